@@ -1,0 +1,48 @@
+"""What every embedder can do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+Kind = Literal["query", "document"]
+
+
+@dataclass
+class Spending:
+    """What an embedder has asked of its service since it was made."""
+
+    requests: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors."""
+
+    @property
+    def name(self) -> str:
+        """The spec that makes this embedder again, such as `hashing` or `openai:text-embedding-3-small`."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def spending(self) -> Spending:
+        """Requests, tokens and cost so far; zeros for an offline embedder."""
+        ...
+
+    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """Embed `texts`: float32, shape (len(texts), dim), rows of norm 1, in the order of `texts`.
+
+        Raises `ServiceError` when a service cannot answer; never returns a partial or unchecked reply.
+        """
+        ...

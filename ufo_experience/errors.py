@@ -1,0 +1,141 @@
+"""Every error this package raises on purpose.
+
+    ExperienceError
+    ├── UsageError             a call or option makes no sense                       exit 2
+    ├── DataError              input is wrong: names file, line and field            exit 65
+    │   ├── TraceError           a log or trajectory file cannot be read
+    │   ├── SchemaError          a record breaks the schema or its limits
+    │   ├── CorruptError         bytes differ from their hash, or a file is torn
+    │   ├── FormatVersionError   written by a newer version
+    │   └── IndexMismatchError   the index was made by another embedder, size or store
+    ├── ServiceError           a remote service failed or is not configured          exit 69
+    │   ├── MissingExtraError    an optional package is not installed
+    │   └── BudgetError          a cost cap would be passed
+    ├── StorageError           the disk refused                                      exit 73
+    ├── LockedError            another process is writing                            exit 75
+    └── RefusedError           refused for safety                                    exit 77
+
+Catch `ExperienceError` to catch them all. Errors of other libraries are chained (`raise … from error`).
+"""
+
+from __future__ import annotations
+
+
+class ExperienceError(Exception):
+    """Root of the tree. `code` is stable and machine-readable, `exit_code` is what the command line exits with."""
+
+    exit_code = 1
+    default_code = "E_UNKNOWN"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code or self.default_code
+
+
+class UsageError(ExperienceError):
+    """A call or option that makes no sense."""
+
+    exit_code = 2
+    default_code = "E_USAGE"
+
+
+class DataError(ExperienceError):
+    """Input is wrong. The message names what is known of file, line (from 1) and field."""
+
+    exit_code = 65
+    default_code = "E_DATA"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        field: str | None = None,
+        code: str | None = None,
+    ) -> None:
+        self.reason = message
+        self.file, self.line, self.field = file, line, field
+        super().__init__(_locate(message, file, line, field), code=code)
+
+
+class TraceError(DataError):
+    """A log or trajectory file cannot be read."""
+
+    default_code = "E_TRACE"
+
+
+class SchemaError(DataError):
+    """A record breaks the schema or one of its limits."""
+
+    default_code = "E_SCHEMA"
+
+
+class CorruptError(DataError):
+    """Bytes differ from their hash, or a file is torn."""
+
+    default_code = "E_CORRUPT"
+
+
+class FormatVersionError(DataError):
+    """A file was written by a newer version; it is left untouched."""
+
+    default_code = "E_VERSION"
+
+
+class IndexMismatchError(DataError):
+    """The index was made by another embedder, dimension, text template or store. The message names the cure."""
+
+    default_code = "E_INDEX_MISMATCH"
+
+
+class ServiceError(ExperienceError):
+    """A remote service failed, refused, or is not configured."""
+
+    exit_code = 69
+    default_code = "E_SERVICE"
+
+
+class MissingExtraError(ServiceError):
+    """An optional package is not installed; the message carries its install line."""
+
+    default_code = "E_MISSING_EXTRA"
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f'{package} is not installed. Install it with: pip install "ufo-experience[{extra}]"')
+
+
+class BudgetError(ServiceError):
+    """A cost cap would be passed; nothing was sent."""
+
+    default_code = "E_BUDGET"
+
+
+class StorageError(ExperienceError):
+    """The disk refused: no space, no permission, a failed fsync. What was acknowledged before is safe."""
+
+    exit_code = 73
+    default_code = "E_STORAGE"
+
+
+class LockedError(ExperienceError):
+    """Another process is writing to the store; the message names it."""
+
+    exit_code = 75
+    default_code = "E_LOCKED"
+
+
+class RefusedError(ExperienceError):
+    """Refused for safety."""
+
+    exit_code = 77
+    default_code = "E_REFUSED"
+
+
+def _locate(message: str, file: str | None, line: int | None, field: str | None) -> str:
+    place = file or ""
+    if line is not None:
+        place += f":{line}"
+    if field:
+        place += f" [{field}]" if place else f"[{field}]"
+    return f"{place}: {message}" if place else message

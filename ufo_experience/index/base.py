@@ -1,0 +1,64 @@
+"""What every vector index can do. An index is a cache: losing it loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What an index may be filtered by. `application` and `env` are compared after `str.casefold`."""
+
+    application: str | None = None
+    env: str | None = None
+    trust: int = 0
+    success: bool | None = None
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which records may answer at all; None means any. Applied before ranking, so a filtered top-k is exact."""
+
+    application: str | None = None
+    env: str | None = None
+    min_trust: int = 0
+    success: bool | None = None
+
+
+Neighbour = tuple[str, float]
+
+
+class VectorIndex(Protocol):
+    """Unit vectors by id, compared by inner product (cosine similarity in [-1, 1], higher is better)."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        ...
+
+    def __len__(self) -> int:
+        """Number of ids."""
+        ...
+
+    def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
+        """Insert or replace. `vectors` is (len(ids), dim) of finite unit rows, else `DataError`."""
+        ...
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Take ids out; unknown ones are ignored. Returns how many were there."""
+        ...
+
+    def search(self, vectors: Vectors, k: int, filter: Filter | None = None) -> list[list[Neighbour]]:
+        """For each query row the k best (id, score) that pass the filter, by score, then id. Fewer if there are fewer."""
+        ...
+
+    def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
+        """Cosine similarity of one query (shape (dim,)) with each of `ids`, NaN for an id that is not here."""
+        ...

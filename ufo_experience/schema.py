@@ -1,0 +1,274 @@
+"""The data model: STATE → ACTION → OUTCOME, and what surrounds it.
+
+A `Trajectory` is what a reader found in a log. An `Experience` is what we keep of it. All models are frozen:
+change one with `model_copy(update=…)`. Bad values raise `SchemaError` through `validate`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
+
+from ufo_experience.errors import SchemaError
+
+SCHEMA_VERSION = 1
+
+# Limits. Readers cut to them (and say so), records that pass them are refused.
+MAX_RECORD_BYTES = 256 * 1024
+MAX_STEPS = 10_000
+MAX_DEPTH = 64
+MAX_TAGS = 64
+MAX_NAME = 512
+MAX_TEXT = 8_192
+
+Name = Annotated[str, StringConstraints(max_length=MAX_NAME)]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
+Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)]
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, strict=True)]
+Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
+Lines = Annotated[tuple[Text, ...], Field(max_length=MAX_TAGS)]
+
+
+def _plain_json(value: JsonValue, depth: int = 0) -> JsonValue:
+    """Refuse NaN, infinities and nesting deeper than MAX_DEPTH."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("NaN and infinity are not JSON")
+    if isinstance(value, Mapping):
+        for item in value.values():
+            _plain_json(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            _plain_json(item, depth + 1)
+    return value
+
+
+def _utc(value: datetime) -> datetime:
+    """Times are aware and in UTC; a naive time is taken as UTC."""
+    return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+
+
+Json = Annotated[JsonValue, AfterValidator(_plain_json)]
+JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_plain_json)]
+Instant = Annotated[datetime, AfterValidator(_utc)]
+
+
+class Trust(str, Enum):
+    """How far a record may go: `quarantined < observed < verified < approved`."""
+
+    QUARANTINED = "quarantined"
+    OBSERVED = "observed"
+    VERIFIED = "verified"
+    APPROVED = "approved"
+
+    @property
+    def rank(self) -> int:
+        """0 (quarantined) to 3 (approved)."""
+        return _TRUST_ORDER[self]
+
+
+_TRUST_ORDER: dict[Trust, int] = {level: rank for rank, level in enumerate(Trust)}
+
+EvaluatedBy = Literal["evaluator", "user", "agent", "none"]
+Judge = Literal["llm", "program", "person"]
+Origin = Literal["log", "api", "import"]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class State(Model):
+    """The situation. `task` is the canonical intent, slots abstracted; `request` is the user's words."""
+
+    task: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT, strip_whitespace=True)]
+    request: Text = ""
+    application: Name | None = None
+    env: Name | None = None
+    phase: Name | None = None
+    constraints: Tags = ()
+    signals: JsonObject = Field(default_factory=dict)
+    tags: Tags = ()
+
+
+class Control(Model):
+    """A UI control as the log names it; `type` is its role (Button, Edit, …) where the log has one."""
+
+    name: Text = ""
+    type: Name | None = None
+
+
+class Source(Model):
+    """The place in a log a step came from; `line` counts from 1."""
+
+    file: Text
+    line: Count | None = None
+
+
+class Step(Model):
+    """One executed action. `error` is None when it worked."""
+
+    step_number: Annotated[int, Field(ge=1)]
+    observation: Text = ""
+    action_type: Name = ""
+    target_control: Control = Control()
+    parameters: JsonObject = Field(default_factory=dict)
+    result: Text = "success"
+    error: Text | None = None
+    agent: Name | None = None
+    application: Name | None = None
+    timestamp: Instant | None = None
+    cost: Amount | None = None
+    source: Source | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True when the action was executed and nothing failed."""
+        return self.error is None
+
+
+class Action(Model):
+    """What the agent chose to do. A UI experience is one whose action holds steps."""
+
+    strategy: Text = ""
+    skill: Text = ""
+    parameters: JsonObject = Field(default_factory=dict)
+    steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
+    plan: Lines = ()
+    tips: Lines = ()
+
+
+class Outcome(Model):
+    """What happened. `success` None means unknown: nobody but the agent itself has judged the run."""
+
+    success: bool | None = Field(strict=True)
+    score: Unit | None = None
+    latency_ms: Amount | None = None
+    cost: Amount | None = None
+    tokens: Count | None = None
+    failure_reason: Text | None = None
+    evaluated_by: EvaluatedBy = "none"
+    judge: Judge | None = None
+
+
+class Provenance(Model):
+    """Where a record came from. `session` groups records of one run; `content_hash` is that of the source content."""
+
+    source: Text = ""
+    content_hash: Name = ""
+    format: Name = ""
+    agent: Name | None = None
+    origin: Origin = "api"
+    session: Name = ""
+    summarizer: Name = ""
+    notes: Lines = ()
+
+
+class Usage(Model):
+    """What became of a record after it was injected into a prompt."""
+
+    injected: Count = 0
+    helped: Count = 0
+    hurt: Count = 0
+    last_success: Instant | None = None
+
+
+class Experience(Model):
+    """One remembered experience. `slots` maps a placeholder in the steps (`input:1`) to the type of its value."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+    state: State
+    action: Action = Action()
+    outcome: Outcome
+    salience: Unit = 0.5
+    episode_id: Name | None = None
+    created_at: Instant
+    trust: Trust = Trust.QUARANTINED
+    provenance: Provenance = Provenance()
+    usage: Usage = Usage()
+    slots: dict[Name, Name] = Field(default_factory=dict)
+    preconditions: Lines = ()
+    avoid_when: Lines = ()
+    schema_version: Literal[1] = SCHEMA_VERSION
+
+    @property
+    def is_negative(self) -> bool:
+        """True for a failed run: shown as "tried and failed", never as a pattern to follow."""
+        return self.outcome.success is False
+
+
+class Problem(Model):
+    """Something a reader could not use: never dropped in silence."""
+
+    file: str
+    line: int | None = None
+    code: str
+    message: str
+
+
+class Trajectory(Model):
+    """One run as its log tells it: a sub-task, or (with `subtask` None) the whole request.
+
+    `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
+    """
+
+    request: Text
+    subtask: Text | None = None
+    applications: tuple[Name, ...] = ()
+    steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
+    plan: Lines = ()
+    outcome: Outcome
+    format: Name
+    agent: Name | None = None
+    env: Name | None = None
+    session: Name = ""
+    started_at: Instant | None = None
+    source_files: tuple[Text, ...] = ()
+    complete: bool = True
+    truncated: bool = False
+    problems: tuple[Problem, ...] = ()
+    tips: Lines = ()
+    sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
+
+    @property
+    def task(self) -> str:
+        """What this run was for: the sub-task's words, else the request's."""
+        return self.subtask or self.request
+
+
+class Hit(Model):
+    """One answer of the retriever. `score` is in [0, 1], higher is better, and belongs to the engine in `ranked_by`."""
+
+    experience: Experience
+    score: float
+    ranked_by: Literal["vector", "structured", "fused"]
+    explanation: dict[str, float] = Field(default_factory=dict)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validate(
+    model: type[M], data: Any, *, file: str | None = None, line: int | None = None, json_text: bool = False
+) -> M:
+    """Build `model` from a mapping (or from JSON text), or raise `SchemaError` naming the first bad field."""
+    try:
+        return model.model_validate_json(data) if json_text else model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or None
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        raise SchemaError(first["msg"] + more, file=file, line=line, field=field) from error
+
+
+def clip(text: str, limit: int = MAX_TEXT) -> str:
+    """Cut `text` to `limit` characters, marking the cut; replaces lone surrogates, which no file can hold."""
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"

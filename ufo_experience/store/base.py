@@ -1,0 +1,78 @@
+"""What every experience store can do. `files.py` is the default; a URL picks another (see `open_store`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ufo_experience.schema import Experience, Problem, Trust, Usage
+
+
+@dataclass(frozen=True)
+class Added:
+    """What `add` did with each record: new ids, and ids that were stored (or deleted) before."""
+
+    added: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass
+class StoreReport:
+    """What `verify` found. `corrupt` is empty when every record, status and tombstone is whole."""
+
+    records: int = 0
+    corrupt: list[Problem] = field(default_factory=list)
+
+
+class ExperienceStore(Protocol):
+    """Durable records. What a method has returned from is on disk; readers take no lock.
+
+    A record is immutable; `trust` and `usage` are its status and may change. Removed ids stay removed:
+    adding the same content again is skipped, unless `revive` is asked for.
+    """
+
+    @property
+    def location(self) -> str:
+        """The folder or URL this store was opened from."""
+        ...
+
+    @property
+    def store_id(self) -> str:
+        """Random id given at creation; an index names the store it belongs to."""
+        ...
+
+    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+        """Commit records. Idempotent: an id that is already there is skipped. Durable when it returns.
+
+        Raises `StorageError` (disk), `LockedError` (another writer), `SchemaError` (over a limit).
+        """
+        ...
+
+    def get(self, id: str) -> Experience:
+        """The live record with this id. Raises `DataError` (`E_NOT_FOUND`) or `CorruptError`."""
+        ...
+
+    def ids(self) -> list[str]:
+        """Ids of all live records, sorted."""
+        ...
+
+    def scan(self, ids: Sequence[str] | None = None) -> Iterator[Experience]:
+        """Stream live records in id order; a corrupt one is left out here and named by `verify`."""
+        ...
+
+    def set_status(self, id: str, *, trust: Trust | None = None, usage: Usage | None = None) -> None:
+        """Replace what is given of a record's trust and usage, atomically."""
+        ...
+
+    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
+        """Delete records for good; returns the ids that were there."""
+        ...
+
+    def verify(self) -> StoreReport:
+        """Read every byte and say what is wrong."""
+        ...
+
+    def revision(self) -> str:
+        """A cheap token that differs after every committed change (microseconds, no listing)."""
+        ...
