@@ -196,7 +196,7 @@ class Experience(Model):
     slots: dict[Name, Name] = Field(default_factory=dict)
     preconditions: Lines = ()
     avoid_when: Lines = ()
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
 
     @property
     def is_negative(self) -> bool:

@@ -56,7 +56,7 @@ class VectorIndex(Protocol):
         ...
 
     def search(self, vectors: Vectors, k: int, filter: Filter | None = None) -> list[list[Neighbour]]:
-        """For each query row the k best (id, score) that pass the filter, by score, then id. Fewer if there are fewer."""
+        """For each query row its k best (id, score) inside the filter, by score, then id; fewer if there are fewer."""
         ...
 
     def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
