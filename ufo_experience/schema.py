@@ -217,6 +217,8 @@ class Trajectory(Model):
     """One run as its log tells it: a sub-task, or (with `subtask` None) the whole request.
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
+    `slots` is filled by redaction (placeholder → type); `sensitive` holds values a reader knows to be secret, for
+    redaction to remove everywhere, and is never written out.
     """
 
     request: Text
@@ -235,6 +237,7 @@ class Trajectory(Model):
     truncated: bool = False
     problems: tuple[Problem, ...] = ()
     tips: Lines = ()
+    slots: dict[Name, Name] = Field(default_factory=dict)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
 
     @property
