@@ -51,6 +51,10 @@ class VectorIndex(Protocol):
         """Insert or replace. `vectors` is (len(ids), dim) of finite unit rows, else `DataError`."""
         ...
 
+    def update(self, ids: Sequence[str], attributes: Sequence[Attributes]) -> None:
+        """Replace the attributes of ids that are here, keeping their vectors; unknown ids are ignored."""
+        ...
+
     def remove(self, ids: Sequence[str]) -> int:
         """Take ids out; unknown ones are ignored. Returns how many were there."""
         ...

@@ -1,0 +1,191 @@
+"""Every vector index agrees with exact search: ids and scores, add, replace, remove, filter, empty, k > n."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ufo_experience.errors import DataError
+from ufo_experience.index.base import Attributes, Filter, VectorIndex
+from ufo_experience.index.faiss import FaissIndex
+
+DIM = 16
+ENGINES = {"faiss": lambda: FaissIndex(DIM)}
+
+
+def unit(rng: np.random.Generator, n: int) -> np.ndarray:
+    """`n` random unit rows."""
+    rows = rng.normal(size=(n, DIM)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def ident(number: int) -> str:
+    """A valid record id."""
+    return f"{number:032x}"
+
+
+def attributes(number: int) -> Attributes:
+    """Attributes that differ from row to row."""
+    return Attributes(
+        application=["Outlook", "Excel", None][number % 3], trust=number % 4, success=[True, False, None][number % 3]
+    )
+
+
+def exact(table: dict, query: np.ndarray, k: int, keep=lambda one: True) -> list[tuple[str, float]]:
+    """The definition: sort everything."""
+    scored = [(i, round(float(v @ query), 6)) for i, (v, one) in table.items() if keep(one)]
+    return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def same(found: list[tuple[str, float]], expected: list[tuple[str, float]]) -> bool:
+    """Same ids in order, scores within 1e-4."""
+    return [i for i, _ in found] == [i for i, _ in expected] and np.allclose(
+        [s for _, s in found], [s for _, s in expected], atol=1e-4
+    )
+
+
+@pytest.fixture(params=sorted(ENGINES))
+def index(request: pytest.FixtureRequest) -> VectorIndex:
+    """An empty index of each engine."""
+    return ENGINES[request.param]()
+
+
+@pytest.fixture
+def filled(index: VectorIndex) -> tuple[VectorIndex, dict]:
+    """An index with 60 rows, added in three calls, and the same rows as a plain table."""
+    rng = np.random.default_rng(7)
+    vectors = unit(rng, 60)
+    table = {ident(n): (vectors[n], attributes(n)) for n in range(60)}
+    for part in np.array_split(np.arange(60), 3):
+        index.add([ident(n) for n in part], vectors[part], [attributes(n) for n in part])
+    return index, table
+
+
+QUERIES = unit(np.random.default_rng(8), 5)
+
+
+def test_search_agrees_with_exact_search(filled):
+    """Ids and scores are those of sorting everything."""
+    index, table = filled
+    for found, query in zip(index.search(QUERIES, 10), QUERIES, strict=True):
+        assert same(found, exact(table, query, 10))
+
+
+def test_one_query_and_a_batch_answer_alike(filled):
+    """A query gives the same answer alone and among others."""
+    index, _ = filled
+    assert [index.search(query[None], 7)[0] for query in QUERIES] == index.search(QUERIES, 7)
+
+
+@pytest.mark.parametrize(
+    ("filter", "keep"),
+    [
+        (Filter(application="OUTLOOK.EXE"), lambda one: one.application == "Outlook"),
+        (Filter(min_trust=2), lambda one: one.trust >= 2),
+        (Filter(success=False), lambda one: one.success is False),
+        (Filter(application="excel", min_trust=1), lambda one: one.application == "Excel" and one.trust >= 1),
+        (Filter(application=".*"), lambda one: False),
+    ],
+    ids=["application", "trust", "failed", "both", "no regex"],
+)
+def test_a_filtered_top_k_is_the_true_top_k_inside_the_filter(filled, filter, keep):
+    """Filtering happens before ranking."""
+    index, table = filled
+    for found, query in zip(index.search(QUERIES, 8, filter), QUERIES, strict=True):
+        assert same(found, exact(table, query, 8, keep))
+
+
+def test_adding_an_id_again_replaces_its_vector(filled):
+    """`add` is an upsert: the id is not there twice, and scores follow the new vector."""
+    index, table = filled
+    vector = QUERIES[0]
+    index.add([ident(5)], vector[None], [attributes(5)])
+    table[ident(5)] = (vector, attributes(5))
+    assert len(index) == 60
+    assert same(index.search(vector[None], 10)[0], exact(table, vector, 10))
+
+
+def test_removed_ids_never_answer(filled):
+    """After `remove` the rest is ranked as if the removed ids had never been there."""
+    index, table = filled
+    gone = [ident(n) for n in range(0, 60, 2)]
+    assert index.remove([*gone, ident(999)]) == 30
+    rest = {i: row for i, row in table.items() if i not in gone}
+    assert same(index.search(QUERIES[:1], 40)[0], exact(rest, QUERIES[0], 40))
+
+
+def test_updated_attributes_change_what_passes_a_filter(filled):
+    """`update` keeps the vector and replaces what is filtered by."""
+    index, _ = filled
+    index.update([ident(0), ident(999)], [Attributes(application="Paint"), Attributes()])
+    assert [i for i, _ in index.search(QUERIES[:1], 5, Filter(application="Paint"))[0]] == [ident(0)]
+
+
+def test_an_empty_index_answers_nothing(index):
+    """No padding with -1, no error."""
+    assert index.search(QUERIES, 3) == [[], [], [], [], []]
+
+
+def test_k_beyond_the_size_gives_every_row(filled):
+    """Fewer answers, not padded ones."""
+    index, _ = filled
+    assert len(index.search(QUERIES[:1], 1000)[0]) == 60
+
+
+def test_equal_scores_come_in_id_order_however_many_there_are(index):
+    """A hundred copies of one vector: the first ids in order."""
+    vector = QUERIES[:1]
+    numbers = list(range(100))
+    np.random.default_rng(1).shuffle(numbers)
+    index.add([ident(n) for n in numbers], np.repeat(vector, 100, axis=0), [Attributes()] * 100)
+    assert [i for i, _ in index.search(vector, 10)[0]] == [ident(n) for n in range(10)]
+
+
+def test_similarity_of_given_ids_is_their_search_score(filled):
+    """`similarity` agrees with `search`; an unknown id is NaN."""
+    index, _ = filled
+    found = index.search(QUERIES[:1], 60)[0]
+    scores = index.similarity(QUERIES[0], [i for i, _ in found] + [ident(999)])
+    assert np.allclose(scores[:-1], [s for _, s in found], atol=1e-5)
+    assert np.isnan(scores[-1])
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [np.ones((1, 3), np.float32), np.zeros((1, DIM), np.float32), np.full((1, DIM), np.nan, np.float32)],
+    ids=["wrong dimension", "zero", "nan"],
+)
+def test_a_bad_vector_is_refused_and_changes_nothing(filled, vectors):
+    """Typed error before the engine sees it."""
+    index, _ = filled
+    with pytest.raises(DataError):
+        index.add([ident(99)], vectors, [Attributes()])
+    assert len(index) == 60
+
+
+def test_the_same_id_twice_in_one_call_is_refused(index):
+    """Engines take duplicates in silence; we do not."""
+    with pytest.raises(DataError):
+        index.add([ident(1), ident(1)], QUERIES[:2], [Attributes()] * 2)
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["add", "remove"]), st.integers(0, 12)), max_size=30))
+def test_any_sequence_of_adds_and_removes_agrees_with_a_plain_table(operations):
+    """The index is a map from id to vector, whatever happened before."""
+    rng = np.random.default_rng(3)
+    index, table = FaissIndex(DIM), {}
+    for operation, number in operations:
+        if operation == "add":
+            vector = unit(rng, 1)
+            index.add([ident(number)], vector, [Attributes()])
+            table[ident(number)] = (vector[0], Attributes())
+        else:
+            index.remove([ident(number)])
+            table.pop(ident(number), None)
+    assert len(index) == len(table)
+    assert same(index.search(QUERIES[:1], 20)[0], exact(table, QUERIES[0], 20))
+    loaded = FaissIndex.load(index.save())
+    assert same(loaded.search(QUERIES[:1], 20)[0], exact(table, QUERIES[0], 20))

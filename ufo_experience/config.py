@@ -1,0 +1,81 @@
+"""Settings: file < environment < argument.
+
+The file is `ufo_experience.yaml` in the working folder, or the one `UFO_EXPERIENCE_CONFIG` names. Every setting has
+an environment variable: `UFO_EXPERIENCE_` and its name in capitals. Keys of services never stand in the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ufo_experience.errors import UsageError
+from ufo_experience.schema import Trust
+
+PREFIX = "UFO_EXPERIENCE_"
+CONFIG_VARIABLE = "UFO_EXPERIENCE_CONFIG"
+DEFAULT_FILE = "ufo_experience.yaml"
+Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
+
+
+class Settings(BaseModel):
+    """What can be configured. Trust: `min_trust` for own records, `min_trust_imported` for imported ones."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    db: str = "experience_db"
+    embedder: str = "auto"
+    index: str = "faiss"
+    summarizer: str = "auto"
+    top_k: Annotated[int, Field(ge=1, le=50)] = 3
+    threshold: Threshold | Literal["auto"] = "auto"
+    max_tokens: Annotated[int, Field(ge=1)] = 1200
+    min_trust: Trust = Trust.VERIFIED
+    min_trust_imported: Trust = Trust.APPROVED
+    lock_timeout: Annotated[float, Field(ge=0.0)] = 10.0
+    max_cost: Annotated[float, Field(ge=0.0)] | None = None
+
+
+def load_settings(
+    *, file: Path | None = None, environment: Mapping[str, str] | None = None, **arguments: Any
+) -> Settings:
+    """Merge file, environment and arguments (None means not given).
+
+    Raises:
+        UsageError: a key is unknown (the nearest valid one is named), or a value does not fit.
+    """
+    env = os.environ if environment is None else environment
+    from_env = {name: env[PREFIX + name.upper()] for name in Settings.model_fields if env.get(PREFIX + name.upper())}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    chosen = file or (Path(env[CONFIG_VARIABLE]) if env.get(CONFIG_VARIABLE) else None)
+    merged = {**_from_file(chosen or Path(DEFAULT_FILE), required=chosen is not None), **from_env, **given}
+    for key in merged:
+        if key not in Settings.model_fields:
+            near = get_close_matches(key, Settings.model_fields, n=1)
+            raise UsageError(f"unknown setting {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageError(f"setting {first['loc'][0]}: {first['msg']}, not {first['input']!r}") from error
+
+
+def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
+    if not required and not path.is_file():
+        return {}
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"settings file {path}: {error}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise UsageError(f"settings file {path}: not a mapping of names to values")
+    return data
