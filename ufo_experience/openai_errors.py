@@ -1,0 +1,133 @@
+"""What can go wrong when the OpenAI service is called, told apart: what passes, what stays, what is an outage."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+
+from ufo_experience.errors import ServiceError
+
+_PASSING = frozenset({"E_TIMEOUT", "E_CONNECTION", "E_RATE_LIMIT", "E_SERVER"})
+_OUTAGES = _PASSING | {"E_NOT_JSON", "E_BAD_REPLY", "E_REDIRECT"}
+_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_TOO_LONG = frozenset({"max_tokens_per_request", "context_length_exceeded", "string_above_max_length"})
+_BY_STATUS = {401: "E_AUTH", 403: "E_AUTH", 404: "E_NO_MODEL", 408: "E_TIMEOUT", 409: "E_SERVER", 413: "E_TOO_LONG"}
+_REASON_LENGTH = 300
+
+
+class OpenAICallError(ServiceError):
+    """A call failed. `code` says how:
+
+    `E_TIMEOUT` `E_CONNECTION` `E_RATE_LIMIT` `E_SERVER` pass by themselves and are tried again;
+    `E_QUOTA` `E_AUTH` `E_NO_MODEL` `E_BAD_REQUEST` `E_TOO_LONG` do not;
+    `E_NOT_JSON` `E_REDIRECT` `E_BAD_REPLY` are a service that does not keep to the protocol;
+    `E_LENGTH` `E_CONTENT_FILTER` `E_BAD_CONTENT` are replies of a model that cannot be used.
+    `tokens` is (input, output) where the reply was billed and says so; `retry_after` is in seconds.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        status: int | None = None,
+        retry_after: float | None = None,
+        tokens: tuple[int, int] | None = None,
+        leaky: bool = False,
+    ) -> None:
+        super().__init__(message, code=code)
+        self.status, self.retry_after, self.tokens, self.leaky = status, retry_after, tokens, leaky
+
+    @property
+    def retryable(self) -> bool:
+        """True when the same request may succeed later."""
+        return self.code in _PASSING
+
+    @property
+    def outage(self) -> bool:
+        """True when the service itself is unwell, which the breaker counts."""
+        return self.code in _OUTAGES
+
+
+def explain(error: Exception, what: str, secret: str | None = None) -> OpenAICallError:
+    """Translate an error of `openai` or `httpx`, or a reply that cannot be read, without the secret in its words.
+
+    `leaky` is set when the original's words hold the secret: it must not be chained then.
+    """
+    import openai
+
+    if isinstance(error.__cause__, OpenAICallError):  # older clients wrap what our response hook raised
+        return error.__cause__
+    text = str(error)
+    reason = text.replace(secret, "***") if secret else text
+    reason = " ".join(reason.split())[:_REASON_LENGTH] or type(error).__name__
+    code, status, retry_after, tokens = _classify(error), None, None, None
+    if isinstance(error, openai.APIStatusError):
+        status, retry_after = error.status_code, seconds_to_wait(error.response.headers)
+    elif isinstance(error, openai.LengthFinishReasonError) and error.completion.usage:
+        tokens = (error.completion.usage.prompt_tokens, error.completion.usage.completion_tokens)
+    leaky = secret is not None and secret in text
+    return OpenAICallError(
+        f"{what}: {reason}", code=code, status=status, retry_after=retry_after, tokens=tokens, leaky=leaky
+    )
+
+
+def _classify(error: Exception) -> str:
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return _classify_status(error.status_code, error.code or error.type or "", str(error).lower())
+    for kind, code in (
+        (openai.APITimeoutError, "E_TIMEOUT"),
+        (openai.APIConnectionError, "E_CONNECTION"),
+        (openai.LengthFinishReasonError, "E_LENGTH"),
+        (openai.ContentFilterFinishReasonError, "E_CONTENT_FILTER"),
+        (json.JSONDecodeError, "E_NOT_JSON"),
+        (ValueError, "E_BAD_CONTENT"),
+        (openai.OpenAIError, "E_BAD_REPLY"),
+    ):
+        if isinstance(error, kind):
+            return code
+    return "E_CONNECTION"
+
+
+def _classify_status(status: int, code: str, words: str) -> str:
+    if code in _TOO_LONG or (status in (400, 429) and _says_too_long(words)):
+        return "E_TOO_LONG"
+    if status == 429:
+        return "E_QUOTA" if code in _QUOTA else "E_RATE_LIMIT"
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status >= 500:
+        return "E_SERVER"
+    return "E_REDIRECT" if status < 400 else "E_BAD_REQUEST"
+
+
+def _says_too_long(words: str) -> bool:
+    """Compatible services word the token limit in their own way, without a code."""
+    return "request too large" in words or ("maximum" in words and "token" in words)
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """What `retry-after-ms` or `Retry-After` (seconds, or a date) asks for; None when neither says anything usable."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        if 0.0 <= seconds < float("inf"):
+            return seconds
+    try:
+        when = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+    return max(0.0, (when - datetime.now(timezone.utc)).total_seconds())
+
+
+def http_errors() -> tuple[type[Exception], ...]:
+    """The error roots of the HTTP libraries the client has loaded (`httpx2`, or `httpx` in older versions)."""
+    return tuple(sys.modules[name].HTTPError for name in ("httpx", "httpx2") if name in sys.modules)
