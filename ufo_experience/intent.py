@@ -1,0 +1,112 @@
+"""The intent of a request: the procedure without its values.
+
+"Email "hi" to Jane Doe" and "Email "see you" to Bob" are one task. `mask_slots` turns values (quoted text, names,
+numbers, dates, files, addresses, …) into placeholders, `find_slots` lists them, and `intent_terms` gives the weighted
+words that lexical search and the hashing embedder share.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+_MONTH = (
+    r"jan(?:uary)?|feb(?:ruary)?|march|mar(?=\.?\s+\d)|apr(?:il)?|may(?=\s+\d)|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+)
+_SUFFIX = (
+    r"docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|gif|svg|bmp|mp[34]|m4a|wav|avi|mkv|zip|tar|gz|py|js|json|ya?ml|html?"
+    r"|xml|md|od[tsp]|ics|exe|log|sh"
+)
+_PATTERNS = [  # in this order: what an earlier one took, a later one does not see
+    ("text", r"\[[^\[\]]*['\"][^\[\]]*\]"),
+    ("url", r"\b(?:https?|ftp)://\S+|\bwww\.\S+"),
+    ("email", r"[\w.+-]+@[\w-]+\.[\w.]+\w"),
+    ("text", r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)"),
+    ("file", r"(?<![\w<])(?:[A-Z]:\\|~/|/)[\w.~-]+(?:[\\/][\w.~-]+)*/?"),
+    ("file", rf"\b[\w-]+\.(?:{_SUFFIX})\b"),
+    ("date", r"\b\d{1,4}[/-]\d{1,2}(?:[/-]\d{1,4})?(?:\s*-\s*\d{1,2}/\d{2,4})?\b"),
+    ("date", rf"\b(?:{_MONTH})\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+(?:19|20)\d\d\b)?"),
+    ("date", r"\b(?:19|20)\d\d\b"),
+    ("time", r"\b\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]m\b"),
+    ("number", r"[$€£]\s?\d[\d,.]*|#?[+-]?\b\d[\d,.]*(?:st|nd|rd|th|%|[a-z]{1,3}\b)?"),
+]
+_SLOTS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS]
+_FIRST_MARK = 0xE000  # while masking, slot i stands as the private-use character _FIRST_MARK + i
+_MARK = re.compile("[\ue000-\uf8ff]")
+_MOST_SLOTS = 0xF8FF - _FIRST_MARK
+_SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n+")
+_PIECE = re.compile("[\ue000-\uf8ff]|<\\w+>|[^\\s,;:!?()\\[\\]\"\ue000-\uf8ff]+|[,;:!?()\\[\\]]")
+_NAME = re.compile(r"[^\W\d_]*[A-Z][\w'’&.+-]*|\w*[_/]\w[\w./-]*|\w+\.\w[\w.]*")
+_NOT_NAMES = {"I", "I'm", "I'd", "I've", "I'll", "A"}
+_LIST = re.compile(r"(<\w+>)(?:\s*(?:, and|, or|,|and|or|&)?\s*\1)+")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A value in a request: its kind (text, name, number, date, …) and the value without its quotes."""
+
+    kind: str
+    value: str
+
+
+def mask_slots(text: str) -> str:
+    """The procedure without its values, in lower case: `Email "hi" to Jane Doe` becomes `email <text> to <name>`."""
+    words, slots = _cut(text)
+    masked = " ".join(f"<{slots[ord(word) - _FIRST_MARK].kind}>" if _MARK.match(word) else word for word in words)
+    return _LIST.sub(r"\1", masked)
+
+
+def find_slots(text: str) -> list[Slot]:
+    """The values of a request, left to right. Neighbouring words of one name are one value."""
+    words, slots = _cut(text)
+    found: list[Slot] = []
+    previous = ""
+    for word in words:
+        if _MARK.match(word):
+            slot = slots[ord(word) - _FIRST_MARK]
+            if slot.kind == "name" and previous == "name":
+                found[-1] = Slot("name", f"{found[-1].value} {slot.value}")
+            else:
+                found.append(slot)
+            previous = slot.kind
+        else:
+            previous = ""
+    return found
+
+
+def _cut(text: str) -> tuple[list[str], list[Slot]]:
+    """The words in lower case, each value replaced by a mark, and the slots the marks stand for."""
+    slots: list[Slot] = []
+
+    def keep(kind: str, value: str) -> str:
+        if len(slots) >= _MOST_SLOTS:
+            return value
+        whole = _MARK.sub(lambda mark: slots[ord(mark.group()) - _FIRST_MARK].value, value)
+        slots.append(Slot(kind, whole.strip().strip("\"'“”‘’`«»")))
+        return chr(_FIRST_MARK + len(slots) - 1)
+
+    text = _MARK.sub(" ", text)
+    for kind, pattern in _SLOTS:
+        text = pattern.sub(lambda match, kind=kind: f" {keep(kind, match.group())} ", text)  # type: ignore[misc]
+    words: list[str] = []
+    for sentence in _SENTENCE.split(text):
+        for position, piece in enumerate(_PIECE.findall(sentence)):
+            if _MARK.match(piece) or not _is_name(piece, first=position == 0):
+                words.append(piece if _MARK.match(piece) else piece.lower())
+            else:
+                words.append(keep("name", _core(piece)))
+    return words, slots
+
+
+def _core(piece: str) -> str:
+    return re.sub(r"['’]s$", "", piece.rstrip(".'’"))
+
+
+def _is_name(piece: str, *, first: bool) -> bool:
+    core = _core(piece)
+    if not _NAME.fullmatch(core) or core.replace("’", "'") in _NOT_NAMES:
+        return False
+    ordinary_start = first and core.isalpha()  # "Open", but not "GIMP"
+    return not ordinary_start or (core.isupper() and len(core) > 1)
