@@ -1,0 +1,43 @@
+"""Ids of records: 32 hex digits, random or made from content. A foreign name never becomes an id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from datetime import datetime
+from typing import Any
+
+from ufo_experience.errors import SchemaError
+
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def new_id() -> str:
+    """A fresh random id."""
+    return secrets.token_hex(16)
+
+
+def content_id(payload: Any) -> str:
+    """The id of a JSON value (times allowed): the same for the same content, whatever the machine or key order.
+
+    Raises:
+        SchemaError: `payload` is not JSON (NaN and infinity are not).
+    """
+    try:
+        text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_iso)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaError(f"not JSON: {error}") from error
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]
+
+
+def is_id(value: object) -> bool:
+    """True for text that has the form of an id."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+def _iso(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no JSON value")
