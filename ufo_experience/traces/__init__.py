@@ -1,1 +1,101 @@
-"""."""
+"""1 READ: logs of UI agents → `Trajectory`. One small file per format, found by name in `FORMATS`.
+
+for trajectory in read_traces("logs/"):
+    print(trajectory.task, trajectory.outcome.success)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TypeVar
+
+from ufo_experience.errors import SchemaError, TraceError, UsageError
+from ufo_experience.schema import Trajectory
+from ufo_experience.traces.base import ReadReport, TraceReader
+from ufo_experience.traces.walk import Found, walk
+
+__all__ = ["FORMATS", "ReadReport", "TraceReader", "read_traces"]
+
+T = TypeVar("T")
+
+# Name → where its reader lives. "auto" asks them in this order, the particular before the general.
+FORMATS: dict[str, tuple[str, str]] = {
+    "ufo": ("ufo_experience.traces.ufo", "UfoReader"),
+    "osworld": ("ufo_experience.traces.osworld", "OSWorldReader"),
+    "browser-use": ("ufo_experience.traces.browser_use", "BrowserUseReader"),
+    "ufo-dataflow": ("ufo_experience.traces.dataflow", "DataflowReader"),
+    "ufo-yaml": ("ufo_experience.traces.ufo_yaml", "UfoYamlReader"),
+    "ufo-session": ("ufo_experience.traces.sessions", "SavedSessionReader"),
+    "execution-trace": ("ufo_experience.traces.execution_trace", "ExecutionTraceReader"),
+    "screenagent": ("ufo_experience.traces.screenagent", "ScreenAgentReader"),
+    "autodroid": ("ufo_experience.traces.autodroid", "AutoDroidReader"),
+    "pptc": ("ufo_experience.traces.pptc", "PptcReader"),
+    "generic": ("ufo_experience.traces.generic", "GenericReader"),
+}
+
+
+def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | None = None) -> Iterator[Trajectory]:
+    """Yield the trajectories of a file, of a session folder, or of all sessions in a folder tree, in a fixed order.
+
+    Args:
+        path: the file or folder. Links inside it are not followed; only regular files are opened.
+        format: a name in `FORMATS`, or "auto" to tell each source by its name and first lines.
+        report: takes what could not be read. With it, a source without anything usable is listed in
+            `report.failed` and reading goes on.
+
+    Raises:
+        UsageError: no such format.
+        TraceError: without a report: nothing to read at `path`, a single file of unknown format, or a source in
+            which nothing can be used.
+    """
+    if format != "auto" and format not in FORMATS:
+        raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(FORMATS)}")
+    return _read_all(Path(path), format, report)
+
+
+def load_reader(name: str) -> TraceReader:
+    """Import and build the reader of a format in `FORMATS`."""
+    module, reader = FORMATS[name]
+    return getattr(import_module(module), reader)()  # type: ignore[no-any-return]
+
+
+def _read_all(root: Path, format: str, report: ReadReport | None) -> Iterator[Trajectory]:
+    notes = ReadReport() if report is None else report
+    for found in _guarded(walk(root, notes.skipped), root, report):
+        yield from _guarded(_read_one(found, format, notes), found.path, report)
+
+
+def _guarded(items: Iterator[T], path: Path, report: ReadReport | None) -> Iterator[T]:
+    """Pass the items on; with a report, an error ends them and is listed instead of raised."""
+    try:
+        yield from items
+    except TraceError as error:
+        if report is None:
+            raise
+        report.failed.append((error.file or str(path), f"{error.code}: {error.reason}"))
+
+
+def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Trajectory]:
+    reader = _reader_for(found, format)
+    if reader is None:
+        if found.given:
+            raise TraceError("not a trace of a known format", file=str(found.path), code="E_UNKNOWN_FORMAT")
+        report.skipped.append((str(found.path), "not a trace of a known format"))
+        return
+    try:
+        yield from reader.read(found.path, report)
+    except SchemaError as error:
+        raise TraceError(str(error), file=str(found.path), code="E_SCHEMA") from error
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise TraceError(message, file=str(found.path), code="E_UNREADABLE") from error
+
+
+def _reader_for(found: Found, format: str) -> TraceReader | None:
+    if format != "auto":
+        reader = load_reader(format)
+        return reader if found.given or reader.recognises(found.path) else None
+    readers = (load_reader(name) for name in ((found.format,) if found.format else FORMATS))
+    return next((reader for reader in readers if reader.recognises(found.path)), None)

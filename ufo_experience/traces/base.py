@@ -28,6 +28,9 @@ class TraceReader(Protocol):
         """True when `path` (a file or a session folder) is of this family; looks at no more than its first lines."""
         ...
 
-    def read(self, path: Path) -> Iterator[Trajectory]:
-        """Yield the trajectories of one source. Raises `TraceError` when nothing in it can be used."""
+    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
+        """Yield the trajectories of one source, adding what it could not use to `report.problems`.
+
+        Raises `TraceError` when nothing in the source can be used.
+        """
         ...

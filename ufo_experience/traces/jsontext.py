@@ -1,0 +1,246 @@
+"""JSON as logs really contain it, read with care: every oddity is named, nothing is passed on that JSON cannot hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.errors import TraceError
+from ufo_experience.schema import MAX_DEPTH, Problem
+from ufo_experience.traces.bytestream import MAX_FILE, MAX_LINE, RawLine, open_regular, read_chunks, split_lines
+
+MAX_DOCUMENT = 1 << 26
+MAX_DIGITS = 308
+HEAD = 1 << 16
+_PADDING = b" \t\r\n\0"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
+_CLOSERS = {"[": "]", "{": "}"}
+
+Notes = dict[str, str]
+
+
+def parse_json(data: bytes, notes: Notes | None = None) -> Any:
+    """Parse UTF-8 JSON. Raises `TraceError` (without a place) for text that is not JSON or passes a limit.
+
+    Mended, and named in `notes` (code → message): a key given twice (the last value counts), NaN and infinities
+    (None), halves of surrogate pairs (replaced).
+    """
+    notes = {} if notes is None else notes
+    try:
+        value = _decoder(notes).decode(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise TraceError(f"not UTF-8 at byte {error.start}", code="E_ENCODING") from error
+    except RecursionError as error:
+        raise TraceError(f"nested deeper than {MAX_DEPTH}", code="E_DEPTH") from error
+    except ValueError as error:
+        raise TraceError(f"not JSON: {str(error)[:200]}", code="E_JSON") from error
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _too_deep(value):
+        raise TraceError(f"nested deeper than {MAX_DEPTH}", code="E_DEPTH")
+    if b"\\ud" in data or b"\\uD" in data:
+        value = _without_surrogates(value, notes)
+    return value
+
+
+@dataclass
+class JsonLines:
+    """Iterate over `(line number, object)` of a file with one JSON object a line; what was not one is counted.
+
+    `several_lines` also takes objects printed over many lines (`{` and `}` alone on theirs); `images` False drops
+    base64 while reading. After the iteration `torn` tells whether the last line had no end and could not be read.
+    """
+
+    path: Path
+    max_line: int = MAX_LINE
+    max_file: int = MAX_FILE
+    several_lines: bool = False
+    images: bool = True
+    problems: list[Problem] = field(default_factory=list)
+    bad_lines: list[int] = field(default_factory=list)
+    blank_lines: int = 0
+    torn: bool = False
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        chunks = read_chunks(self.path, images=self.images, max_bytes=self.max_file)
+        lines = split_lines(chunks, self.max_line)
+        for line in _join_printed(lines, self.max_line) if self.several_lines else lines:
+            value = self._value(line)
+            if value is not None:
+                yield line.number, value
+
+    def _value(self, line: RawLine) -> dict[str, Any] | None:
+        if line.too_long:
+            self._bad(line, "E_LONG_LINE", f"longer than {self.max_line} bytes")
+            return None
+        data = line.data.strip(_PADDING)
+        if not data:
+            if b"\0" in line.data:
+                self._bad(line, "E_NUL", "only NUL bytes")
+            else:
+                self.blank_lines += 1
+            return None
+        notes: Notes = {}
+        try:
+            value = parse_json(data, notes)
+        except TraceError as error:
+            self._bad(line, error.code, error.reason)
+            return None
+        if not isinstance(value, dict):
+            self._bad(line, "E_NOT_OBJECT", "not a JSON object")
+            return None
+        self.problems += [self._problem(line, code, message) for code, message in notes.items()]
+        return value
+
+    def _bad(self, line: RawLine, code: str, message: str) -> None:
+        if not line.ended:
+            self.torn = True
+            message += "; the file ends in the middle of this line"
+        self.bad_lines.append(line.number)
+        self.problems.append(self._problem(line, code, message))
+
+    def _problem(self, line: RawLine, code: str, message: str) -> Problem:
+        return Problem(file=str(self.path), line=line.number, code=code, message=message)
+
+
+def load_document(path: Path, problems: list[Problem]) -> Any:
+    """Read a file that is one JSON value, images dropped. Raises `TraceError`; oddities are added to `problems`."""
+    notes: Notes = {}
+    try:
+        value = parse_json(b"".join(read_chunks(path, images=False, max_bytes=MAX_DOCUMENT)).strip(_PADDING), notes)
+    except TraceError as error:
+        raise TraceError(error.reason, file=str(path), code=error.code) from error
+    problems += [Problem(file=str(path), code=code, message=message) for code, message in notes.items()]
+    return value
+
+
+def peek(path: Path) -> tuple[Any, ...]:
+    """Return the first JSON values of a file from its first 64 KiB: up to five lines, or one document cut to size.
+
+    Empty for anything that is not JSON, and for what cannot be opened.
+    """
+    try:
+        info = os.stat(path)
+        return _peek(str(path), info.st_mtime_ns, info.st_size)
+    except (OSError, TraceError, ValueError):
+        return ()
+
+
+def peek_text(path: Path) -> str:
+    """Return the first 64 KiB as text, undecodable bytes replaced. Raises `TraceError` for what cannot be opened."""
+    with open_regular(path):  # refuses pipes and folders before anything is read
+        head = b""
+        for chunk in read_chunks(path, images=False):
+            head += chunk
+            if len(head) >= HEAD:
+                break
+    return head[:HEAD].decode("utf-8", "replace")
+
+
+@lru_cache(maxsize=8)
+def _peek(path: str, _modified: int, _size: int) -> tuple[Any, ...]:
+    text = peek_text(Path(path)).strip(" \t\r\n\0")
+    lines = text.split("\n")
+    if _value_or_none(lines[0]) is None:
+        document = _value_or_none(text) or _value_or_none(_completed(text))
+        if document:
+            return (document,)
+    values = [value for value in map(_value_or_none, lines[:20]) if isinstance(value, dict | list)]
+    return tuple(values[:5])
+
+
+def _value_or_none(text: str) -> Any:
+    try:
+        return parse_json(text.strip(" \t\r\0").encode("utf-8", "replace"))
+    except TraceError:
+        return None
+
+
+def _completed(text: str) -> str:
+    """Close the brackets of a JSON text that was cut off, dropping its last, unfinished item."""
+    stack: list[str] = []
+    end, closers = 0, ""
+    for token in _TOKEN.finditer(text):
+        mark = token.group()
+        if mark[0] == '"':
+            continue
+        if mark in _CLOSERS:
+            stack.append(_CLOSERS[mark])
+        elif mark != "," and stack:
+            stack.pop()
+        if len(stack) > MAX_DEPTH:
+            return ""
+        end = token.start() if mark == "," else token.end()
+        closers = "".join(reversed(stack))
+    return text[:end] + closers
+
+
+def _join_printed(lines: Iterator[RawLine], limit: int) -> Iterator[RawLine]:
+    """Join the lines of objects that were printed with indentation; lines of other files pass unchanged."""
+    for line in lines:
+        if line.data.rstrip() != b"{":
+            yield line
+            continue
+        parts, size, last = [line.data], 1, line
+        for last in lines:
+            size += len(last.data) + 1
+            parts = [*parts, last.data] if size <= limit and not last.too_long else []
+            if last.data.rstrip() == b"}":
+                break
+        yield RawLine(line.number, b"\n".join(parts), too_long=not parts, ended=last.data.rstrip() == b"}")
+
+
+def _decoder(notes: Notes) -> json.JSONDecoder:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) < len(items):
+            notes["E_DUPLICATE_KEY"] = "a key stands twice; the last value counts"
+        return found
+
+    def integer(digits: str) -> int:
+        if len(digits) > MAX_DIGITS:
+            raise ValueError(f"an integer of {len(digits)} digits")
+        return int(digits)
+
+    def real(digits: str) -> float | None:
+        value = float(digits)
+        if math.isfinite(value):
+            return value
+        constant(digits)
+        return None
+
+    def constant(name: str) -> None:
+        notes["E_NOT_FINITE"] = f"{name[:20]} is not a number JSON can hold; read as missing"
+
+    return json.JSONDecoder(object_pairs_hook=pairs, parse_int=integer, parse_float=real, parse_constant=constant)
+
+
+def _too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [item for parent in level for item in _children(parent) if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def _without_surrogates(value: Any, notes: Notes) -> Any:
+    if isinstance(value, str):
+        clean = value.encode("utf-8", "replace").decode("utf-8")
+        if clean != value:
+            notes["E_SURROGATE"] = "half of a surrogate pair was replaced"
+        return clean
+    if isinstance(value, list):
+        return [_without_surrogates(item, notes) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key, notes): _without_surrogates(item, notes) for key, item in value.items()}
+    return value
