@@ -1,0 +1,90 @@
+"""Which actions type text, press keys or fill the clipboard, and which of their parameters hold the text."""
+
+from __future__ import annotations
+
+import re
+
+from ufo_experience.redaction.words import listed
+from ufo_experience.schema import Step
+
+_TYPING = listed(
+    "setedittext typekeys keyboardinput typetext inputtext type fill fillform write typewrite sendkeys settext "
+    "inserttext entertext setvalue input pastetext typein typeinto presssequentially keyboardaction "
+    "inputkeys typestring pyautoguitypewrite pyautoguiwrite keyboardtype typing browsertype browserfillform"
+)
+_PRESS = listed("press presskey presskeys presshotkey keypress key keydown keyboardpress pressakey hotkey pressenter")
+_COPY = listed("copy clipboardcopy setclipboard setclipboardtext writeclipboard copytext")
+_PASTE = listed("paste clipboardpaste pastefromclipboard")
+_PASTE_CHORD = re.compile(
+    r"(?i)(?:\{(?:VK_)?(?:CONTROL|CTRL)(?: down)?\}|\^|(?:ctrl|control|cmd|command|meta) ?[+-] ?)v\b"
+)
+
+# Parameters of a typing action that steer it. Every other one is what was typed.
+_OPTIONS = listed(
+    "id name label control controlname controltext controllabel controltype controlid selector xpath css element "
+    "elementid target ref role type kind button method mode application app process window windowtitle title index x y "
+    "direction coordinate coordinates position interval delay duration timeout clear clearcurrenttext controlfocus "
+    "submit enter pressenter double presses slowly device deviceid frame tab tabid placeholder field units action"
+)
+_LOCATORS = listed(
+    "name label control controlname controltext controllabel selector xpath element target field placeholder"
+)
+
+# The word a field carries its own name under, and the one it carries its value under, in a form-like mapping.
+FIELD_NAMES = ("name", "label", "field", "control", "element", "selector", "placeholder", "id", "type")
+FIELD_VALUES = frozenset({"value", "text", "content", "val", "keys", "input"})
+
+
+def is_typing(action: str) -> bool:
+    """True for actions that type text (`set_edit_text`, `type_keys`, `fill`, …)."""
+    return plain(action) in _TYPING
+
+
+def is_press(action: str) -> bool:
+    """True for actions that press keys (`press`, `hotkey`, …)."""
+    return plain(action) in _PRESS
+
+
+def is_copy(action: str) -> bool:
+    """True for actions that put a given text on the clipboard."""
+    return plain(action) in _COPY
+
+
+def is_paste(step: Step) -> bool:
+    """True when a step pastes, by name or by chord."""
+    leaf = typed_leaf(step)
+    return plain(step.action_type) in _PASTE or (leaf is not None and _PASTE_CHORD.search(leaf[1]) is not None)
+
+
+def takes_text(action: str) -> bool:
+    """True when the parameters of an action are what a person would type."""
+    return is_typing(action) or is_press(action) or is_copy(action)
+
+
+def is_option(name: str) -> bool:
+    """True for a parameter that steers a typing action and holds no text."""
+    return plain(name) in _OPTIONS
+
+
+def typed_leaf(step: Step) -> tuple[str, str] | None:
+    """The parameter (name, text) a step types, when it is exactly one; a list of keys counts as their chord."""
+    leaves = []
+    for key, value in step.parameters.items():
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            value = "+".join(str(item) for item in value)
+        if isinstance(value, str) and not is_option(key):
+            leaves.append((key, value))
+    return leaves[0] if len(leaves) == 1 else None
+
+
+def control_names(step: Step) -> str:
+    """All a step says about the control it aims at, as one text; empty when it says nothing."""
+    control = step.target_control
+    names = [value for key, value in step.parameters.items() if isinstance(value, str) and plain(key) in _LOCATORS]
+    return " ".join(part for part in (control.name, control.type or "", *names) if part)
+
+
+def plain(name: str) -> str:
+    """A name without module, case and punctuation: `pyautogui.typeWrite` is `typewrite`."""
+    last = name.rsplit(".", 1)[-1]
+    return "".join(c for c in last.casefold() if c.isalnum())

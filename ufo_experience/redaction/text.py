@@ -1,0 +1,93 @@
+"""Free text: images and the tails of URLs go, secrets become `<secret>`. Idempotent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ufo_experience.redaction.checks import has_digit_and_letter
+from ufo_experience.redaction.patterns import find_secrets
+
+IMAGE = "<image>"
+SECRET = "<secret>"
+EMAIL = "<email>"
+PLACEHOLDER = re.compile(r"\{\{(?:secret|input):\d+\}\}|<secret>|<image>|<email>")
+
+_DATA_URL = re.compile(r"data:[\w.+/-]{0,80}(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_\\-]*", re.IGNORECASE)
+_BASE64_IMAGE = re.compile(r"(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|/9j/[42]|R0lGOD[dl]h|UklGR)[A-Za-z0-9+/=\\]{40,}")
+_BASE64_BLOCK = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}")
+_SCREENSHOT = re.compile(
+    r"(?:[A-Za-z]:)?(?:[\w.~ -]*[\\/])+([\w-]*(?:action_(?:step|round)|desktop_|screenshot)[\w-]*\.(?:png|jpe?g|webp))"
+)
+_URL = re.compile(
+    r"(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}/)[^\s\"'<>?#\\]*[?#][^\s\"'<>\\]*"
+)
+_END = re.compile(r"[)\].,;:!?]*$")
+
+# Given the secret and its kind, what stands in its place.
+Naming = Callable[[str, str], str]
+
+
+def redact_text(text: str, *, emails: bool = False) -> str:
+    """Remove secrets, images and URL queries from a free text such as a query. Idempotent."""
+    return scrub(text, _anonymous, emails=emails)
+
+
+def scrub(text: str, name: Naming, *, emails: bool = False) -> str:
+    """Remove what `redact_text` removes, asking `name` for what stands in the place of each secret.
+
+    Repeats until nothing is left to find: a removal may bare a shape that its neighbours hid. Placeholders are never
+    touched and every round removes other characters, so this ends.
+    """
+    while True:
+        changed = _round(text, name, emails)
+        if changed == text:
+            return text
+        text = changed
+
+
+def strip_urls(text: str) -> str:
+    """Drop query string and fragment of every URL; they hold sessions, searches and keys."""
+    return _URL.sub(_without_query, text) if "?" in text or "#" in text else text
+
+
+def _round(text: str, name: Naming, emails: bool) -> str:
+    text = _without_images(strip_urls(text))
+    parts, end = [], 0
+    for match in PLACEHOLDER.finditer(text):
+        parts += [_without_secrets(text[end : match.start()], name, emails), match[0]]
+        end = match.end()
+    parts.append(_without_secrets(text[end:], name, emails))
+    return "".join(parts)
+
+
+def _without_secrets(text: str, name: Naming, emails: bool) -> str:
+    parts, end = [], 0
+    for finding in find_secrets(text, emails=emails):
+        parts += [text[end : finding.start], name(text[finding.start : finding.end], finding.kind)]
+        end = finding.end
+    return "".join(parts) + text[end:]
+
+
+def _without_images(text: str) -> str:
+    text = _DATA_URL.sub(IMAGE, text)
+    text = _BASE64_IMAGE.sub(IMAGE, text)
+    if len(text) >= 200:
+        text = _BASE64_BLOCK.sub(_block, text)
+    return _SCREENSHOT.sub(r"\1", text)
+
+
+def _block(match: re.Match[str]) -> str:
+    block = match[0]
+    return IMAGE if has_digit_and_letter(block) and block.lower() != block and block.upper() != block else block
+
+
+def _without_query(match: re.Match[str]) -> str:
+    url = match[0]
+    cut = min(place for place in (url.find("?"), url.find("#")) if place >= 0)
+    tail = _END.search(url, cut)
+    return url[:cut] + (tail[0] if tail else "")
+
+
+def _anonymous(value: str, kind: str) -> str:
+    return EMAIL if kind == "email" else SECRET

@@ -1,0 +1,184 @@
+"""Redact one trajectory: find every value first, then take each out of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ufo_experience.redaction import keys
+from ufo_experience.redaction.fields import Field, fields_of
+from ufo_experience.redaction.parameters import SECRET, TYPED, is_placeholder, rewrite_parameters, strings_in
+from ufo_experience.redaction.patterns import find_secrets
+from ufo_experience.redaction.slots import TaskValues
+from ufo_experience.redaction.text import PLACEHOLDER, scrub
+from ufo_experience.redaction.values import Vault
+from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Source, Step, Trajectory, clip
+
+
+@dataclass(frozen=True)
+class RedactionPolicy:
+    """What is removed besides secrets, images and URL queries, which always are.
+
+    `typed_text`: typed values become slots. `emails`: e-mail addresses count as secrets. `keep_controls`: words in
+    the names of controls whose text may stay, besides search boxes.
+    """
+
+    typed_text: bool = True
+    emails: bool = False
+    keep_controls: tuple[str, ...] = ()
+
+
+DEFAULT_POLICY = RedactionPolicy()
+
+# Shorter ones are removed where they were found, not everywhere: a PIN in a sentence, the single keys of a password.
+_LEAST = 6
+_LEAST_SENSITIVE = 3
+
+
+def redact(trajectory: Trajectory, policy: RedactionPolicy = DEFAULT_POLICY) -> Trajectory:
+    """Return a copy without secrets, typed text, images and URL queries; `slots` says what the placeholders are.
+
+    Idempotent and deterministic. The same value has the same placeholder throughout.
+    """
+    steps = keys.join_steps(trajectory.steps)
+    trajectory = trajectory.model_copy(update={"steps": steps})
+    fields = fields_of(steps, policy.keep_controls)
+    vault = Vault(trajectory.slots, _texts(trajectory))
+    _collect(trajectory, fields, vault, policy)
+    return _Cleaner(vault, policy).clean(trajectory, fields)
+
+
+def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, policy: RedactionPolicy) -> None:
+    """Put every value into the vault: secrets first, so that nothing secret becomes a mere input."""
+    leaves = [leaf for step, field in zip(trajectory.steps, fields, strict=True) for leaf in _typed_pieces(step, field)]
+    for value in [*(value for value, role in leaves if role == SECRET), *_pieces_of(trajectory.sensitive)]:
+        vault.add_secret(value, "password")
+    for text in _texts(trajectory):
+        for finding in find_secrets(text):
+            value = text[finding.start : finding.end]
+            if len(value) >= _LEAST and not PLACEHOLDER.search(value):
+                vault.add_secret(value, finding.kind)
+    if policy.typed_text:
+        _collect_inputs([value for value, role in leaves if role == TYPED], trajectory, vault, policy)
+
+
+def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault, policy: RedactionPolicy) -> None:
+    task, request = (_Cleaner(vault, policy).wish(text) for text in (trajectory.task, trajectory.request))
+    named = TaskValues(task, request)
+    for value in values:
+        vault.add_input(value, named.describe(value.strip()))
+
+
+def _pieces_of(sensitive: tuple[str, ...]) -> Iterator[str]:
+    """What a reader calls secret, without the keys pressed around it."""
+    for value in sensitive:
+        for piece, is_text in keys.split_keys(keys.join_braces(value)):
+            if is_text and len(piece.strip()) >= _LEAST_SENSITIVE and not is_placeholder(piece):
+                yield piece
+
+
+def _typed_pieces(step: Step, field: Field) -> list[tuple[str, str]]:
+    """The values in a step's parameters that are secret or typed, each with its role."""
+    pieces: list[tuple[str, str]] = []
+
+    def note(text: str, role: str) -> str:
+        if role in (SECRET, TYPED):
+            pieces.append((text, role))
+        return text
+
+    rewrite_parameters(step, field, note)
+    return pieces
+
+
+class _Cleaner:
+    """Writes the clean copy. Every text passes: images and URLs, known values, then shapes."""
+
+    def __init__(self, vault: Vault, policy: RedactionPolicy) -> None:
+        self._vault, self._policy = vault, policy
+        self._done: dict[tuple[str, str], str] = {}
+
+    def clean(self, trajectory: Trajectory, fields: list[Field]) -> Trajectory:
+        steps = tuple(self._step(step, field) for step, field in zip(trajectory.steps, fields, strict=True))
+        outcome = trajectory.outcome
+        reason = None if outcome.failure_reason is None else self._prose(outcome.failure_reason)
+        problems = tuple(p.model_copy(update={"message": self._prose(p.message)}) for p in trajectory.problems)
+        update = {
+            "request": self.wish(trajectory.request),
+            "subtask": None if trajectory.subtask is None else self.wish(trajectory.subtask),
+            "applications": tuple(self._name(name) for name in trajectory.applications),
+            "steps": steps,
+            "plan": tuple(self._prose(line) for line in trajectory.plan),
+            "tips": tuple(self._prose(line) for line in trajectory.tips),
+            "outcome": outcome.model_copy(update={"failure_reason": reason}),
+            "agent": None if trajectory.agent is None else self._name(trajectory.agent),
+            "source_files": tuple(self._vault.without_secrets(file) for file in trajectory.source_files),
+            "problems": problems,
+            "sensitive": (),
+        }
+        return trajectory.model_copy(update={**update, "slots": dict(self._vault.slots)})
+
+    def _step(self, step: Step, field: Field) -> Step:
+        control, source = step.target_control, step.source
+        update = {
+            "observation": self._prose(step.observation),
+            "target_control": Control(
+                name=self._text(control.name, "phrases"),
+                type=None if control.type is None else self._name(control.type),
+            ),
+            "parameters": rewrite_parameters(step, field, self._parameter),
+            "result": self._prose(step.result),
+            "error": None if step.error is None else self._prose(step.error),
+            "application": None if step.application is None else self._name(step.application),
+            "agent": None if step.agent is None else self._name(step.agent),
+            "source": source and Source(file=self._vault.without_secrets(source.file), line=source.line),
+        }
+        return step.model_copy(update=update)
+
+    def _parameter(self, text: str, role: str) -> str:
+        if role == SECRET:
+            return self._vault.add_secret(text, "password")
+        if role == TYPED and self._policy.typed_text:
+            return self._vault.add_input(text, "text")
+        return self._text(text, "phrases")
+
+    def wish(self, text: str) -> str:
+        """The user's words stay as they are, but for secrets."""
+        return self._text(text, "secrets")
+
+    def _name(self, text: str) -> str:
+        return self._text(text, "secrets", MAX_NAME)
+
+    def _prose(self, text: str) -> str:
+        return self._text(text, "all")
+
+    def _text(self, text: str, scope: str, limit: int = MAX_TEXT) -> str:
+        if (text, scope) not in self._done:
+            self._done[text, scope] = self._scrubbed(text, scope)
+        clean = self._done[text, scope]
+        return clean if len(clean) <= limit else clip(clean, limit)
+
+    def _scrubbed(self, text: str, scope: str) -> str:
+        replace = {
+            "secrets": self._vault.without_secrets,
+            "phrases": self._vault.without_phrases,
+            "all": self._vault.without_values if self._policy.typed_text else self._vault.without_secrets,
+        }[scope]
+        return scrub(replace(text), self._name_of, emails=self._policy.emails)
+
+    def _name_of(self, value: str, kind: str) -> str:
+        return "<email>" if kind == "email" else self._vault.add_secret(value, kind)
+
+
+def _texts(trajectory: Trajectory) -> Iterator[str]:
+    """Every text of a trajectory that may hold a value."""
+    yield from (
+        trajectory.request,
+        trajectory.subtask or "",
+        *trajectory.applications,
+        *trajectory.plan,
+        *trajectory.tips,
+    )
+    yield from (trajectory.outcome.failure_reason or "", *(problem.message for problem in trajectory.problems))
+    for step in trajectory.steps:
+        yield from (step.observation, step.target_control.name, step.result, step.error or "")
+        yield from strings_in(step.parameters)
