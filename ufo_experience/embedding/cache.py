@@ -1,0 +1,252 @@
+"""A cache of embeddings by content, so that rebuilding asks the service for nothing, and an embedder in front of it.
+
+The cache is never the truth: a file that is corrupt is moved aside, one that cannot be written or locked is done
+without, and `warning` says so. Nothing here is fatal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from ufo_experience.embedding.base import Embedder, Kind, Spending, Vectors
+
+T = TypeVar("T")
+
+TEXT_TEMPLATE = "1"  # of the text that is embedded; another one makes other keys
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, text BLOB NOT NULL, vector BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS vectors_by_text ON vectors (text);
+"""
+_WAIT_SECONDS = 2.0
+_CHUNK = 500  # SQLite takes at least 999 variables in one statement
+_PLAIN_BATCH = 256
+
+
+class EmbeddingCache:
+    """Vectors by the hash of model, dimensions, template and text, in one SQLite file. Thread- and process-safe.
+
+    `warning` is None as long as all is well, else the last reason for which the cache was moved aside or bypassed.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.warning: str | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._lock = threading.RLock()
+
+    def get(self, keys: Sequence[bytes], dim: int | None) -> dict[bytes, Vectors]:
+        """The vectors that are there, whole and of length `dim` (None: any)."""
+        rows = self._guard(lambda db: [row for part in _chunks(keys) for row in _select(db, part)])
+        return {key: vector for key, blob in rows or () if (vector := _read_vector(blob, dim)) is not None}
+
+    def put(self, rows: Iterable[tuple[bytes, bytes, Vectors]]) -> None:
+        """Keep (key, hash of the text, vector) rows; on the disk when it returns, unless `warning` says otherwise."""
+        values = [(key, text, np.asarray(vector, "<f4").tobytes()) for key, text, vector in rows]
+        self._guard(lambda db: db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", values))
+
+    def purge(self, texts: Iterable[str]) -> int:
+        """Delete what is kept of these texts, for every model, and overwrite it; returns how many vectors went."""
+        hashes = [(text_hash(text),) for text in texts]
+        deleted = self._guard(lambda db: db.executemany("DELETE FROM vectors WHERE text = ?", hashes).rowcount)
+        self._guard(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        return max(0, deleted or 0)
+
+    def __len__(self) -> int:
+        rows = self._guard(lambda db: db.execute("SELECT count(*) FROM vectors").fetchall())
+        return int(rows[0][0]) if rows else 0
+
+    def close(self) -> None:
+        """Close the file; a later use opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __enter__(self) -> EmbeddingCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _guard(self, work: Callable[[sqlite3.Connection], T], *, fresh: bool = False) -> T | None:
+        """Run `work` in one transaction. None when the cache cannot be used now, which `warning` then explains."""
+        with self._lock:
+            try:
+                with self._open() as connection:
+                    return work(connection)
+            except sqlite3.OperationalError as error:  # locked, read-only, disk full: leave it alone
+                self.warning = f"embedding cache {self.path} is bypassed: {error}"
+                return None
+            except sqlite3.DatabaseError as error:  # not a database, or torn
+                moved = not fresh and self._set_aside(error)
+                return self._guard(work, fresh=True) if moved else None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = _connect(self.path)
+        return self._connection
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> bool:
+        """Move a corrupt file out of the way; False when that is not possible."""
+        self.close()
+        aside = next(path for path in _aside_names(self.path) if not path.exists())
+        try:
+            os.replace(self.path, aside)
+            for ending in ("-wal", "-shm"):
+                Path(f"{self.path}{ending}").unlink(missing_ok=True)
+        except OSError as refused:
+            self.warning = f"embedding cache {self.path} is corrupt ({error}) and cannot be moved aside: {refused}"
+            return False
+        self.warning = f"embedding cache was corrupt ({error}); moved to {aside}, a new one was begun"
+        return True
+
+
+@runtime_checkable
+class PlansBatches(Protocol):
+    """An embedder that knows how many texts one of its requests holds."""
+
+    def batches(self, texts: Sequence[str]) -> Iterator[slice]:
+        """Cut `texts` into what one request may hold."""
+        ...
+
+
+class CachedEmbedder:
+    """Embeds only what the cache does not hold, and keeps every finished batch at once, so that a failed run resumes.
+
+    `cached` counts texts that were answered without the embedder, `embedded` those that were not.
+    """
+
+    def __init__(self, embedder: Embedder, cache: EmbeddingCache) -> None:
+        self.embedder, self.cache = embedder, cache
+        self.cached = self.embedded = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the embedder behind the cache."""
+        return self.embedder.name
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.embedder.dim
+
+    @property
+    def spending(self) -> Spending:
+        """What the embedder behind the cache has asked for."""
+        return self.embedder.spending
+
+    @property
+    def warning(self) -> str | None:
+        """Why the cache was moved aside or bypassed, if it was."""
+        return self.cache.warning
+
+    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """Embed `texts`: float32, shape (len(texts), dim), unit rows. The same text is embedded once.
+
+        Raises:
+            ServiceError: as the embedder; the batches before it are kept.
+        """
+        if not texts:
+            return np.empty((0, self.dim), np.float32)
+        keys = [self._key(text, kind) for text in texts]
+        known = self.cache.get(list(dict.fromkeys(keys)), self.dim)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        self.cached += sum(key in known for key in keys)
+        self.embedded += len(missing)
+        self._embed_missing(missing, kind, known)
+        return np.stack([known[key] for key in keys])
+
+    def purge(self, texts: Iterable[str]) -> int:
+        """Forget what was cached for these texts."""
+        return self.cache.purge(texts)
+
+    def close(self) -> None:
+        """Close the cache."""
+        self.cache.close()
+
+    def _embed_missing(self, missing: Mapping[bytes, str], kind: Kind, known: dict[bytes, Vectors]) -> None:
+        keys, texts = list(missing), list(missing.values())
+        for piece in self._plan(texts):
+            batch = dict(zip(keys[piece], self.embedder.embed(texts[piece], kind), strict=True))
+            self.cache.put((key, text_hash(missing[key]), vector) for key, vector in batch.items())
+            known.update(batch)
+
+    def _plan(self, texts: Sequence[str]) -> Iterator[slice]:
+        if isinstance(self.embedder, PlansBatches):
+            return self.embedder.batches(texts)
+        return (slice(start, start + _PLAIN_BATCH) for start in range(0, len(texts), _PLAIN_BATCH))
+
+    def _key(self, text: str, kind: Kind) -> bytes:
+        """A model that treats queries and documents differently gets a key for each."""
+        role = kind if getattr(self.embedder, "asymmetric", False) else ""
+        return _hash(self.embedder.name, role, str(self.embedder.dim), TEXT_TEMPLATE, text)
+
+
+def text_hash(text: str) -> bytes:
+    """What a row of the cache remembers of its text, so that it can be purged."""
+    return _hash(text)
+
+
+def _hash(*parts: str) -> bytes:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).digest()
+
+
+def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    marks = ",".join("?" * len(keys))
+    return connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", keys).fetchall()
+
+
+def _chunks(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    return (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK))
+
+
+def _read_vector(blob: object, dim: int | None) -> Vectors | None:
+    """A damaged row is a missing row."""
+    if not isinstance(blob, bytes) or not blob or len(blob) % 4:
+        return None
+    vector = np.frombuffer(blob, "<f4").astype(np.float32)
+    whole = bool(np.isfinite(vector).all()) and abs(float(np.linalg.norm(vector)) - 1.0) < 1e-3
+    return vector if whole and dim in (None, len(vector)) else None
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open for writing, creating what is missing; a file that is there but cannot be written is opened to read."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _prepared(sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False), _set_up)
+    except (sqlite3.OperationalError, OSError) as error:
+        if not path.is_file() or "locked" in str(error):
+            raise sqlite3.OperationalError(str(error)) from error
+    uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    return _prepared(sqlite3.connect(uri, uri=True, check_same_thread=False), lambda db: None)
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA secure_delete=ON")
+    connection.executescript(_SCHEMA)
+
+
+def _prepared(connection: sqlite3.Connection, prepare: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(connection.close)
+        prepare(connection)
+        on_failure.pop_all()
+    return connection
+
+
+def _aside_names(path: Path) -> Iterator[Path]:
+    number = 1
+    while True:
+        yield path.with_name(f"{path.name}.corrupt-{number}")
+        number += 1

@@ -1,0 +1,124 @@
+"""The offline embedder: no model, no download, no fitting. Numpy and a checksum.
+
+A text becomes weighted features, each feature a signed cell of the vector ("feature hashing"). What two texts share
+adds up, what they do not share cancels out on average, so the cosine says how much of them is the same. The same text
+gives the same bytes on every platform and in every process.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ufo_experience.embedding.base import Kind, Spending, Vectors
+from ufo_experience.errors import IndexMismatchError, UsageError
+from ufo_experience.schema import MAX_TEXT
+from ufo_experience.terms import request_terms, stem
+
+if TYPE_CHECKING:
+    from ufo_experience.openai_client import OpenAISettings
+
+DIM = 1024
+MIN_DIM, MAX_DIM = 16, 65_536
+FEATURES_VERSION = 1  # raise it when `features` gives anything else: the name changes, and an old index is refused
+
+_SPEC = re.compile(r"(\d{1,6})?(?:v(\d{1,6}))?")
+_WORD = re.compile(r"[^\W_]+")
+_LETTERS = (3, 4)  # lengths of the letter runs
+_LETTERS_WORTH = 0.2  # of one run; enough for typos and other languages, too little to drown the words
+_COMMON_SHARE = 0.5  # of a word that says little: a fixed stand-in for rarity, which a stored vector must not hold
+_COMMON_WORDS = """
+    a all an and any are as at be been by can could did do does file find for from get give had has have help here how
+    i if in into is it its like make me my need not of on or our please set should show so some tell that the their
+    them then there these this those to us use using want was we were what when where which who will with would you
+    your
+"""
+_COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())
+
+
+def features(text: str) -> Mapping[str, float]:
+    """The features of a text and what each is worth: its terms (slots masked), and the letter runs of its words.
+
+    A text without words is its characters; a blank one has one feature of its own.
+    """
+    worth = {
+        term: (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(found.times * found.weight)
+        for term, found in request_terms(text)[0].items()
+    }
+    for word in dict.fromkeys(_WORD.findall(text.lower())):
+        padded = f" {word} "
+        for length in _LETTERS:
+            for start in range(len(padded) - length + 1):
+                worth[f"#{padded[start : start + length]}"] = _LETTERS_WORTH
+    return worth or {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
+
+
+class HashingEmbedder:
+    """`dim` cells (16 to 65,536). Of a text that is longer than a record may hold, the beginning is embedded.
+
+    Raises:
+        UsageError: `dim` is out of range.
+    """
+
+    def __init__(self, dim: int = DIM) -> None:
+        if not MIN_DIM <= dim <= MAX_DIM:
+            raise UsageError(f"hashing needs {MIN_DIM} to {MAX_DIM} dimensions, not {dim}")
+        self._dim = dim
+
+    @classmethod
+    def from_spec(cls, rest: str, settings: OpenAISettings | None) -> HashingEmbedder:
+        """Build from nothing, or from `<dimensions>`, as `name` writes them.
+
+        Raises:
+            IndexMismatchError: the features of another version are asked for.
+        """
+        parts = _SPEC.fullmatch(rest)
+        if parts is None:
+            raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
+        if parts[2] and int(parts[2]) != FEATURES_VERSION:
+            raise IndexMismatchError(
+                f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild"
+            )
+        return cls(int(parts[1]) if parts[1] else DIM)
+
+    @property
+    def name(self) -> str:
+        """`hashing`, or `hashing:<dimensions>`; from the second version of the features on it ends in `v<version>`."""
+        detail = str(self._dim) if self._dim != DIM else ""
+        detail += f"v{FEATURES_VERSION}" if FEATURES_VERSION > 1 else ""
+        return f"hashing:{detail}" if detail else "hashing"
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self._dim
+
+    @property
+    def spending(self) -> Spending:
+        """Nothing: no service is asked."""
+        return Spending()
+
+    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """Embed `texts`: float32, shape (len(texts), dim), unit rows; queries and documents alike."""
+        vectors = np.zeros((len(texts), self._dim), np.float32)
+        for row, text in enumerate(texts):
+            cells = self._cells(features(text[:MAX_TEXT]))
+            vectors[row, list(cells)] = list(cells.values())
+        return vectors
+
+    def _cells(self, worth: Mapping[str, float]) -> Mapping[int, float]:
+        """Add the features up in their cells, scaled to length 1."""
+        cells: dict[int, float] = {}
+        for feature, value in worth.items():
+            code = zlib.crc32(feature.encode("utf-8", "surrogatepass"))
+            cell = (code >> 1) % self._dim
+            cells[cell] = cells.get(cell, 0.0) + (value if code & 1 else -value)
+        norm = math.sqrt(math.fsum(value * value for value in cells.values()))
+        if norm < 1e-9:  # every feature met its opposite
+            return {0: 1.0}
+        return {cell: value / norm for cell, value in cells.items()}
