@@ -15,6 +15,7 @@ import ipaddress
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -203,6 +204,7 @@ class OpenAIService:
         with self._lock:
             if self._client is None:
                 self._client = _make_client(self.settings)
+                weakref.finalize(self, self._client.close)  # its sockets end with the service, whoever forgets it
             return self._client
 
 
