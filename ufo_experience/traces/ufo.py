@@ -145,7 +145,7 @@ def _add_steps(draft: Draft, entry: LogEntry, view: View) -> None:
     """One step per executed or attempted action; what the model call cost stands on the first."""
     for number, action in enumerate(entry.actions):
         arguments = dict(action.arguments)
-        if entry.release == "v3":
+        if entry.release == "v3" and "id" in arguments:  # without an id, a name is a real argument
             arguments = {key: value for key, value in arguments.items() if key not in _LOCATOR}
         draft.step(
             action.function,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import Problem
+from ufo_experience.traces.draft import digest_of
 from ufo_experience.traces.jsontext import JsonLines
 from ufo_experience.traces.ufo_entry import LogEntry
 from ufo_experience.traces.ufo_evaluation import Evaluation, EvaluationLog, assign, evaluation_of, read_evaluations
@@ -167,7 +165,7 @@ def _sessions(lines: JsonLines, log: SessionLog) -> list[Session]:
             log.problems.append(_problem(lines.path, number, "E_UNKNOWN_LINE", f"no known UFO release; keys: {keys}"))
             continue
         if not sessions or _starts_anew(sessions[-1].entries, entry):
-            sessions.append(Session(len(sessions) + 1, _digest(record)))
+            sessions.append(Session(len(sessions) + 1, digest_of(record)))
         sessions[-1].entries.append(entry)
     for session in sessions:
         _join_error_lines(session.entries)
@@ -236,11 +234,6 @@ def _add_verdicts(sessions: list[Session]) -> None:
     for session in sessions:
         if verdict := session.entries[-1].verdict:
             session.evaluation = evaluation_of(verdict)
-
-
-def _digest(record: dict[str, Any]) -> str:
-    text = json.dumps(record, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _problem(path: Path, line: int | None, code: str, message: str) -> Problem:

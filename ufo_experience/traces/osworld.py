@@ -1,0 +1,147 @@
+"""OSWorld run folders: `traj.jsonl` (actions as Python source), `result.txt` (one float), the task from elsewhere.
+
+The folder does not hold the instruction. It is looked for in `task.json` or `<task id>.json` beside the run, and in
+`evaluation_examples/examples/<domain>/<task id>.json` of a folder above. `WAIT` is a step, `DONE` and `FAIL` are the
+agent's claims. A result of 1 is success, 0 is failure, anything between is unknown and kept as the score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.errors import TraceError
+from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.traces.base import ReadReport
+from ufo_experience.traces.draft import Draft, content_key, digest_of
+from ufo_experience.traces.jsontext import JsonLines, load_document, peek, peek_text
+from ufo_experience.traces.python_calls import calls_of
+from ufo_experience.traces.values import as_dict, as_list, as_name, as_text, short_object
+
+TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
+_CLAIMS = ("DONE", "FAIL")
+_ALMOST_ONE = 0.999
+
+
+class OSWorldReader:
+    """Reads one OSWorld run folder, or its `traj.jsonl`."""
+
+    name = "osworld"
+
+    def recognises(self, path: Path) -> bool:
+        """True for a folder with `traj.jsonl`, and for a file whose lines have `step_num` and `action`."""
+        if path.is_dir():
+            return (path / TRAJECTORY).is_file()
+        return any(isinstance(row, dict) and {"step_num", "action"} <= row.keys() for row in peek(path))
+
+    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
+        """Yield the run. Raises `TraceError` when it has no line."""
+        file = path / TRAJECTORY if path.is_dir() else path
+        lines = JsonLines(file)
+        rows = list(lines)
+        if not rows:
+            raise TraceError("no step in it", file=str(file), code="E_EMPTY")
+        folder = file.absolute().parent
+        task, source = _task_of(folder, lines.problems)
+        request = task.get("instruction")
+        if not request:
+            message = "the instruction is in no task file beside or above the run"
+            lines.problems.append(Problem(file=str(file), code="E_NO_TASK", message=message))
+        folder = file.absolute().parent
+        draft = Draft(
+            file, format=self.name, session=content_key(folder.name, 1, digest_of(rows[0][1])), request=request
+        )
+        application = _application(task, folder)
+        for line, row in rows:
+            _add_steps(draft, line, row, application)
+        score = _score(file.with_name(RESULT), lines.problems)
+        report.problems += lines.problems
+        errors = [as_text(row["Error"]) for _, row in rows if "Error" in row]
+        claims = [row.get("action") for _, row in rows if row.get("action") in _CLAIMS or row.get("done") is True]
+        yield draft.finish(
+            success=_success(score),
+            evaluated_by="evaluator" if score is not None else "agent" if claims else "none",
+            judge="program" if score is not None else None,
+            score=score,
+            failure_reason=errors[-1] if errors else "the agent gave up" if "FAIL" in claims else None,
+            agent="osworld",
+            started_at=rows[0][1].get("action_timestamp"),
+            sources=source,
+            complete=not errors and not lines.torn,
+            problems=lines.problems,
+        )
+
+
+def _add_steps(draft: Draft, line: int, row: dict[str, Any], application: str | None) -> None:
+    for name, arguments in _calls(row.get("action")):
+        draft.step(
+            name,
+            control=arguments.pop("target", None),
+            parameters=arguments,
+            observation=row.get("response") or row.get("thought"),
+            agent="osworld",
+            application=application,
+            timestamp=row.get("action_timestamp"),
+            line=line,
+        )
+
+
+def _calls(action: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The actions of one line: Python source, a word, or an object of the computer_13 action space."""
+    if isinstance(action, dict):
+        name = as_name(action.get("action_type"))
+        if name.upper() in _CLAIMS or not name:
+            return []
+        rest = {key: value for key, value in action.items() if key not in ("action_type", "parameters")}
+        return [(name.lower(), short_object(action.get("parameters")) or short_object(rest))]
+    text = as_name(action)
+    if text in _CLAIMS or not text:
+        return []
+    if text == "WAIT":
+        return [("wait", {})]
+    found = calls_of(text)
+    if found is None:
+        return [("code", {"source": text})]
+    return found
+
+
+def _success(score: float | None) -> bool | None:
+    if score is None:
+        return None
+    return True if score >= _ALMOST_ONE else False if score == 0 else None
+
+
+def _score(path: Path, problems: list[Problem]) -> float | None:
+    """The float of `result.txt`; None when the file is absent or says something else."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    text = peek_text(path).strip()
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not 0 <= score <= 1.0001:
+        problems.append(Problem(file=str(path), line=1, code="E_RESULT", message="not a number from 0 to 1"))
+        return None
+    return min(score, 1.0)
+
+
+def _task_of(folder: Path, problems: list[Problem]) -> tuple[dict[str, Any], list[Path]]:
+    """The task file of a run, looked for by the run's own folder names; empty when there is none."""
+    name = f"{folder.name}.json"
+    places = [folder / "task.json", folder / name, folder.parent / name]
+    above = list(folder.parents)[:6]
+    places += [parent / "evaluation_examples" / "examples" / folder.parent.name / name for parent in above]
+    for place in places:
+        if place.is_file() and not place.is_symlink():
+            task = as_dict(load_document(place, problems))
+            if task.get("instruction"):
+                return task, [place]
+    return {}, []
+
+
+def _application(task: dict[str, Any], folder: Path) -> str | None:
+    related = [as_name(app) for app in as_list(task.get("related_apps"))]
+    return related[0] if related else as_name(task.get("snapshot")) or folder.parent.name or None
