@@ -1,0 +1,172 @@
+"""Files of a session: written whole or not at all, appended line by line, read with limits."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.errors import CorruptError, DataError, StorageError, UsageError
+
+StrPath = str | os.PathLike[str]
+
+MAX_LINES_BYTES = 64 * 1024 * 1024
+
+_log = logging.getLogger(__name__)
+
+# Windows refuses to replace a file that a virus scanner or an editor holds open for a moment.
+_REPLACE_TRIES = 10
+_REPLACE_PAUSE_S = 0.1
+
+
+def write_atomic(path: StrPath, text: str) -> None:
+    """Write `text` as UTF-8 to `path`: after a crash the file is the old one or the new one, never a part.
+
+    Raises:
+        StorageError: the disk refused; the old file is as it was.
+    """
+    target = Path(path)
+    temporary: str | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+        with open(handle, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        _replace(temporary, target)
+        temporary = None
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise StorageError(f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+def append_line(path: StrPath, line: str) -> None:
+    """Append `line` to a JSONL file and hand it to the operating system before returning.
+
+    A line torn by an earlier crash is closed first, so that it spoils only itself.
+
+    Raises:
+        StorageError: the disk refused.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(target, "a+b") as file:
+            file.write(_missing_newline(file) + line.encode("utf-8") + b"\n")
+    except OSError as error:
+        raise StorageError(f"{target}: cannot be appended to: {error.strerror or error}") from error
+
+
+def read_bytes(path: StrPath, max_bytes: int) -> bytes:
+    """Read a regular file of at most `max_bytes` bytes.
+
+    Raises:
+        DataError: no such file, not a regular file, or too large.
+        StorageError: the disk refused.
+    """
+    source = Path(path)
+    try:
+        if not source.is_file():
+            raise DataError("no such file" if not source.exists() else "not a regular file", file=str(path))
+        with open(source, "rb") as file:
+            data = file.read(max_bytes + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise StorageError(f"{path}: cannot be read: {error}") from error
+    if len(data) > max_bytes:
+        raise DataError(f"larger than {max_bytes} bytes", file=str(path))
+    return data
+
+
+def read_json(path: StrPath, max_bytes: int) -> Any:
+    """Read one JSON document in UTF-8.
+
+    Raises:
+        CorruptError: torn, or not JSON.
+        DataError, StorageError: as `read_bytes`.
+    """
+    data = read_bytes(path, max_bytes)
+    try:
+        return parse_json(data)
+    except ValueError as error:
+        line = getattr(error, "lineno", None)
+        raise CorruptError(f"not a whole JSON document: {error}", file=str(path), line=line) from error
+
+
+def read_json_lines(path: StrPath, last_k: int = -1, max_bytes: int = MAX_LINES_BYTES) -> list[Any]:
+    """Read the objects and texts in the last `last_k` (-1: all) lines of a JSONL file, blank lines aside.
+
+    A line that is neither is left out and named in a warning of the log; a file that does not exist has no lines.
+
+    Raises:
+        DataError, StorageError: as `read_bytes`.
+    """
+    if last_k < -1:
+        raise UsageError(f"last_k is a number of lines, or -1 for all of them, not {last_k}")
+    if not Path(path).exists():
+        return []
+    lines = enumerate(read_bytes(path, max_bytes).split(b"\n"), start=1)
+    filled = [(number, line) for number, line in lines if line.strip()]
+    wanted = filled if last_k == -1 else filled[max(0, len(filled) - last_k) :]
+    values = [_object_or_text(line, path, number) for number, line in wanted]
+    return [value for value in values if value is not None]
+
+
+def parse_json(data: bytes) -> Any:
+    """Parse strict JSON in UTF-8 (a byte order mark is allowed); raise ValueError for anything else."""
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _object_or_text(line: bytes, file: StrPath, number: int) -> dict[str, Any] | str | None:
+    try:
+        value = parse_json(line)
+    except ValueError as error:
+        _log.warning("%s:%d: left out, not JSON: %s", file, number, error)
+        return None
+    if isinstance(value, (dict, str)):
+        return value
+    _log.warning("%s:%d: left out, neither an object nor a text", file, number)
+    return None
+
+
+def _missing_newline(file: Any) -> bytes:
+    if file.seek(0, os.SEEK_END) == 0:
+        return b""
+    file.seek(-1, os.SEEK_END)
+    return b"" if file.read(1) == b"\n" else b"\n"
+
+
+def _replace(temporary: str, target: Path, tries: int = _REPLACE_TRIES) -> None:
+    try:
+        os.replace(temporary, target)
+    except PermissionError:
+        if os.name != "nt" or tries == 1:
+            raise
+        time.sleep(_REPLACE_PAUSE_S)
+        _replace(temporary, target, tries - 1)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # a folder cannot be opened there; NTFS journals the rename
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
