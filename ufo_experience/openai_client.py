@@ -128,6 +128,11 @@ _VARIABLES: dict[str, dict[str, str]] = {
 }
 
 
+def has_key(environ: Mapping[str, str] | None = None) -> bool:
+    """True when the environment holds a key for OpenAI itself."""
+    return OpenAISettings.from_env("openai", environ=environ).has_key()
+
+
 class OpenAIService:
     """Calls one endpoint. Thread-safe; the client is made at the first call.
 

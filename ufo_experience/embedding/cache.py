@@ -26,7 +26,6 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, text BLOB NOT NULL, vector BLOB NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS vectors_by_text ON vectors (text);
 """
-_WAIT_SECONDS = 2.0
 _CHUNK = 500  # SQLite takes at least 999 variables in one statement
 _PLAIN_BATCH = 256
 
@@ -34,11 +33,12 @@ _PLAIN_BATCH = 256
 class EmbeddingCache:
     """Vectors by the hash of model, dimensions, template and text, in one SQLite file. Thread- and process-safe.
 
-    `warning` is None as long as all is well, else the last reason for which the cache was moved aside or bypassed.
+    `wait` is how many seconds another process may hold the file. `warning` is None as long as all is well, else the
+    last reason for which the cache was moved aside or bypassed.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+    def __init__(self, path: Path | str, *, wait: float = 2.0) -> None:
+        self.path, self._wait = Path(path), wait
         self.warning: str | None = None
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.RLock()
@@ -92,7 +92,7 @@ class EmbeddingCache:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = _connect(self.path)
+            self._connection = _connect(self.path, self._wait)
         return self._connection
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> bool:
@@ -218,11 +218,11 @@ def _read_vector(blob: object, dim: int | None) -> Vectors | None:
     return vector if whole and dim in (None, len(vector)) else None
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, wait: float) -> sqlite3.Connection:
     """Open for writing, creating what is missing; a file that is there but cannot be written is opened to read."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return _prepared(sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False), _set_up)
+        return _prepared(sqlite3.connect(path, timeout=wait, check_same_thread=False), _set_up)
     except (sqlite3.OperationalError, OSError) as error:
         if not path.is_file() or "locked" in str(error):
             raise sqlite3.OperationalError(str(error)) from error

@@ -18,7 +18,7 @@ import numpy as np
 from ufo_experience.embedding.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
 from ufo_experience.schema import MAX_TEXT
-from ufo_experience.terms import request_terms, stem
+from ufo_experience.terms import TermWeights, request_terms, stem
 
 if TYPE_CHECKING:
     from ufo_experience.openai_client import OpenAISettings
@@ -29,6 +29,7 @@ FEATURES_VERSION = 1  # raise it when `features` gives anything else: the name c
 
 _SPEC = re.compile(r"(\d{1,6})?(?:v(\d{1,6}))?")
 _WORD = re.compile(r"[^\W_]+")
+_WEIGHTS = TermWeights(pair=0.5, head=1.5, slot=0.6, value=0.3)  # its own: tuning lexical search must not move vectors
 _LETTERS = (3, 4)  # lengths of the letter runs
 _LETTERS_WORTH = 0.2  # of one run; enough for typos and other languages, too little to drown the words
 _COMMON_SHARE = 0.5  # of a word that says little: a fixed stand-in for rarity, which a stored vector must not hold
@@ -46,16 +47,19 @@ def features(text: str) -> Mapping[str, float]:
 
     A text without words is its characters; a blank one has one feature of its own.
     """
+    words = dict.fromkeys(_WORD.findall(text.lower()))  # in order: sums of floats depend on it
+    if not words:
+        return {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
     worth = {
         term: (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(found.times * found.weight)
-        for term, found in request_terms(text)[0].items()
+        for term, found in request_terms(text, _WEIGHTS)[0].items()
     }
-    for word in dict.fromkeys(_WORD.findall(text.lower())):
+    for word in words:
         padded = f" {word} "
         for length in _LETTERS:
             for start in range(len(padded) - length + 1):
                 worth[f"#{padded[start : start + length]}"] = _LETTERS_WORTH
-    return worth or {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
+    return worth
 
 
 class HashingEmbedder:
