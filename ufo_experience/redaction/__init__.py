@@ -8,7 +8,7 @@ screenshot paths go. A value found anywhere is removed everywhere.
 from __future__ import annotations
 
 from ufo_experience.redaction.slots import SLOT_TYPE
-from ufo_experience.redaction.text import redact_text
+from ufo_experience.redaction.text import PLACEHOLDER, redact_text
 from ufo_experience.redaction.trajectory import DEFAULT_POLICY, RedactionPolicy, redact
 
-__all__ = ["DEFAULT_POLICY", "SLOT_TYPE", "RedactionPolicy", "redact", "redact_text"]
+__all__ = ["DEFAULT_POLICY", "PLACEHOLDER", "SLOT_TYPE", "RedactionPolicy", "redact", "redact_text"]

@@ -6,11 +6,15 @@ import re
 from collections.abc import Sequence
 
 from ufo_experience.intent import find_slots
+from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.values import slot_type
 
 # "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a
 # new task of the same kind, the n-th value is the one to type.
-SLOT_TYPE = re.compile(r"(?P<type>\w+)(?: from (?P<where>task|request)(?: slot (?P<slot>\d+))?)?")
+# A summarizer may add what the value means: "email from task slot 2 (the recipient)".
+SLOT_TYPE = re.compile(
+    r"(?P<type>[\w ]+?)(?: from (?P<where>task|request)(?: slot (?P<slot>\d+))?)?(?: \((?P<meaning>[^()]*)\))?"
+)
 
 
 class TaskValues:
@@ -18,7 +22,7 @@ class TaskValues:
 
     def __init__(self, task: str, request: str) -> None:
         self._task, self._request = task, request
-        self._slots: Sequence[str] = [slot.value for slot in find_slots(task)]
+        self._slots: Sequence[str] = [slot.value for slot in find_slots(PLACEHOLDER.sub("<secret>", task))]
 
     def describe(self, value: str) -> str:
         """The slot type of a typed value, such as `text`, or `email from task slot 2` if the task names it."""
