@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 from conftest import SHARED
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import ufo_experience
+from ufo_experience.errors import TraceError
+from ufo_experience.schema import Trajectory
+from ufo_experience.traces import ReadReport, read_traces
 from ufo_experience.traces.ufo_session import Session, SessionLog, read_entries
 
 SYNTHETIC = SHARED / "ufo_logs_synthetic"
@@ -165,3 +171,339 @@ BROKEN_LOGS = [folder for folder in BROKEN if (folder / "response.log").exists()
 def test_every_damaged_log_is_read_as_expected(folder: Path) -> None:
     """What is usable is kept, what is not is counted, as expected.json says."""
     check(folder)
+
+
+SAMPLES = Path(ufo_experience.__file__).parent / "samples"
+
+
+def line_of(step: int, **changes: Any) -> dict[str, Any]:
+    """A v1.2.0 actor line that clicks "Save", with changes."""
+    return {
+        "Observation": "The document is open.",
+        "ControlLabel": "7",
+        "ControlText": "Save",
+        "Function": "click_input",
+        "Args": {"button": "left"},
+        "Status": "CONTINUE",
+        "Plan": ["(1) Click Save."],
+        "Step": step,
+        "RoundStep": step,
+        "AgentStep": step,
+        "Round": 0,
+        "Subtask": "Save the document.",
+        "SubtaskIndex": 0,
+        "Action": "click_input(button='left')",
+        "Request": "Save my work.",
+        "Agent": "AppAgent",
+        "AgentName": "AppAgent/WINWORD.EXE/Document1 - Word",
+        "Application": "WINWORD.EXE",
+        "Cost": 0.01,
+        "Results": None,
+        "error": {},
+        "control_type": "Button",
+    } | changes
+
+
+def write_log(folder: Path, *lines: dict[str, Any], **files: list[dict[str, Any]]) -> Path:
+    """Write a session folder: `response.log`, and further logs named without their suffix."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in {"response": list(lines), **files}.items():
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.log").write_text(text, encoding="utf-8", newline="\n")
+    return folder
+
+
+def verdict(word: str) -> dict[str, Any]:
+    """A line of evaluation.log."""
+    return {"reason": f"The evaluator says {word}.", "sub_scores": {}, "complete": word, "level": "session"}
+
+
+def test_a_session_gives_its_subtasks_and_then_the_whole_request(shared_data: Path) -> None:
+    """Two sub-tasks in two applications: three trajectories, the whole with the host's selections as steps."""
+    first, second, whole = read_traces(SYNTHETIC / "v3" / "02_two_apps_host_steps")
+    assert [first.applications, second.applications] == [("WINWORD.EXE",), ("ms-teams.exe",)]
+    assert (whole.subtask, whole.applications) == (None, ("WINWORD.EXE", "ms-teams.exe"))
+    assert [(step.agent, step.action_type) for step in whole.steps] == [
+        ("HostAgent", "select_application_window"),
+        ("AppAgent", "texts"),
+        ("HostAgent", "select_application_window"),
+        ("AppAgent", "set_edit_text"),
+        ("AppAgent", "click_input"),
+    ]
+    assert [step.step_number for step in whole.steps] == [1, 2, 3, 4, 5]
+    assert {t.outcome.success for t in (first, second, whole)} == {True}
+    assert len({t.session for t in (first, second, whole)}) == 1
+
+
+def test_a_step_keeps_control_arguments_and_place_and_loses_the_locator(shared_data: Path) -> None:
+    """v3 mixes `id` and `name` into the arguments; a step keeps only the real ones."""
+    step = next(read_traces(SYNTHETIC / "v3" / "01_single_app_success")).steps[0]
+    assert (step.target_control.name, step.target_control.type) == ("Search document", "Edit")
+    assert step.parameters == {"text": "UFO", "clear_current_text": True}
+    assert (step.result, step.error, step.application) == ("Set text has been executed: UFO", None, "WINWORD.EXE")
+    assert step.source is not None
+    assert (step.source.file, step.source.line) == ("response.log", 2)
+
+
+def test_each_action_of_an_action_list_is_a_step(shared_data: Path) -> None:
+    """Nine actions in four lines; the failed one has its reason, the one after it is skipped."""
+    steps = next(read_traces(SYNTHETIC / "v2.0.0" / "07_action_list")).steps
+    assert [step.source.line for step in steps if step.source] == [2, 3, 3, 3, 4, 4, 4, 5, 5]
+    assert [step.ok for step in steps] == [True] * 5 + [False, False, True, True]
+    assert steps[5].error == "Control is not available."
+    assert (steps[6].error, steps[6].result) == ("skipped: Early stop due to error in previous actions.", "skipped")
+
+
+@pytest.mark.parametrize(
+    ("name", "success", "judge"),
+    [
+        ("v1.0.0/03_finish_but_evaluated_no", False, "evaluator"),
+        ("v1.2.0/08_evaluated_unsure", None, "evaluator"),
+        ("v3/05_no_evaluation", None, "agent"),
+        ("v0.0.1/03_finish_but_wrong", None, "agent"),
+        ("v1.0.0/07_ends_with_error", None, "none"),
+    ],
+)
+def test_success_is_the_evaluators_word_and_never_finish(
+    shared_data: Path, name: str, success: bool | None, judge: str
+) -> None:
+    """FINISH is the agent's claim; without an evaluator's word success stays unknown."""
+    whole = list(read_traces(SYNTHETIC / name))[-1]
+    assert (whole.outcome.success, whole.outcome.evaluated_by) == (success, judge)
+
+
+def test_a_reused_task_name_gives_two_sessions_each_with_its_own_judgement(shared_data: Path) -> None:
+    """The first run was judged "no" with its reason, the second "yes"; their session keys differ."""
+    whole = [t for t in read_traces(SYNTHETIC / "v1.0.0" / "08_reused_task_name") if t.subtask is None]
+    assert [t.outcome.success for t in whole] == [False, True]
+    assert whole[0].outcome.failure_reason == "The email body is empty."
+    assert [t.session.partition("-")[0].partition("#")[2] for t in whole] == ["1", "2"]
+
+
+def test_two_rounds_give_two_requests(shared_data: Path) -> None:
+    """A second request in the same session is a whole request of its own."""
+    found = list(read_traces(SYNTHETIC / "v0.0.1" / "05_screenshot_gap_two_rounds"))
+    assert [t.request for t in found] == [
+        "How many stars does the Imdiffusion repo have?",
+        "Search for the word UFO on the same page.",
+    ]
+
+
+def test_with_too_few_judgements_only_the_last_session_is_judged(tmp_path: Path) -> None:
+    """Three runs, one judgement: it belongs to the last; the others stay unknown."""
+    runs = [line_of(0), line_of(1, Status="FINISH")] * 3
+    found = read_traces(write_log(tmp_path / "t", *runs, evaluation=[verdict("yes")]))
+    assert [t.outcome.success for t in found if t.subtask is None] == [None, None, True]
+
+
+def test_judgements_that_fit_no_session_are_reported(tmp_path: Path) -> None:
+    """Three judgements for one session: the last is used, the two others are named in the report."""
+    report = ReadReport()
+    folder = write_log(
+        tmp_path / "t", line_of(0, Status="FINISH"), evaluation=[verdict(w) for w in ("no", "no", "yes")]
+    )
+    assert {t.outcome.success for t in read_traces(folder, report=report)} == {True}
+    assert [problem.code for problem in report.problems] == ["E_EVALUATIONS"]
+
+
+def test_a_judgement_skips_the_session_that_ended_in_an_error(tmp_path: Path) -> None:
+    """UFO does not evaluate a session that ended in an error: two judgements belong to runs one and three."""
+    good = [line_of(0), line_of(1, Status="FINISH")]
+    bad = [line_of(0), line_of(1, Status="ERROR", error={"get_response": {"message": "Request timed out."}})]
+    folder = write_log(tmp_path / "t", *good, *bad, *good, evaluation=[verdict("yes"), verdict("no")])
+    whole = [t for t in read_traces(folder) if t.subtask is None]
+    assert [t.outcome.success for t in whole] == [True, None, False]
+    assert whole[1].outcome.failure_reason == "get_response: Request timed out."
+    assert [t.complete for t in whole] == [True, False, True]
+
+
+def test_of_a_failed_session_only_the_subtask_to_blame_is_failed(tmp_path: Path) -> None:
+    """Two sub-tasks, judged "no": the finished one is unknown, the one that ended failed is a failure."""
+    done = line_of(0, Subtask="Open the file.", SubtaskIndex=0, Status="FINISH")
+    failed = line_of(1, Subtask="Save it.", SubtaskIndex=1, Status="FINISH", Results="An error occurred: no disk")
+    folder = write_log(tmp_path / "t", done, failed, evaluation=[verdict("no")])
+    assert [(t.subtask, t.outcome.success) for t in read_traces(folder)] == [
+        ("Open the file.", None),
+        ("Save it.", False),
+        (None, False),
+    ]
+
+
+def test_the_session_key_does_not_depend_on_where_the_folder_stands(tmp_path: Path) -> None:
+    """The same folder name and first record give the same key, with LF or CRLF."""
+    one = write_log(tmp_path / "a" / "run", line_of(0, Status="FINISH"))
+    two = write_log(tmp_path / "b" / "run", line_of(0, Status="FINISH"))
+    text = (two / "response.log").read_bytes()
+    (two / "response.log").write_bytes(text.replace(b"\n", b"\r\n"))
+    assert next(read_traces(one)).session == next(read_traces(two)).session
+
+
+def test_a_torn_last_line_makes_the_run_incomplete_and_is_reported(shared_data: Path) -> None:
+    """The steps before it are kept, `complete` is False, the report names file, line and reason."""
+    report = ReadReport()
+    found = list(read_traces(SYNTHETIC / "broken" / "torn_last_line", report=report))
+    assert [t.complete for t in found] == [False, False]
+    (problem,) = report.problems
+    assert (Path(problem.file).name, problem.line, problem.code) == ("response.log", 5, "E_JSON")
+    assert problem in found[-1].problems
+
+
+def test_a_huge_line_is_cut_and_marked(shared_data: Path) -> None:
+    """Five megabytes in one result: kept to the limit of the schema, and `truncated` says so."""
+    whole = list(read_traces(SYNTHETIC / "broken" / "huge_line_5mb"))[-1]
+    assert whole.truncated
+    assert max(len(step.result) for step in whole.steps) <= 8192
+
+
+@pytest.mark.parametrize("name", ["password_v1", "password_v2", "password_v2_echo", "password_v3"])
+def test_a_value_typed_into_a_password_control_is_known_to_be_sensitive(shared_data: Path, name: str) -> None:
+    """Redaction is told the value; the model never writes it out in `sensitive`."""
+    for trajectory in read_traces(SYNTHETIC / "broken" / name):
+        assert trajectory.sensitive == ("hunter2-Secret!",)
+        assert "sensitive" not in trajectory.model_dump()
+
+
+def test_an_api_key_among_the_arguments_is_known_to_be_sensitive(shared_data: Path) -> None:
+    """An argument named api_key is a secret, whatever its control."""
+    (whole,) = read_traces(SYNTHETIC / "broken" / "api_key_in_arguments_v3")
+    assert whole.sensitive == ("example-mcp-key-0000-not-real",)
+
+
+@pytest.mark.parametrize(
+    "name", ["empty_file", "missing_response_log", "experience_alias_bomb", "experience_unsafe_tag"]
+)
+def test_a_source_without_anything_usable_is_an_error_that_names_it(shared_data: Path, name: str) -> None:
+    """Without a report it raises; with one it is listed as failed and nothing else happens."""
+    with pytest.raises(TraceError, match=name):
+        list(read_traces(SYNTHETIC / "broken" / name))
+    report = ReadReport()
+    assert list(read_traces(SYNTHETIC / "broken" / name, report=report)) == []
+    assert [name in source for source, _ in report.failed] == [True]
+
+
+def test_a_tree_of_everything_is_read_in_order_and_loses_nothing(shared_data: Path) -> None:
+    """All 70 folders in one call: every folder is read, failed or skipped, twice in the same order."""
+    report = ReadReport()
+    found = list(read_traces(SYNTHETIC, report=report))
+    sources = [Path(t.source_files[0]).parent for t in found]
+    seen = {*sources, *(Path(source) for source, _ in report.failed), *(Path(s).parent for s, _ in report.failed)}
+    assert {*SESSIONS, *BROKEN} <= seen
+    assert sources == sorted(sources)
+    assert len(report.failed) == 4
+    assert {Path(source).name for source, _ in report.skipped} == {"expected.json", "task_names.json"}
+    assert [t.session for t in read_traces(SYNTHETIC, report=ReadReport())] == [t.session for t in found]
+
+
+def test_control_types_and_the_plan_come_from_request_log_when_the_line_has_none(shared_data: Path) -> None:
+    """v1.0.0 lines have no control types, v3 lines no plan: both stand in request.log."""
+    old = list(read_traces(SYNTHETIC / "v1.0.0" / "01_single_app_success"))[-1]
+    assert "Button" in {step.target_control.type for step in old.steps}
+    new = list(read_traces(SYNTHETIC / "v3" / "01_single_app_success"))[-1]
+    assert new.plan
+
+
+def test_printed_entries_and_images_of_request_log_are_read_over(tmp_path: Path) -> None:
+    """v1.2.1 prints host entries over many lines; a screenshot of two megabytes leaves no trace."""
+    folder = write_log(tmp_path / "t", line_of(0, Plan=None, control_type=None), line_of(1, Plan=None))
+    image = "data:image/png;base64," + "iVBORw0KGgoA" * 180_000
+    host = json.dumps({"step": 0, "image_list": [image], "plan": ["(1) Ask."], "control_info": []}, indent=4)
+    control = {"label": "7", "control_text": "Save", "control_type": "MenuItem"}
+    app = json.dumps({"step": 0, "prompt": [image], "control_items": [control]})
+    (folder / "request.log").write_text(f"{host}\n{app}\n", encoding="utf-8")
+    whole = list(read_traces(folder))[-1]
+    assert whole.steps[0].target_control.type == "MenuItem"
+    assert "iVBOR" not in whole.model_dump_json()
+    assert not whole.problems
+
+
+def test_logs_that_are_links_are_not_followed(tmp_path: Path) -> None:
+    """An evaluation.log that is a link to another file is reported and not believed."""
+    folder = write_log(tmp_path / "t", line_of(0, Status="FINISH"))
+    other = write_log(tmp_path / "other", evaluation=[verdict("yes")]) / "evaluation.log"
+    link_or_skip(folder / "evaluation.log", other)
+    report = ReadReport()
+    assert {t.outcome.success for t in read_traces(folder, report=report)} == {None}
+    assert [problem.code for problem in report.problems] == ["E_LINK"]
+
+
+def link_or_skip(link: Path, target: Path) -> None:
+    """Make a link, or skip the test where the system does not let us."""
+    try:
+        link.symlink_to(target)
+    except OSError:
+        pytest.skip("links cannot be made here")
+
+
+def test_records_of_no_known_release_are_reported_with_their_keys(tmp_path: Path) -> None:
+    """A foreign object between UFO's lines is a problem that names its keys."""
+    report = ReadReport()
+    folder = write_log(tmp_path / "t", line_of(0), {"level": "info", "message": "hi"}, line_of(1, Status="FINISH"))
+    list(read_traces(folder, report=report))
+    assert [(p.line, p.code, "level, message" in p.message) for p in report.problems] == [(2, "E_UNKNOWN_LINE", True)]
+
+
+def test_utf16_logs_are_read(tmp_path: Path) -> None:
+    """A log that a Windows shell re-encoded keeps its text."""
+    folder = write_log(tmp_path / "t", line_of(0, Status="FINISH", Request="Öffne das Menü."))
+    text = (folder / "response.log").read_text(encoding="utf-8")
+    (folder / "response.log").write_bytes(text.encode("utf-16"))
+    assert next(read_traces(folder)).request == "Öffne das Menü."
+
+
+def test_gui360_rows_are_grouped_by_execution_and_carry_their_judgement(tmp_path: Path) -> None:
+    """Two executions in one file; an action that is a JSON string and `control_test` are both understood."""
+    action = {"function": "click", "args": {"button": "left"}, "control_test": "Bold", "control_type": "Button"}
+
+    def row(run: str, number: int, action: Any, status: str, complete: str) -> dict[str, Any]:
+        step = {"subtask": "Make it bold.", "thought": "I click Bold.", "action": action, "status": status}
+        return {
+            "execution_id": run,
+            "app_domain": "word",
+            "request": "Make the title bold.",
+            "step_id": number,
+            "evaluation": {"complete": complete, "reason": "seen"},
+            "step": step,
+        }
+
+    rows = [
+        row("a", 1, action, "CONTINUE", "yes"),
+        row("a", 2, {"function": ""}, "OVERALL_FINISH", "yes"),
+        row("b", 1, json.dumps(action), "FINISH", "no"),
+    ]
+    file = tmp_path / "gui.jsonl"
+    file.write_text("".join(json.dumps(item) + "\n" for item in rows), encoding="utf-8")
+    whole = [t for t in read_traces(file) if t.subtask is None]
+    assert [(t.outcome.success, len(t.steps), t.steps[0].target_control.name) for t in whole] == [
+        (True, 1, "Bold"),
+        (False, 1, "Bold"),
+    ]
+
+
+@given(cut=st.integers(0, 3_000), flips=st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 255)), max_size=4))
+@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_damage_escapes_as_anything_but_a_trace_error(
+    tmp_path: Path, cut: int, flips: list[tuple[int, int]]
+) -> None:
+    """Whatever bytes a log holds: trajectories come out, or a TraceError; and never more steps than were written."""
+    folder = write_log(tmp_path / "t", line_of(0), line_of(1), line_of(2, Status="FINISH"), evaluation=[verdict("yes")])
+    data = bytearray((folder / "response.log").read_bytes())
+    for place, value in flips:
+        if place < len(data):
+            data[place] = value
+    (folder / "response.log").write_bytes(bytes(data[: max(1, len(data) - cut)]))
+    try:
+        found = list(read_traces(folder))
+    except TraceError:
+        return
+    assert all(len(t.steps) <= 3 for t in found)
+    assert all(Trajectory.model_validate_json(t.model_dump_json()) for t in found)
+
+
+def test_the_bundled_samples_are_six_judged_sessions() -> None:
+    """What `demo` reads: six applications, five judged yes, one no, each of 4 to 8 app steps, files under 20 KB."""
+    whole = [t for t in read_traces(SAMPLES) if t.subtask is None]
+    assert sorted(bool(t.outcome.success) for t in whole) == [False] + [True] * 5
+    assert len({t.applications for t in whole}) == 6
+    assert all(4 <= len([s for s in t.steps if s.agent == "AppAgent"]) <= 9 for t in whole)
+    assert not [t for t in whole if t.problems or not t.complete]
+    assert max(file.stat().st_size for file in SAMPLES.rglob("*.log")) < 20_000

@@ -29,6 +29,7 @@ _POSITIONS = {
     "keyUp": ("key",),
     "copy": ("text",),
     "sleep": ("seconds",),
+    "insert_text": ("text",),
 }
 _RENAMED = {"message": "text"}
 

@@ -116,7 +116,7 @@ class _SessionWriter:
             evaluated_by="evaluator" if evaluation and evaluation.complete else "agent" if claimed else "none",
             judge="llm" if evaluation and evaluation.complete else None,
             failure_reason=self._reason(entries, success),
-            cost=sum(costs) if costs else None,
+            cost=round(sum(costs), 9) if costs else None,
             latency_ms=1000 * sum(times) if timed else None,
             plan=self._plan(entries),
             agent=_agent(entries),

@@ -43,7 +43,8 @@ def read_v3(line: int, record: dict[str, Any], release: str) -> LogEntry:
         application=first_name(record, "application", "app_root")
         if host
         else first_name(record, "app_root", "application"),
-        observation=first_name(record, "observation", "thought"),
+        # v3 writes neither observation nor thought; `result` is what the agent itself says of the step.
+        observation=first_name(record, "observation", "thought", "comment", "result"),
         plan=as_lines(record.get("plan")),
         cost=as_amount(record.get("llm_cost", record.get("cost"))),
         seconds=as_amount(record.get("total_time")),

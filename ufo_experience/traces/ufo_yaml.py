@@ -19,7 +19,7 @@ from ufo_experience.traces.rows import nothing_in
 from ufo_experience.traces.values import as_dict, as_lines, as_list, as_name
 
 _SUFFIXES = (".yaml", ".yml")
-_MARKS = re.compile(r"^\s+example:|^\s+Tips:", re.MULTILINE)
+_MARKS = re.compile(r"^\s+example:", re.MULTILINE)
 _TYPED = "Args"
 
 
@@ -29,7 +29,7 @@ class UfoYamlReader:
     name = "ufo-yaml"
 
     def recognises(self, path: Path) -> bool:
-        """True for a YAML file with UFO's `example:` or `Tips:` entries."""
+        """True for a YAML file with UFO's `example:` entries."""
         return path.suffix.casefold() in _SUFFIXES and bool(_MARKS.search(peek_text(path)))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
