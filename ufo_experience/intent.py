@@ -1,14 +1,12 @@
 """The intent of a request: the procedure without its values.
 
 "Email "hi" to Jane Doe" and "Email "see you" to Bob" are one task. `mask_slots` turns values (quoted text, names,
-numbers, dates, files, addresses, …) into placeholders, `find_slots` lists them, and `intent_terms` gives the weighted
-words that lexical search and the hashing embedder share.
+numbers, dates, files, addresses, …) into placeholders, and `find_slots` lists them.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 
 _MONTH = (
@@ -37,7 +35,7 @@ _FIRST_MARK = 0xE000  # while masking, slot i stands as the private-use characte
 _MARK = re.compile("[\ue000-\uf8ff]")
 _MOST_SLOTS = 0xF8FF - _FIRST_MARK
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n+")
-_PIECE = re.compile("[\ue000-\uf8ff]|<\\w+>|[^\\s,;:!?()\\[\\]\"\ue000-\uf8ff]+|[,;:!?()\\[\\]]")
+_PIECE = re.compile('[\ue000-\uf8ff]|<\\w+>|[^\\s,;:!?()\\[\\]"\ue000-\uf8ff]+|[,;:!?()\\[\\]]')
 _NAME = re.compile(r"[^\W\d_]*[A-Z][\w'’&.+-]*|\w*[_/]\w[\w./-]*|\w+\.\w[\w.]*")
 _NOT_NAMES = {"I", "I'm", "I'd", "I've", "I'll", "A"}
 _LIST = re.compile(r"(<\w+>)(?:\s*(?:, and|, or|,|and|or|&)?\s*\1)+")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 Vectors = NDArray[np.float32]
 
@@ -19,16 +20,21 @@ class Attributes:
     application: str | None = None
     env: str | None = None
     trust: int = 0
+    imported: bool = False
     success: bool | None = None
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which records may answer at all; None means any. Applied before ranking, so a filtered top-k is exact."""
+    """Which records may answer at all; None means any. Applied before ranking, so a filtered top-k is exact.
+
+    `min_trust` is the lowest rank of own records, `min_trust_imported` that of imported ones.
+    """
 
     application: str | None = None
     env: str | None = None
     min_trust: int = 0
+    min_trust_imported: int = 0
     success: bool | None = None
 
 
@@ -45,6 +51,18 @@ class VectorIndex(Protocol):
 
     def __len__(self) -> int:
         """Number of ids."""
+        ...
+
+    def __contains__(self, id: object) -> bool:
+        """True when this id has a vector here."""
+        ...
+
+    def copy(self) -> Self:
+        """An index that may change while this one is searched."""
+        ...
+
+    def save(self) -> dict[str, bytes]:
+        """Files of the next generation; empty for an engine that keeps its vectors itself."""
         ...
 
     def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:

@@ -6,22 +6,22 @@ while another grows. Rows of a saved catalog are sorted by id; later ones follow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.applications import application_key
-from ufo_experience.index.base import Filter
+from ufo_experience.index.base import Attributes, Filter
+from ufo_experience.index.features import describe, task_text
 from ufo_experience.index.postings import Postings, term_hash
 from ufo_experience.index.texts import Texts
 from ufo_experience.schema import Experience
 
 Mask = NDArray[np.bool_]
 RowNumbers = NDArray[np.int64]
-Features = Callable[[Experience], tuple[Mapping[str, float], int]]
 Array = NDArray[Any]
 
 UNKNOWN = -1  # success of a run that nobody has judged
@@ -54,14 +54,21 @@ def name_hash(name: str | None) -> int:
     return term_hash(name.strip().casefold()) if name else 0
 
 
-def task_text(experience: Experience) -> str:
-    """The text an experience is found by: the user's words where there are any, else the canonical intent."""
-    return experience.state.request or experience.state.task
+def attributes(experience: Experience) -> Attributes:
+    """What an index may filter this record by."""
+    return Attributes(
+        experience.state.application,
+        experience.state.env,
+        experience.trust.rank,
+        experience.provenance.origin == "import",
+        experience.outcome.success,
+    )
 
 
 def filter_mask(rows: Array, live: Mask, filter: Filter) -> Mask:
-    """Which rows are live and pass the filter; `rows` has the fields application, env, trust and success."""
-    mask: Mask = live & (rows["trust"] >= filter.min_trust)
+    """Which rows are live and pass the filter; `rows` has the fields of a filter."""
+    least = np.where(rows["imported"], filter.min_trust_imported, filter.min_trust)
+    mask: Mask = live & (rows["trust"] >= least)
     if filter.application is not None:
         mask &= rows["application"] == name_hash(application_key(filter.application))
     if filter.env is not None:
@@ -79,22 +86,20 @@ class Catalog:
     live: Mask
     texts: tuple[Texts, ...]
     terms: tuple[Postings, ...]
-    features: Features
+    _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def build(cls, experiences: Iterable[Experience], features: Features) -> Catalog:
-        """Columns of `experiences`, sorted by id; `features` gives a record's weighted terms and its length."""
-        return cls._pack(sorted(experiences, key=lambda experience: experience.id), features, first_row=0)
+    def build(cls, experiences: Iterable[Experience]) -> Catalog:
+        """Columns of `experiences`, sorted by id."""
+        return cls._pack(sorted(experiences, key=lambda experience: experience.id), first_row=0)
 
     @classmethod
-    def _pack(cls, experiences: Sequence[Experience], features: Features, first_row: int) -> Catalog:
-        described = [features(experience) for experience in experiences]
-        rows = np.array(
-            [_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW
-        ).reshape(-1)
+    def _pack(cls, experiences: Sequence[Experience], first_row: int) -> Catalog:
+        described = [describe(experience) for experience in experiences]
+        rows = np.array([_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW)
         texts = Texts.build([task_text(experience) for experience in experiences])
         terms = Postings.build((terms for terms, _ in described), first_row)
-        return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,), features)
+        return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
     def __len__(self) -> int:
         return int(self.live.sum())
@@ -104,15 +109,40 @@ class Catalog:
         chosen = np.flatnonzero(self.live) if rows is None else rows
         return [identifier.decode("ascii") for identifier in self.rows["id"][chosen]]
 
+    def ids_with_prefix(self, prefix: str) -> list[str]:
+        """Ids of live rows that begin with `prefix`."""
+        first = self.column("id").astype(f"S{len(prefix)}")
+        return self.ids(np.flatnonzero(self.live & (first == prefix.encode("ascii"))))
+
+    def is_stale(self, experience: Experience) -> bool:
+        """True when the row of this record shows another trust or usage."""
+        row = int(self.find([experience.id])[0])
+        return (
+            row < 0 or self.rows[row].tobytes() != np.array(_row(experience, self.rows["length"][row]), ROW).tobytes()
+        )
+
     def find(self, ids: Sequence[str]) -> RowNumbers:
         """Live row number of each id, -1 where there is none."""
         wanted = np.array([identifier.encode("ascii") for identifier in ids], dtype="S32")
-        order = np.argsort(self.rows["id"], kind="stable")
-        names = self.rows["id"][order]
-        last = np.searchsorted(names, wanted, side="right") - 1
-        candidate = order[np.maximum(last, 0)] if len(order) else np.full(len(ids), -1)
-        found = (last >= 0) & (self.rows["id"][candidate] == wanted) if len(order) else np.zeros(len(ids), np.bool_)
-        return np.where(found & (self.live[candidate] if len(order) else False), candidate, -1)
+        names, rows = self._sorted_ids()
+        if not len(names):
+            return np.full(len(ids), -1)
+        place = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
+        return np.where(names[place] == wanted, rows[place], -1)
+
+    def _sorted_ids(self) -> tuple[Array, RowNumbers]:
+        """Ids of live rows in order, and their rows."""
+        if "sorted" not in self._columns:
+            rows = np.flatnonzero(self.live)
+            self._columns["sorted"] = rows[np.argsort(self.rows["id"][rows], kind="stable")]
+            self._columns["sorted_ids"] = self.rows["id"][self._columns["sorted"]]
+        return self._columns["sorted_ids"], self._columns["sorted"]
+
+    def column(self, name: str) -> Array:
+        """One field of all rows, contiguous (a record array is slow to scan)."""
+        if name not in self._columns:
+            self._columns[name] = np.ascontiguousarray(self.rows[name])
+        return self._columns[name]
 
     def text(self, row: int) -> str:
         """The text the record of this row is found by."""
@@ -139,14 +169,13 @@ class Catalog:
         live = self.live.copy()
         live[gone[gone >= 0]] = False
         if not added:
-            return replace(self, live=live)
-        tail = self._pack(added, self.features, first_row=len(self.rows))
+            return Catalog(self.rows, live, self.texts, self.terms)
+        tail = self._pack(added, first_row=len(self.rows))
         return Catalog(
             np.concatenate([self.rows, tail.rows]),
             np.concatenate([live, tail.live]),
             self.texts + tail.texts,
             self.terms + tail.terms,
-            self.features,
         )
 
     def compact(self) -> Catalog:
@@ -162,7 +191,6 @@ class Catalog:
             np.ones(len(order), np.bool_),
             (Texts.build([self.text(int(row)) for row in order]),),
             (Postings.merge(self.terms, new_row),),
-            self.features,
         )
 
     def arrays(self) -> dict[str, Array]:
@@ -179,12 +207,12 @@ class Catalog:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array], features: Features) -> Catalog:
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Catalog:
         """The inverse of `arrays`."""
         rows = arrays["rows"]
         texts = Texts(arrays["texts_blob"], arrays["texts_ends"])
         terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights")))
-        return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,), features)
+        return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
 
 def _row(experience: Experience, length: int) -> tuple[object, ...]:

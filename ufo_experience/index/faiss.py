@@ -19,7 +19,9 @@ from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.index.base import Attributes, Filter, Neighbour, Vectors
 from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, name_hash
 
-_ROW = np.dtype([("id", "S32"), ("application", "u8"), ("env", "u8"), ("trust", "i1"), ("success", "i1")])
+_ROW = np.dtype(
+    [("id", "S32"), ("application", "u8"), ("env", "u8"), ("trust", "i1"), ("imported", "?"), ("success", "i1")]
+)
 _TIES = 32  # how many more rows are asked for, so that equal scores at the edge are ordered by id
 _SAME = 2e-6
 _DECIMALS = 6  # float32 inner products agree between one query and a batch to about 5e-7
@@ -27,6 +29,8 @@ _DECIMALS = 6  # float32 inner products agree between one query and a batch to a
 
 class FaissIndex:
     """Unit vectors by id in memory, exact. Not for concurrent writers: take a `copy` for each snapshot."""
+
+    FILES = ("vectors.faiss", "vectors.rows")
 
     def __init__(self, dim: int) -> None:
         if dim < 1:
@@ -44,6 +48,9 @@ class FaissIndex:
 
     def __len__(self) -> int:
         return int(self._live.sum())
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and id.encode() in self._row_of
 
     def copy(self) -> FaissIndex:
         """An index that may grow while this one is searched; vectors of the base are shared."""
@@ -125,28 +132,22 @@ class FaissIndex:
             first += part.ntotal
         return out
 
-    def sorted_by_id(self) -> tuple[list[str], Vectors]:
-        """All live ids in order with their vectors, as the next generation stores them."""
-        alive = np.flatnonzero(self._live)
-        order = alive[np.argsort(self._rows["id"][alive], kind="stable")]
-        return [identifier.decode("ascii") for identifier in self._rows["id"][order]], self.vectors(order)
-
     def save(self) -> dict[str, bytes]:
         """File names and contents of this index, to be published by a generation. Rows are sorted by id."""
         alive = np.flatnonzero(self._live)
         order = alive[np.argsort(self._rows["id"][alive], kind="stable")]
         flat = faiss.IndexFlatIP(self._dim)
         flat.add(self.vectors(order))
-        return {"vectors.faiss": faiss.serialize_index(flat).tobytes(), "vectors_rows.npy": self._rows[order].tobytes()}
+        return dict(zip(self.FILES, (faiss.serialize_index(flat).tobytes(), self._rows[order].tobytes()), strict=True))
 
     @classmethod
     def load(cls, files: dict[str, bytes]) -> FaissIndex:
         """The inverse of `save`. Raises `CorruptError`."""
         try:
-            flat = faiss.deserialize_index(np.frombuffer(files["vectors.faiss"], np.uint8))
+            flat = faiss.deserialize_index(np.frombuffer(files[cls.FILES[0]], np.uint8))
         except RuntimeError as error:
             raise CorruptError("FAISS cannot read it", file="vectors.faiss") from error
-        rows = np.frombuffer(files["vectors_rows.npy"], _ROW).copy()
+        rows = np.frombuffer(files[cls.FILES[1]], _ROW).copy()
         if flat.ntotal != len(rows):
             raise CorruptError(f"{flat.ntotal} vectors for {len(rows)} ids", file="vectors.faiss")
         index = cls(flat.d)
@@ -191,4 +192,4 @@ def _best(part: Any, share: Mask, queries: Vectors, k: int) -> list[list[tuple[f
 def _row(identifier: str, one: Attributes) -> tuple[object, ...]:
     success = UNKNOWN if one.success is None else int(one.success)
     application = name_hash(application_key(one.application))
-    return (identifier.encode("ascii"), application, name_hash(one.env), one.trust, success)
+    return (identifier.encode("ascii"), application, name_hash(one.env), one.trust, one.imported, success)

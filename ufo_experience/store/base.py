@@ -73,6 +73,14 @@ class ExperienceStore(Protocol):
         """Read every byte and say what is wrong."""
         ...
 
+    def shard_stamps(self) -> dict[str, int]:
+        """A time (ns) for each shard, `records/<prefix>` or `status/<prefix>`, that changes when something in it does."""
+        ...
+
+    def ids_in(self, shard: str) -> list[str]:
+        """Ids that have a live record (or a status) in this shard."""
+        ...
+
     def revision(self) -> str:
         """A cheap token that differs after every committed change (microseconds, no listing)."""
         ...

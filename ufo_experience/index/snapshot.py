@@ -1,0 +1,110 @@
+"""One consistent view of a store for answering queries: a published generation plus what came after it.
+
+A snapshot never changes; `apply` makes the next one. What changed in the store is found by the times of its folders
+(shards), so opening a large store lists nothing that stayed the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ufo_experience.embedding.base import Embedder
+from ufo_experience.errors import ServiceError
+from ufo_experience.index.base import VectorIndex
+from ufo_experience.index.catalog import Catalog, attributes
+from ufo_experience.index.features import task_text
+from ufo_experience.index.generation import Manifest
+from ufo_experience.schema import Experience
+from ufo_experience.store.base import ExperienceStore
+
+RACY_NS = 2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
+RELIST = 0  # a stamp that equals no other
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Columns and vectors of the same records. `reason` says why some have no vector yet."""
+
+    catalog: Catalog
+    index: VectorIndex
+    revision: str = ""
+    stamps: dict[str, int] = field(default_factory=dict)
+    manifest: Manifest | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What differs between a snapshot and the store; false when nothing does."""
+
+    added: list[Experience]
+    updated: list[Experience]
+    removed: list[str]
+    stamps: dict[str, int]
+    revision: str
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.updated or self.removed)
+
+
+def find_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes:
+    """Look into the shards whose stamps differ. The revision is read first: a later commit shows as a new one."""
+    revision = store.revision()
+    stamps = _settled(store.shard_stamps())
+    before = snapshot.stamps
+    changed = sorted(
+        shard for shard in stamps.keys() | before.keys() if not _same(stamps.get(shard), before.get(shard))
+    )
+    catalog = snapshot.catalog
+    added: list[Experience] = []
+    updated: list[Experience] = []
+    removed: list[str] = []
+    for shard in changed:
+        here = set(store.ids_in(shard))
+        kind, _, prefix = shard.partition("/")
+        if kind == "records":
+            known = set(catalog.ids_with_prefix(prefix))
+            removed += sorted(known - here)
+            added += store.scan(sorted(here - known))
+        elif kind == "status":
+            known = here.intersection(catalog.ids_with_prefix(prefix))
+            updated += [one for one in store.scan(sorted(known)) if catalog.is_stale(one)]
+    return Changes(added, updated, removed, stamps, revision)
+
+
+def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Snapshot:
+    """The snapshot after `changes`. Records that cannot be embedded now are found by their words meanwhile."""
+    ahead = replace(snapshot, revision=changes.revision, stamps=changes.stamps)
+    if not changes:
+        return ahead
+    index, reason = snapshot.index.copy(), snapshot.reason
+    index.remove(changes.removed)
+    index.update([one.id for one in changes.updated], [attributes(one) for one in changes.updated])
+    try:
+        insert(index, [one for one in changes.added if one.id not in index], embedder)
+    except ServiceError as error:
+        reason = str(error)
+    catalog = snapshot.catalog.with_changes(changes.added + changes.updated, changes.removed)
+    return replace(ahead, catalog=catalog, index=index, reason=reason)
+
+
+def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embedder | None) -> None:
+    """Embed and add records. Raises `ServiceError` when they cannot be embedded now."""
+    if not experiences:
+        return
+    if embedder is None:
+        raise ServiceError("no embedder is available")
+    vectors = embedder.embed([task_text(one) for one in experiences], "document")
+    index.add([one.id for one in experiences], vectors, [attributes(one) for one in experiences])
+
+
+def _settled(stamps: dict[str, int]) -> dict[str, int]:
+    """Stamps too young to be relied on become `RELIST`; so do those of a clock that runs ahead."""
+    edge = time.time_ns() - RACY_NS
+    return {shard: stamp if stamp < edge else RELIST for shard, stamp in stamps.items()}
+
+
+def _same(one: int | None, other: int | None) -> bool:
+    return one == other and one != RELIST

@@ -1,0 +1,178 @@
+"""The offline job: bring an index in line with its store.
+
+    sync      embed what is new, take out what is gone, publish one new generation; nothing new, nothing published
+    rebuild   the same from scratch; the cache answers for every text that was embedded before
+
+Interrupted work resumes: each finished batch of vectors is in the cache before the next begins.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from importlib.metadata import version
+
+from ufo_experience.embedding.base import Embedder, Spending
+from ufo_experience.errors import IndexMismatchError
+from ufo_experience.index.catalog import Catalog
+from ufo_experience.index.faiss import FaissIndex
+from ufo_experience.index.features import TEMPLATE_VERSION
+from ufo_experience.index.generation import Calibration, Generation, Generations, Manifest, ids_digest, npy
+from ufo_experience.index.snapshot import Snapshot, apply, find_changes, insert
+from ufo_experience.store.base import ExperienceStore
+
+BATCH = 512  # records embedded between two calls of `progress`
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """What a sync did: texts embedded now, texts found in the cache, requests made, generation in use, seconds."""
+
+    records: int
+    embedded: int
+    cached: int
+    requests: int
+    generation: int
+    seconds: float
+    cost: float = 0.0
+
+
+def empty_snapshot(dim: int, manifest: Manifest | None = None) -> Snapshot:
+    """A view of nothing, to be caught up with the store."""
+    return Snapshot(Catalog.build([]), FaissIndex(dim), manifest=manifest)
+
+
+def load_snapshot(store: ExperienceStore, generations: Generations) -> Snapshot | None:
+    """The published generation as a snapshot, not yet caught up with the store; None when there is none.
+
+    Raises:
+        CorruptError: the generation cannot be used; rebuild it.
+        IndexMismatchError: it belongs to another store or was made with another text template.
+    """
+    generation = generations.current()
+    if generation is None:
+        return None
+    manifest = generation.manifest
+    check_origin(manifest, store)
+    catalog = Catalog.from_arrays({name: generation.array(name) for name in Catalog.build([]).arrays()})
+    index = FaissIndex.load({name: generation.read(name) for name in FaissIndex.FILES})
+    return Snapshot(catalog, index, stamps=manifest.stamps, manifest=manifest)
+
+
+def check_origin(manifest: Manifest, store: ExperienceStore) -> None:
+    """Refuse an index of another store or another text template."""
+    cure = "; run: ufo-experience index --rebuild"
+    if manifest.store_id != store.store_id:
+        raise IndexMismatchError(f"the index belongs to another store{cure}", file=store.location)
+    if manifest.template != TEMPLATE_VERSION:
+        raise IndexMismatchError(
+            f"the index was made with text template {manifest.template}{cure}", file=store.location
+        )
+
+
+def sync(
+    store: ExperienceStore,
+    generations: Generations,
+    embedder: Embedder,
+    *,
+    rebuild: bool = False,
+    progress: Progress | None = None,
+) -> IndexReport:
+    """Bring the index in line with the store; see the module's text.
+
+    Raises:
+        IndexMismatchError: the index was made by another embedder and `rebuild` was not asked for.
+        ServiceError: the embedder cannot answer; what it did answer is kept in its cache.
+    """
+    meter = _Meter(embedder)
+    snapshot = _start(store, generations, embedder, rebuild=rebuild)
+    changes = find_changes(store, snapshot)
+    if not changes and snapshot.manifest is not None and not rebuild:
+        return meter.report(snapshot.manifest, texts=0)
+    index = snapshot.index.copy()
+    for start in range(0, len(changes.added), BATCH):
+        batch = changes.added[start : start + BATCH]
+        insert(index, batch, embedder)
+        if progress:
+            progress(start + len(batch), len(changes.added))
+    snapshot = apply(replace(snapshot, index=index), changes, embedder)
+    generation = publish(store, generations, snapshot, embedder)
+    return meter.report(generation.manifest, texts=len(changes.added))
+
+
+def publish(
+    store: ExperienceStore,
+    generations: Generations,
+    snapshot: Snapshot,
+    embedder: Embedder,
+    calibration: Calibration | None = None,
+) -> Generation:
+    """Write a snapshot as the next generation. A calibration of the same embedder is carried over."""
+    catalog = snapshot.catalog.compact()
+    previous = snapshot.manifest.calibration if snapshot.manifest else None
+    kept = previous if previous and previous.embedder == embedder.name else None
+    manifest = Manifest(
+        store_id=store.store_id,
+        embedder=embedder.name,
+        dim=embedder.dim,
+        template=TEMPLATE_VERSION,
+        engine="faiss",
+        records=len(catalog),
+        ids_digest=ids_digest(catalog.ids()),
+        created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        stamps=snapshot.stamps,
+        versions={name: version(name) for name in ("faiss-cpu", "numpy")},
+        calibration=calibration or kept,
+    )
+    columns = {f"{name}.npy": npy(array) for name, array in catalog.arrays().items()}
+    return generations.publish({**columns, **snapshot.index.save()}, manifest)
+
+
+def _start(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool) -> Snapshot:
+    if rebuild:
+        return empty_snapshot(embedder.dim, generations.last_manifest())
+    snapshot = load_snapshot(store, generations)
+    if snapshot is None:
+        return empty_snapshot(embedder.dim)
+    if snapshot.manifest is not None:
+        check_embedder(snapshot.manifest, embedder)
+    return snapshot
+
+
+def check_embedder(manifest: Manifest, embedder: Embedder) -> None:
+    """Refuse to mix vectors of two embedders."""
+    if (manifest.embedder, manifest.dim) != (embedder.name, embedder.dim):
+        raise IndexMismatchError(
+            f"the index was made by {manifest.embedder} ({manifest.dim} dimensions), not by {embedder.name} "
+            f"({embedder.dim}); run: ufo-experience index --rebuild --embedder {embedder.name}",
+            code="E_EMBEDDER",
+        )
+
+
+class _Meter:
+    """What one run of the job has used."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._started = time.monotonic()
+        self._spent: Spending = replace(embedder.spending)
+        self._cached = self._count_cached()
+
+    def _count_cached(self) -> int:
+        return getattr(self._embedder, "cached", 0)
+
+    def report(self, manifest: Manifest, texts: int) -> IndexReport:
+        """What was used since the meter was made, to embed `texts` texts."""
+        cached = self._count_cached() - self._cached
+        return IndexReport(
+            records=manifest.records,
+            embedded=texts - cached,
+            cached=cached,
+            requests=self._embedder.spending.requests - self._spent.requests,
+            generation=manifest.generation,
+            seconds=round(time.monotonic() - self._started, 3),
+            cost=self._embedder.spending.cost - self._spent.cost,
+        )

@@ -1,0 +1,106 @@
+"""Stages 1 to 3 in a row: READ → redact → SUMMARIZE → STORE.
+
+One bad file or one item a model stumbles over never stops the others; the report names each with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ufo_experience.errors import DataError
+from ufo_experience.redaction import redact
+from ufo_experience.schema import Experience, Problem, Trajectory, Trust
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.summarizer import Summarizer, experience_id
+from ufo_experience.traces import ReadReport, read_traces
+
+COMMIT_EVERY = 64  # records made durable together
+
+
+@dataclass
+class IngestReport:
+    """Ids that were added, sources that were skipped or failed (each with why), and what it cost in US dollars.
+
+    `problems` are lines of logs that could not be used although the rest of their file was.
+    """
+
+    added: list[str] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    cost: float = 0.0
+
+
+def ingest(
+    paths: Iterable[str | Path],
+    store: ExperienceStore,
+    summarizer: Summarizer,
+    *,
+    format: str = "auto",
+    include_failures: bool = False,
+    trust: Trust | None = None,
+) -> IngestReport:
+    """Turn logs into stored records. Durable when it returns.
+
+    `trust` overrides the level the evidence gives (a person's decision). Failed runs are kept as negative examples
+    only if `include_failures`.
+
+    Raises:
+        StorageError, LockedError: the store cannot be written; what was committed before is kept.
+    """
+    report = IngestReport()
+    before = summarizer.spending.cost
+    known = set(store.ids())
+    waiting: list[Experience] = []
+    for experience in _experiences(paths, summarizer, known, report, format, include_failures):
+        waiting.append(experience if trust is None else experience.model_copy(update={"trust": trust}))
+        if len(waiting) == COMMIT_EVERY:
+            _commit(store, waiting, report)
+    _commit(store, waiting, report)
+    report.cost = summarizer.spending.cost - before
+    return report
+
+
+def _experiences(
+    paths: Iterable[str | Path],
+    summarizer: Summarizer,
+    known: set[str],
+    report: IngestReport,
+    format: str,
+    include_failures: bool,
+) -> Iterator[Experience]:
+    for path in paths:
+        reading = ReadReport()
+        for trajectory in read_traces(path, format=format, report=reading):
+            source = _name(trajectory)
+            clean = redact(trajectory)
+            identifier = experience_id(clean)
+            if identifier in known:
+                report.skipped.append((source, f"already stored as {identifier}"))
+            elif clean.outcome.success is False and not include_failures:
+                report.skipped.append((source, "a failed run; --include-failures keeps it as a negative example"))
+            else:
+                try:
+                    yield summarizer.summarize(clean)
+                except DataError as error:
+                    report.skipped.append((source, str(error)))
+                    continue
+                known.add(identifier)
+        report.problems += reading.problems
+        report.skipped += reading.skipped
+        report.failed += reading.failed
+
+
+def _commit(store: ExperienceStore, waiting: list[Experience], report: IngestReport) -> None:
+    done = store.add(waiting) if waiting else None
+    if done:
+        report.added += done.added
+        report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
+    waiting.clear()
+
+
+def _name(trajectory: Trajectory) -> str:
+    file = trajectory.source_files[0] if trajectory.source_files else trajectory.session
+    return f"{file} ({trajectory.subtask[:60]})" if trajectory.subtask else file

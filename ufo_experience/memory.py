@@ -1,0 +1,291 @@
+"""The façade: one object that wires the stages together.
+
+memory = ExperienceMemory.open("experience_db")
+memory.ingest("logs/2025-11-12-10-04-28/")
+hits = memory.retrieve("Email Jane about tomorrow's call", application="Outlook")
+block = memory.build_prompt("Email Jane about tomorrow's call", hits)
+memory.report(hits, success=True, session="s-17")
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.config import Settings, load_settings
+from ufo_experience.embedding import open_embedder
+from ufo_experience.embedding.base import Embedder
+from ufo_experience.errors import CorruptError, ServiceError
+from ufo_experience.fusion import fusion_for
+from ufo_experience.index.generation import Generations
+from ufo_experience.index.snapshot import Snapshot, apply, find_changes
+from ufo_experience.indexer import IndexReport, Progress, check_embedder, empty_snapshot, load_snapshot, sync
+from ufo_experience.ingest import IngestReport, ingest
+from ufo_experience.openai_client import OpenAISettings
+from ufo_experience.prompt_builder import Format, PromptBlock, build_prompt
+from ufo_experience.ranker import ActionAdvice, rank, recommend
+from ufo_experience.retriever import Query, Retrieval, Retriever, TrustPolicy
+from ufo_experience.schema import Hit, State, Trust, validate
+from ufo_experience.store import open_store
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.exchange import ImportReport, export_json, import_json
+from ufo_experience.summarizer import open_summarizer
+from ufo_experience.usage import credited
+from ufo_experience.views import from_triple
+
+DEFAULT_OPENAI = "openai:text-embedding-3-small"
+OFFLINE = ("hashing", "local")
+
+
+class ExperienceMemory:
+    """A store, its index and the stages around them. Safe to use from many threads."""
+
+    def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
+        self.store, self.settings = store, settings
+        self.generations = Generations(Path(store.location) / "index")
+        self._embedder = embedder
+        self._snapshot: tuple[Snapshot, int] | None = None
+        self._injected: set[str] = set()
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(
+        cls,
+        location: str | Path | None = None,
+        *,
+        embedder: str | Embedder | None = None,
+        create: bool = True,
+        settings: Settings | None = None,
+    ) -> ExperienceMemory:
+        """Open (or create) the store at `location`: a folder or a URL.
+
+        `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
+        was made with; for a new store OpenAI if a key is configured, else hashing.
+
+        Raises:
+            StorageError, FormatVersionError, UsageError: as the store.
+        """
+        spec = embedder if isinstance(embedder, str) else None
+        where = None if location is None else str(location)
+        base = settings or load_settings(db=where, embedder=spec)
+        base = base.model_copy(update={k: v for k, v in {"db": where, "embedder": spec}.items() if v is not None})
+        store = open_store(base.db, create=create, lock_timeout=base.lock_timeout)
+        return cls(store, base, None if isinstance(embedder, str) else embedder)
+
+    # ---------------------------------------------------------------- stages
+
+    def ingest(
+        self,
+        *paths: str | Path,
+        format: str = "auto",
+        summarizer: str | None = None,
+        include_failures: bool = False,
+        trust: Trust | str | None = None,
+    ) -> IngestReport:
+        """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`."""
+        level = None if trust is None else Trust(trust)
+        engine = open_summarizer(summarizer or self.settings.summarizer)
+        report = ingest(paths, self.store, engine, format=format, include_failures=include_failures, trust=level)
+        if report.added:
+            self.index_if_possible()
+        return report
+
+    def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
+        """Bring the index in line with the store; see `indexer.sync`."""
+        report = sync(self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress)
+        with self._lock:
+            self._snapshot = None
+        return report
+
+    def index_if_possible(self) -> str | None:
+        """Index what was stored; records wait (and are found by their words) when the embedder cannot answer now."""
+        try:
+            self.index()
+        except ServiceError as error:
+            return str(error)
+        return None
+
+    def retrieve(
+        self,
+        task: str,
+        *,
+        application: str | None = None,
+        env: str | None = None,
+        top_k: int | None = None,
+        similarity_threshold: float | None = None,
+        exclude_session: str | None = None,
+    ) -> Retrieval:
+        """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
+
+        `similarity_threshold` None means the one calibrated for the embedder in use.
+        """
+        threshold = similarity_threshold
+        if threshold is None and self.settings.threshold != "auto":
+            threshold = self.settings.threshold
+        k = self.settings.top_k if top_k is None else top_k
+        query = Query(task, application, env, k, threshold, exclude_session)
+        return self.retriever().retrieve(query)
+
+    def build_prompt(
+        self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None, format: Format = "text"
+    ) -> PromptBlock:
+        """The prompt for `task` with `hits` as few-shot examples (retrieved here when not given).
+
+        Failed runs that came with a `Retrieval` are shown as tried and failed.
+        """
+        found = self.retrieve(task) if hits is None else hits
+        negatives = found.negatives if isinstance(found, Retrieval) else ()
+        limit = max_tokens or self.settings.max_tokens
+        block = build_prompt(task, [*found, *negatives], max_tokens=limit, format=format)
+        with self._lock:
+            self._injected.update(block.ids)
+        return block
+
+    def report(
+        self, what: PromptBlock | Iterable[Hit | str], *, success: bool, session: str | None = None
+    ) -> list[str]:
+        """Credit (or blame) what was injected with the outcome of the run; returns the ids that were updated.
+
+        Of hits that this object built a prompt from, only those the prompt had room for are credited.
+        """
+        ids = list(what.ids) if isinstance(what, PromptBlock) else [_id(one) for one in what]
+        with self._lock:
+            shown = [identifier for identifier in ids if identifier in self._injected]
+        now = datetime.now(timezone.utc)
+        updated = shown or ids
+        for identifier in updated:
+            usage = self.store.get(identifier).usage
+            self.store.set_status(identifier, usage=credited(usage, success, now))
+        return updated
+
+    # ---------------------------------------------------------------- state → action → outcome
+
+    def add_experience(
+        self,
+        state: Mapping[str, Any],
+        action: Mapping[str, Any],
+        outcome: Mapping[str, Any],
+        salience: float = 0.5,
+        episode_id: str | None = None,
+        *,
+        trust: Trust | str = Trust.VERIFIED,
+    ) -> str:
+        """Store one state/action/outcome triple; returns its id. `state.task` and `outcome.success` are required.
+
+        Raises:
+            SchemaError: naming the field.
+        """
+        experience = from_triple(state, action, outcome, salience, episode_id)
+        self.store.add([experience.model_copy(update={"trust": Trust(trust)})])
+        return experience.id
+
+    def query(
+        self,
+        state: Mapping[str, Any],
+        k: int = 10,
+        min_similarity: float = 0.0,
+        filters: Mapping[str, Any] | None = None,
+    ) -> list[Hit]:
+        """Past records of the same task, ranked by weighted overlap, outcome and recency; see `ranker.rank`."""
+        catalog = self.snapshot().catalog
+        ranked = rank(catalog, _state(state), k=k, min_similarity=min_similarity, filters=filters)
+        parts = zip(
+            catalog.ids(ranked.rows), ranked.score, ranked.similarity, ranked.quality, ranked.recency, strict=True
+        )
+        return [
+            Hit(
+                experience=self.store.get(identifier),
+                score=float(score),
+                ranked_by="structured",
+                explanation={"similarity": float(sim), "outcome_quality": float(quality), "recency": float(fresh)},
+            )
+            for identifier, score, sim, quality, fresh in parts
+        ]
+
+    def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> list[ActionAdvice]:
+        """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
+        hits = self.query(state, k=k_records)
+        return recommend([hit.experience for hit in hits], k_actions=k_actions)
+
+    def export_json(self) -> str:
+        """All records with their trust and usage as JSON text."""
+        return export_json(self.store)
+
+    def import_json(self, json_str: str) -> ImportReport:
+        """Take in what `export_json` gave, quarantined until somebody approves it."""
+        return import_json(self.store, json_str)
+
+    # ---------------------------------------------------------------- parts
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder in use, made when first needed."""
+        with self._lock:
+            if self._embedder is None:
+                cache = Path(self.store.location) / "embeddings.sqlite"
+                self._embedder = open_embedder(self._embedder_spec(), cache=cache)
+            return self._embedder
+
+    def retriever(self) -> Retriever:
+        """A retriever over the current snapshot."""
+        snapshot = self.snapshot()
+        fusion = fusion_for(self.embedder.name, snapshot.manifest.calibration if snapshot.manifest else None)
+        policy = TrustPolicy(self.settings.min_trust, self.settings.min_trust_imported)
+        return Retriever(snapshot, self.store, self.embedder, fusion, policy)
+
+    def snapshot(self) -> Snapshot:
+        """The current view of the store, caught up with every commit."""
+        with self._lock:
+            published = self.generations.stamp()
+            held = self._snapshot
+            snapshot = held[0] if held and held[1] == published else self._load()
+            if snapshot.revision != self.store.revision():
+                snapshot = apply(snapshot, find_changes(self.store, snapshot), self._embedder_at_hand())
+            self._snapshot = (snapshot, published)
+            return snapshot
+
+    def _load(self) -> Snapshot:
+        """The published generation; one that cannot be used is set aside and its work done again in memory."""
+        try:
+            snapshot = load_snapshot(self.store, self.generations)
+        except CorruptError as error:
+            self.generations.set_aside(str(error))
+            snapshot = None
+        if snapshot is None:
+            return empty_snapshot(self._dim())
+        if snapshot.manifest is not None and self._asked_for() is not None:
+            check_embedder(snapshot.manifest, self.embedder)
+        return snapshot
+
+    def _asked_for(self) -> str | None:
+        """The embedder somebody chose; None when it is up to us."""
+        if self._embedder is not None:
+            return self._embedder.name
+        return None if self.settings.embedder == "auto" else self.settings.embedder
+
+    def _embedder_spec(self) -> str:
+        """The embedder to use: the one asked for, else the index's, else OpenAI with a key, else hashing."""
+        asked = self._asked_for()
+        manifest = None if asked else self.generations.last_manifest()
+        if manifest is not None:
+            return manifest.embedder
+        return asked or (DEFAULT_OPENAI if OpenAISettings.from_env().has_key() else "hashing")
+
+    def _embedder_at_hand(self) -> Embedder | None:
+        """The embedder if it answers without a service: a query must not wait for others' records to be embedded."""
+        return self.embedder if self._embedder_spec().partition(":")[0] in OFFLINE else None
+
+    def _dim(self) -> int:
+        """Dimensions of an index to be begun; any will do as long as nothing can be embedded."""
+        return self.embedder.dim if self._embedder_at_hand() else 1
+
+
+def _id(one: Hit | str) -> str:
+    return one if isinstance(one, str) else one.experience.id
+
+
+def _state(state: Mapping[str, Any]) -> State:
+    return validate(State, dict(state))

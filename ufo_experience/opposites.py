@@ -1,0 +1,222 @@
+"""Opposites: two requests that read alike and are not the same task.
+
+"Turn on bluetooth" and "turn off bluetooth", "save before closing" and "close without saving" pass any similarity
+threshold. `conflict` says why two requests contradict each other: they touch opposite ends of one axis, one takes back
+what the other does (un-, dis-), or one negates what the other says. A rule of words, deliberately short-sighted: when
+both ends of an axis stand in one request, that axis decides nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ufo_experience.terms import stem
+
+# One axis a line (continued on indented lines): the words of one end, a bar, the words of the other.
+_AXES = """
+enable activate | disable deactivate
+show display reveal unhide | hide conceal
+allow permit grant unblock whitelist | block deny forbid revoke prevent blacklist
+add insert append attach create install include new put equip | remove delete erase clear drop detach uninstall
+  exclude discard strip unset trash eliminate
+open launch start begin run resume expand maximize | close quit exit stop end terminate kill pause collapse minimize
+  halt shut
+increase raise higher enlarge grow boost lengthen louder brighten brighter bigger larger widen up faster extend
+  upscale | decrease reduce lower shrink lessen diminish shorten quieter dim darken darker smaller narrow down
+  slower trim downscale
+ascending ascendingly asc ascend | descending descendingly desc descend
+oldest earliest | newest latest
+lowest cheapest smallest shortest minimum least fewest lightest worst | highest priciest largest biggest longest
+  maximum most heaviest best
+left leftmost leftward | right rightmost rightward
+first initial | last final
+top upper topmost uppermost upward | bottom bottommost lowermost downward
+above | below underneath
+before preceding | after following
+next forward ahead | previous back backward backwards prior rewind
+upload | download
+import load | export
+send submit publish | receive unsend withdraw unpublish
+accept approve confirm agree | decline reject refuse disapprove deny
+merge join combine concatenate unite consolidate | split separate divide
+lock protect secure | unlock unprotect
+mute silence | unmute
+undo revert | redo reapply
+copy duplicate | cut
+compress zip archive pack encode | decompress unzip extract unarchive unpack decode
+encrypt | decrypt
+connect pair link mount | disconnect unpair unlink unmount eject
+like upvote love favorite favourite | dislike downvote unlike unfavorite
+follow subscribe join | unfollow unsubscribe leave
+read | unread
+select check tick mark | deselect unselect uncheck untick unmark clear
+public | private
+portrait | landscape
+horizontal horizontally row rows | vertical vertically column columns
+uppercase capital capitalize | lowercase uncapitalize
+indent | outdent unindent dedent
+freeze | unfreeze thaw
+group | ungroup
+pin | unpin
+wrap | unwrap
+online | offline
+lightmode | darkmode
+manual manually | automatic automatically
+buy purchase | sell
+reserve book | cancel
+borrow | lend return
+promote upgrade advance | demote downgrade
+push | pull
+save keep store | discard delete
+backup | restore
+login | logout
+present visible | absent invisible hidden
+bold | unbold
+entire all every whole | none
+enter | leave
+incoming inbound | outgoing outbound
+front foreground | behind background
+inside within | outside
+day | night
+minimal | full
+local locally | remote remotely
+assign | unassign
+plus | minus
+positive | negative
+odd | even
+tighten | loosen
+earlier sooner | later
+"""
+_NEGATED_AXES = 3  # "do not show" is "hide", but "do not add" is not "remove": true of the first three axes only
+
+# Phrases whose meaning hangs on a particle, in the order they are rewritten.
+_PHRASES = [
+    (r"\b(?:turn|switch|power|toggle|put)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) on\b", r"enable\1"),
+    (r"\b(?:turn|switch|power|toggle)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) off\b", r"disable\1"),
+    (r"\b(?:turn|crank)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) (up|down)\b", r"\2\1"),
+    (r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:in|on|into)\b", "login"),
+    (r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:out|off)\b", "logout"),
+    (r"\bzoom(?:s|ed|ing)? in\b", "increase zoom"),
+    (r"\bzoom(?:s|ed|ing)? out\b", "decrease zoom"),
+    (r"\bopt(?:ed|ing)? in\b", "enable"),
+    (r"\bopt(?:ed|ing)? out\b", "disable"),
+    (r"\bback(?:s|ed|ing)? up\b", "backup"),
+    (r"\b(?:a ?(?:to|-|–) ?z)\b", "ascending"),
+    (r"\b(?:z ?(?:to|-|–) ?a)\b", "descending"),
+    (r"\b(?:low|small|old|cheap)(?:est)? (?:to|first to) (?:high|large|new|big|expensive)\w*", "ascending"),
+    (
+        r"\b(?:high|large|new|big)(?:g?est|st)? (?:to|first to) (?:low|small|old|cheap)\w*",
+        "descending",
+    ),
+    (r"\b(?:get rid of|take (?:out|away|off))\b", "remove"),
+    (r"\bmost recent\b", "latest"),
+    (r"\bright (?:click|next|now|away|after|before)\w*", "then"),
+    (r"\bshut(?:s|ting)? down\b", "shut"),
+    (
+        r"\b(?:drop|pull|break|count|write|note|scroll|mark)\s?-?(?:down|up)\b(?= (?:list|menu|the|my|this))",
+        "drop-list",
+    ),
+    (r"\b(?:zip|archive)(?= (?:file|folder|archive))|\b(?:check|combo|text) ?box(?:es)?\b", "item"),
+    (r"\bcheck(?:ing)? (?:out|whether|if|that)\b", "item"),
+    (r"\battachments?\b", "enclosure"),
+    (r"\b(?:drop[- ]?down|pop[- ]?up|set(?:ting)? up|set-up|look up|pick up|follow up|sign up|fill up)\b", "setup"),
+    (r"\b(light|dark)(?:er)? (?=mode|theme|appearance|scheme|version|background|colou?rs?\b)", r"\1mode "),
+    (r"\b(?:end|start|beginning|front|back|top|bottom) of\b", "of"),
+    (r"\b(?:instead of|rather than)\b", "without"),
+    (r"\b(?:do not|don't|dont|never|avoid|must not|should not|shouldn't|mustn't)\b", "not"),
+]
+_REWRITES = [(re.compile(pattern), replacement) for pattern, replacement in _PHRASES]
+_VALUES = re.compile(
+    r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)|<\w+>",
+    re.IGNORECASE,
+)
+_DESCRIPTIVE = re.compile(  # "a file I can not find" describes, it does not ask
+    r"\b(?:i|we|they|it|he|she|that|which|if \w+|\w+ is|\w+ are|\w+ does)"
+    r" (?:(?:do|does|did|am|are|is|was|were|have|has|can|could) ?(?:not|n't)|don't|can't|cannot|doesn't|didn't|isn't)\b"
+)
+_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?|[,.;:!?]")
+_STOPS = frozenset(",.;:!?") | {"and", "but", "or", "then"}
+_NEGATORS = frozenset({"not", "without", "no"})
+_FILLERS = frozenset(
+    "the a an any to be being it its this that me my your our of for in on at with some all please ever directly"
+    " automatically have has having use using used do doing make making want need get getting let from as".split()
+)
+_TAKES_BACK = re.compile(r"^(?:un|dis|de)(?=\w{3})")
+_TAKEN_BACK = frozenset(  # stems that dis- and de- turn round; un- does so with every word
+    "connect like allow able agree approv mount assembl select activat compress crypt mut attach respect".split()
+)
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Words a request says, words it negates, and which end (1, -1) of each axis it touches."""
+
+    said: set[str] = field(default_factory=set)
+    negated: set[str] = field(default_factory=set)
+    ends: dict[int, set[int]] = field(default_factory=dict)
+
+
+def conflict(one: str, other: str) -> str | None:
+    """Why two requests cannot be the same task, or None when nothing speaks against it."""
+    a, b = _marks(one), _marks(other)
+    return _negation(a, b) or _taking_back(a, b) or _taking_back(b, a) or _opposite_ends(a, b)
+
+
+def _negation(a: _Marks, b: _Marks) -> str | None:
+    clash = ((a.negated & b.said) - a.said - b.negated) | ((b.negated & a.said) - b.said - a.negated)
+    return f"negated: {min(clash)}" if clash else None
+
+
+def _taking_back(a: _Marks, b: _Marks) -> str | None:
+    for word in sorted(a.said - b.said):
+        base = _TAKES_BACK.sub("", word)
+        if base != word and base in b.said - a.said and (word.startswith("un") or base in _TAKEN_BACK):
+            return f"opposite: {base} / {word}"
+    return None
+
+
+def _opposite_ends(a: _Marks, b: _Marks) -> str | None:
+    for axis in sorted(a.ends.keys() & b.ends.keys()):
+        if len(a.ends[axis]) == len(b.ends[axis]) == 1 and a.ends[axis] != b.ends[axis]:
+            return f"opposite: {_LINES[axis]}"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _marks(text: str) -> _Marks:
+    text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
+    for pattern, replacement in _REWRITES:
+        text = pattern.sub(replacement, text)
+    marks = _Marks()
+    negating = False
+    for token in _TOKEN.findall(text):
+        if token in _STOPS:
+            negating = negating and token == "or"
+        elif token in _NEGATORS:
+            negating = True
+        elif token not in _FILLERS:
+            _note(marks, stem(token), negating)
+            negating = False
+    return marks
+
+
+def _note(marks: _Marks, word: str, negating: bool) -> None:
+    (marks.negated if negating else marks.said).add(word)
+    for axis, end in _ENDS.get(word, ()):
+        if not negating or axis < _NEGATED_AXES:
+            marks.ends.setdefault(axis, set()).add(-end if negating else end)
+
+
+def _read_axes() -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
+    lines = _AXES.strip().replace("\n  ", " ").splitlines()
+    ends: dict[str, list[tuple[int, int]]] = {}
+    for axis, line in enumerate(lines):
+        for end, words in zip((1, -1), line.split("|"), strict=True):
+            for word in words.split():
+                ends.setdefault(stem(word), []).append((axis, end))
+    return lines, ends
+
+
+_LINES, _ENDS = _read_axes()

@@ -1,0 +1,95 @@
+"""The weighted terms of a request, shared by lexical search and the hashing embedder.
+
+Words are taken after slot masking and stemmed; a pair of neighbours counts half, the first word (nearly always the
+action) more, and the values hidden behind placeholders a little, so that "Starbucks" does not drown the procedure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ufo_experience.intent import mask_slots
+
+
+@dataclass(frozen=True)
+class TermWeights:
+    """What a term is worth before its rarity; measured on one half of two task sets, checked on the other."""
+
+    pair: float = 0.5
+    head: float = 1.5
+    slot: float = 1.0
+    value: float = 0.15
+
+
+class Term(NamedTuple):
+    """How often a term stands in a text, and what it is worth."""
+
+    times: int
+    weight: float
+
+
+_WORD = re.compile(r"<\w+>|[^\W_]+(?:'[a-z]+)?")
+_POLITE = re.compile(
+    r"^(?:(?:hey|hi|hello|ok|okay|computer|please|kindly|and|then|also|now|just|so|[,.!?]|(?:could|can|would|will) you"
+    r"|you|help me|help|assist me (?:in|with)|assist me|to|with|for me|i would like (?:you )?to|i'd like (?:you )?to"
+    r"|i want (?:you )?to|i need (?:you )?to)\s+)+"
+)
+_ENDINGS = [  # suffix, what stays in its place, how many letters must come before
+    *[("sses", "ss", 2), ("ies", "y", 2), ("ied", "y", 2), ("ations", "", 4), ("ation", "", 4), ("ctions", "ct", 2)],
+    *[("ction", "ct", 2), ("ings", "", 3), ("ing", "", 3), ("edly", "", 3), ("ed", "", 3), ("ally", "al", 3)],
+    *[("ly", "", 4), ("ements", "", 4), ("ement", "", 4), ("ments", "", 5), ("ment", "", 5), ("xes", "x", 2)],
+    *[("ches", "ch", 2), ("shes", "sh", 2), ("ss", "ss", 1), ("us", "us", 1), ("is", "is", 1), ("s", "", 3)],
+]
+_WHOLE = frozenset({"note", "here", "done", "none", "come", "care", "theme", "paste", "plane", "more"})
+_DEFAULT = TermWeights()
+
+
+def stem(word: str) -> str:
+    """A light stemmer (plural, -ed, -ing, -ly, -ment, -ation); when in doubt it keeps words apart."""
+    word = word.removesuffix("'s")
+    if word[:1] == "<" or len(word) < 4:
+        return word
+    word = _strip_ending(word)
+    if len(word) > 3 and word.endswith(("e", "y")) and word not in _WHOLE:
+        word = word[:-1] + ("i" if word[-1] == "y" else "")
+    if len(word) > 5 and word.endswith("ll"):
+        word = word[:-1]
+    return word.removesuffix("at") if len(word) > 6 else word
+
+
+def _strip_ending(word: str) -> str:
+    for suffix, kept, least in _ENDINGS:
+        if word.endswith(suffix) and len(word) - len(suffix) >= least:
+            word = word[: len(word) - len(suffix)] + kept
+            doubled = suffix in ("ing", "ings", "ed") and word[-1] == word[-2] and word[-1] not in "aeiousl"
+            return word[:-1] if doubled else word
+    return word
+
+
+def words(text: str) -> list[str]:
+    """Stemmed words and placeholders, in order."""
+    return [stem(word) for word in _WORD.findall(text.lower().replace("’", "'"))]
+
+
+def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[dict[str, Term], int]:
+    """The terms of a request, and its length in words without politeness."""
+    masked = mask_slots(text)
+    bare = _POLITE.sub("", masked)
+    frame = words(bare if len(bare) > 8 else masked)
+    found: dict[str, Term] = {}
+
+    def add(term: str, weight: float, times: int = 1) -> None:
+        found[term] = Term((found[term].times if term in found else 0) + times, weight)
+
+    for word in frame:
+        add(word, weights.slot if word[0] == "<" else 1.0)
+    for left, right in zip(frame, [*frame[1:], "$"], strict=True):
+        add(f"{left} {right}", weights.pair * (weights.slot if left[0] == "<" and right[0] in "<$" else 1.0))
+    if frame:
+        add(f"^ {frame[0]}", weights.head)
+    for value, times in (Counter(words(text)) - Counter(words(masked))).items():
+        add(f"={value}", weights.value, times)
+    return found, len(frame)

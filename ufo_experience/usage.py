@@ -1,0 +1,51 @@
+"""Credit: what became of an experience after it was injected, and what follows for its rank.
+
+Usefulness is the mean of a Beta posterior, (helped + 2) / (helped + hurt + 4): two good and two bad outcomes are
+assumed before the first is seen, so a single lucky success moves little. An experience that hurts more than it
+helps is dragged down, and at last withheld; one that helped never beats a better match.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ufo_experience.index.catalog import Catalog, Mask
+from ufo_experience.schema import Usage
+
+PRIOR = 2.0
+WITHHOLD_BELOW = 0.3
+WITHHOLD_AFTER = 3  # times hurt, before anything is withheld
+
+
+def usefulness(helped: NDArray[Any], hurt: NDArray[Any]) -> NDArray[np.float32]:
+    """Posterior mean in (0, 1); 0.5 for what was never reported on."""
+    mean: NDArray[np.float32] = ((helped + PRIOR) / (helped + hurt + 2 * PRIOR)).astype(np.float32)
+    return mean
+
+
+def drag(catalog: Catalog, rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Factor on the score of each row: 1 unless it hurt more often than it helped."""
+    useful = usefulness(catalog.column("helped")[rows], catalog.column("hurt")[rows])
+    factor: NDArray[np.float32] = np.minimum(np.float32(1.0), 2 * useful)
+    return factor
+
+
+def harmful(catalog: Catalog) -> Mask:
+    """Rows that have hurt so often that they are not injected any more."""
+    helped, hurt = catalog.column("helped"), catalog.column("hurt")
+    mask: Mask = (hurt >= WITHHOLD_AFTER) & (usefulness(helped, hurt) < WITHHOLD_BELOW)
+    return mask
+
+
+def credited(usage: Usage, success: bool, when: datetime) -> Usage:
+    """Usage after one more run in which the experience was injected."""
+    return Usage(
+        injected=usage.injected + 1,
+        helped=usage.helped + int(success),
+        hurt=usage.hurt + int(not success),
+        last_success=when if success else usage.last_success,
+    )
