@@ -507,3 +507,20 @@ def test_the_bundled_samples_are_six_judged_sessions() -> None:
     assert all(4 <= len([s for s in t.steps if s.agent == "AppAgent"]) <= 9 for t in whole)
     assert not [t for t in whole if t.problems or not t.complete]
     assert max(file.stat().st_size for file in SAMPLES.rglob("*.log")) < 20_000
+
+
+ODD_VALUES = [None, True, -1, 10**40, 1e300, "", "{", [], [[None]], {"a": [1]}, "x" * 9_000, "\ud800"]
+
+
+@pytest.mark.parametrize("value", ODD_VALUES, ids=lambda value: repr(value)[:12])
+def test_a_wrong_type_in_any_field_loses_no_other_line(tmp_path: Path, value: Any) -> None:
+    """Each field of a line in turn holds a value of another type; the line before it stays what it was."""
+    good = line_of(0)
+    for key in good:
+        odd = line_of(1, Status="FINISH") | {key: value}
+        try:
+            found = list(read_traces(write_log(tmp_path / "t", good, odd)))
+        except TraceError as error:
+            pytest.fail(f"{key}: {error}")
+        assert found[0].steps[0].target_control.name == "Save", key
+        assert [Trajectory.model_validate_json(t.model_dump_json()) for t in found], key

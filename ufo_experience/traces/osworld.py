@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import TraceError
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
 from ufo_experience.traces.draft import Draft, content_key, digest_of
 from ufo_experience.traces.jsontext import JsonLines, load_document, peek, peek_text
 from ufo_experience.traces.python_calls import calls_of
+from ufo_experience.traces.rows import nothing_in
 from ufo_experience.traces.values import as_dict, as_list, as_name, as_text, short_object
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
+_KEYS = {"action", "Error"}
 _CLAIMS = ("DONE", "FAIL")
 _ALMOST_ONE = 0.999
 
@@ -40,9 +41,9 @@ class OSWorldReader:
         """Yield the run. Raises `TraceError` when it has no line."""
         file = path / TRAJECTORY if path.is_dir() else path
         lines = JsonLines(file)
-        rows = list(lines)
+        rows = [(line, row) for line, row in lines if row.keys() & _KEYS]
         if not rows:
-            raise TraceError("no step in it", file=str(file), code="E_EMPTY")
+            raise nothing_in(file, "step", lines.problems)
         folder = file.absolute().parent
         task, source = _task_of(folder, lines.problems)
         request = task.get("instruction")
