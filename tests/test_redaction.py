@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import json
+import time
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given, settings
@@ -92,7 +93,35 @@ def test_images_are_dropped():
 def test_a_screenshot_keeps_only_its_base_name():
     """No path of the machine stays."""
     assert redact_text("C:\\Users\\bob\\logs\\action_step3_annotated.png") == "action_step3_annotated.png"
+    assert redact_text("see D:/Bob Smith/desktop_final.png") == "see desktop_final.png"
     assert redact_text("../../../etc/action_step1.png") == "action_step1.png"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "a.",
+        "a-",
+        "a/",
+        "\\",
+        "1 ",
+        "word ",
+        "curl ",
+        "secret_",
+        "password ",
+        "http://a?",
+        "action_",
+        "{a}",
+        " ",
+        "x" * 400 + "@",
+    ],
+)
+def test_a_long_text_takes_no_long_time(noise):
+    """No shape is searched for in more than linear time, whatever the text repeats."""
+    text = f"password: {noise * (40_000 // len(noise))} token"
+    start = time.process_time()
+    redact_text(text)
+    assert time.process_time() - start < 1.0
 
 
 def test_email_addresses_are_secret_only_on_request():
@@ -154,8 +183,9 @@ def test_a_control_can_be_secret_by_its_type():
 
 def test_a_password_is_removed_from_every_text_of_the_run():
     """Plain, escaped for HTML, URLs and JSON, wherever it is echoed."""
-    secret = 'p<w>&"x 9'
-    forms = " ".join([secret, html.escape(secret), quote(secret, safe=""), json.dumps(secret)])
+    secret = """p'<w>&"/x 9"""
+    escapes = [html.escape(secret), quote(secret), quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1]]
+    forms = " ".join([secret, *escapes])
     clean = redact(
         run(
             typed(secret, "Password", observation=forms, result=forms),
@@ -171,7 +201,7 @@ def test_a_password_is_removed_from_every_text_of_the_run():
         )
     )
     text = clean.model_dump_json() + str(clean.model_dump())
-    for form in {secret, html.escape(secret), quote(secret, safe=""), json.dumps(secret)[1:-1]}:
+    for form in [secret, *escapes]:
         assert form not in text
         assert json.dumps(form)[1:-1] not in text
 
@@ -224,7 +254,9 @@ def test_what_is_pasted_into_a_password_is_secret_where_it_was_copied():
         step(2, "click", "Password"),
         step(3, "hotkey", parameters={"keys": ["ctrl", "v"]}),
     ]
-    assert redact(run(*steps)).steps[0].parameters == {"text": "{{secret:1}}"}
+    clean = redact(run(*steps))
+    assert clean.steps[0].parameters == {"text": "{{secret:1}}"}
+    assert clean.steps[2].parameters == {"keys": ["ctrl", "v"]}
 
 
 def test_values_a_reader_calls_sensitive_are_removed():
@@ -247,13 +279,21 @@ def test_typing_key_by_key_is_joined_before_detection():
     """One step per key, braces and a slip of the finger; what stands between could spell the word."""
     keys = ["{P}", "a", "s", "x", "{BACKSPACE}", "s", "{SPACE}", "9"]
     steps = [
-        step(n, "type_keys", "Password", parameters={"keys": key}, observation=f"so far {n}", cost=0.5)
+        step(
+            n,
+            "type_keys",
+            "Password",
+            parameters={"keys": key},
+            observation=f"so far {n}",
+            result=f"typed {key}",
+            cost=0.5,
+        )
         for n, key in enumerate(keys, 1)
     ]
     clean = redact(run(*steps, step(9, "click_input", "OK", observation="Pass 9 was typed")))
     assert [s.step_number for s in clean.steps] == [1, 9]
     assert clean.steps[0].parameters == {"keys": "{{secret:1}}"}
-    assert clean.steps[0].cost == 4.0
+    assert (clean.steps[0].result, clean.steps[0].cost) == ("success", 4.0)
     assert clean.steps[1].observation == "{{secret:1}} was typed"
 
 

@@ -78,8 +78,8 @@ _KEYS = (
     ),
 )
 
-_NAME_OF_TOKEN = r"[\w.-]*(?:secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|token|credential)"
-_NAME_OF_PASSWORD = r"[\w.-]*(?:password|passwd|passphrase|passwort|kennwort|contraseña|senha|pwd)\d?"
+_NAME_OF_TOKEN = r"(?:secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|token|credential)"
+_NAME_OF_PASSWORD = r"(?:password|passwd|passphrase|passwort|kennwort|contraseña|senha|pwd)\d?"
 _TOKEN_HINTS = "secret key token credential"
 _PASSWORD_HINTS = "passw passphrase kennwort contraseña senha pwd"
 _BARE = r"(?P<v>[^\s\"'<>;,&)\]}]{4,})"
@@ -91,10 +91,10 @@ _CONTEXT = (
         checks.is_random,
         "bearer basic",
     ),
-    Rule("password", re.compile(r"(?i)\b[a-z][a-z0-9+.-]*://[^\s:/@]*:(?P<v>[^\s@/]{2,})@"), None, "://"),
+    Rule("password", re.compile(r"://[^\s:/@]{0,200}:(?P<v>[^\s@/]{2,200})@"), None, "://"),
     Rule(
         "password",
-        re.compile(r"(?i)\bcurl\b[^\n]*?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<v>[^\s\"']+)"),
+        re.compile(r"(?i)\bcurl\b[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<v>[^\s\"']+)"),
         None,
         "curl",
     ),
@@ -107,20 +107,20 @@ _CONTEXT = (
     Rule("password", re.compile(r"\bsshpass\s+-p\s*[\"']?(?P<v>[^\s\"']+)"), None, "sshpass"),
     Rule(
         "token",
-        re.compile(rf"(?i)\b{_NAME_OF_TOKEN}\\?[\"']?\s*(?:=>|:=|=|:)\s*\\?[\"']?{_BARE}"),
+        re.compile(rf"(?i){_NAME_OF_TOKEN}\\?[\"']?\s*(?:=>|:=|=|:)\s*\\?[\"']?{_BARE}"),
         checks.is_random,
         _TOKEN_HINTS,
     ),
     Rule(
         "password",
         re.compile(
-            rf"(?i)\b{_NAME_OF_PASSWORD}\\?[\"']?\s*(?:=>|:=|=|:)\s*\\?([\"'])(?P<v>(?:(?!\1)[^\n\\]){{3,}})\\?\1"
+            rf"(?i){_NAME_OF_PASSWORD}\\?[\"']?\s*(?:=>|:=|=|:)\s*\\?([\"'])(?P<v>(?:(?!\1)[^\n\\]){{3,}})\\?\1"
         ),
         None,
         _PASSWORD_HINTS,
     ),
-    Rule("password", re.compile(rf"(?i)\b{_NAME_OF_PASSWORD}\\?[\"']?\s*(?:=>|:=|=)\s*{_BARE}"), None, _PASSWORD_HINTS),
-    Rule("password", re.compile(rf"(?i)\b{_NAME_OF_PASSWORD}\s*:\s*{_BARE}"), checks.is_password, _PASSWORD_HINTS),
+    Rule("password", re.compile(rf"(?i){_NAME_OF_PASSWORD}\\?[\"']?\s*(?:=>|:=|=)\s*{_BARE}"), None, _PASSWORD_HINTS),
+    Rule("password", re.compile(rf"(?i){_NAME_OF_PASSWORD}\s*:\s*{_BARE}"), checks.is_password, _PASSWORD_HINTS),
 )
 
 _PASSWORD_WORDS = (
@@ -132,7 +132,7 @@ _CODE_WORDS = (
 )
 _PROSE_HINTS = "passw passcode passphrase kennwort mot contraseña senha wachtwoord пароль 密码 密碼 パスワード"
 _CODE_HINTS = "otp pin cvv cvc code"
-_LINK = r"(?:\s+(?:field|box|input))?\s*(?:(?:is|was|to|as|of|ist|est|es|auf|是|为|=|:)\s*)?"
+_LINK = r"(?:\s{1,9}(?:field|box|input))?\s{0,9}(?:(?:is|was|to|as|of|ist|est|es|auf|是|为|=|:)\s{0,9})?"
 _PROSE = (
     Rule(
         "password",

@@ -16,11 +16,15 @@ PLACEHOLDER = re.compile(r"\{\{(?:secret|input):\d+\}\}|<secret>|<image>|<email>
 _DATA_URL = re.compile(r"data:[\w.+/-]{0,80}(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_\\-]*", re.IGNORECASE)
 _BASE64_IMAGE = re.compile(r"(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|/9j/[42]|R0lGOD[dl]h|UklGR)[A-Za-z0-9+/=\\]{40,}")
 _BASE64_BLOCK = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}")
-_SCREENSHOT = re.compile(
-    r"(?:[A-Za-z]:)?(?:[\w.~ -]*[\\/])+([\w-]*(?:action_(?:step|round)|desktop_|screenshot)[\w-]*\.(?:png|jpe?g|webp))"
+_SCREENSHOT_HINTS = ("action_", "desktop_", "screenshot")
+_SCREENSHOT_NAME = r"([\w-]{0,80}?(?:action_(?:step|round)|desktop_|screenshot)[\w-]{0,80}\.(?:png|jpe?g|webp))"
+_SCREENSHOTS = (
+    re.compile(r"(?i)\b[a-z]:[\\/](?:[^\n\"'<>|:*?\\/]{1,80}[\\/]){0,20}" + _SCREENSHOT_NAME),
+    re.compile(r"(?i)(?<![\w.~\\/-])(?:[\w.~-]{0,80}[\\/]){1,30}" + _SCREENSHOT_NAME),
 )
 _URL = re.compile(
-    r"(?i)\b(?:[a-z][a-z0-9+.-]*://|www\.|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}/)[^\s\"'<>?#\\]*[?#][^\s\"'<>\\]*"
+    r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)"
+    r"[^\s\"'<>?#\\]*[?#][^\s\"'<>\\]*"
 )
 _END = re.compile(r"[)\].,;:!?]*$")
 
@@ -74,7 +78,16 @@ def _without_images(text: str) -> str:
     text = _BASE64_IMAGE.sub(IMAGE, text)
     if len(text) >= 200:
         text = _BASE64_BLOCK.sub(_block, text)
-    return _SCREENSHOT.sub(r"\1", text)
+    return _without_folders(text)
+
+
+def _without_folders(text: str) -> str:
+    """Leave only the base name of a screenshot: its path names the machine."""
+    lowered = text.lower()
+    if any(hint in lowered for hint in _SCREENSHOT_HINTS):
+        for pattern in _SCREENSHOTS:
+            text = pattern.sub(r"\1", text)
+    return text
 
 
 def _block(match: re.Match[str]) -> str:
