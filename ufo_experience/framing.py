@@ -32,6 +32,7 @@ _INVISIBLE = re.compile(
 )
 _LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _HEADER = r"^([ \t>#*_]*)(system|assistant|developer|human)(?=[ \t*_]*[:\uff1a])"
+_GAP = r"\s{0,3}"  # bounded, so that a megabyte of spaces costs no quadratic time
 _ROLES = "system|assistant|user|developer|human|tool"
 _TAGS = f"{_ROLES}|sys|s|bos|eos|user_input|start_of_turn|end_of_turn"
 _SUSPECT = re.compile(rf"(?im)[<>\[`]|{_HEADER}")  # a cheap look before going through _TOKENS
@@ -40,9 +41,9 @@ _SUSPECT = re.compile(rf"(?im)[<>\[`]|{_HEADER}")  # a cheap look before going t
 _TOKENS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"<(?=[|\uff5c])"), "< "),
     (re.compile(r"(?<=[|\uff5c])>"), " >"),
-    (re.compile(rf"(?i)<{{1,3}}\s*(/?\s*(?:{_TAGS}))\s*>{{1,3}}"), r"(\1)"),
-    (re.compile(rf"(?i)\[\[\s*(/?\s*(?:{_ROLES}))\s*\]\]"), r"(\1)"),
-    (re.compile(r"(?i)\[\s*(/?\s*inst)\s*\]"), r"(\1)"),
+    (re.compile(rf"(?i)<{{1,3}}{_GAP}(/?{_GAP}(?:{_TAGS})){_GAP}>{{1,3}}"), r"(\1)"),
+    (re.compile(rf"(?i)\[\[{_GAP}(/?{_GAP}(?:{_ROLES})){_GAP}\]\]"), r"(\1)"),
+    (re.compile(rf"(?i)\[{_GAP}(/?{_GAP}inst){_GAP}\]"), r"(\1)"),
     (re.compile(r"`{3,}"), "'''"),
     (re.compile(rf"(?im){_HEADER}"), r"\1(\2)"),
 )

@@ -20,13 +20,13 @@ _SUFFIX = (
 _PATTERNS = [  # in this order: what an earlier one took, a later one does not see
     ("text", r"\[[^\[\]]*['\"][^\[\]]*\]"),
     ("url", r"\b(?:https?|ftp)://\S+|\bwww\.\S+"),
-    ("email", r"[\w.+-]+@[\w-]+\.[\w.]+\w"),
+    ("email", r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+\w"),
     ("text", r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)"),
     ("file", r"(?<![\w<])(?:[A-Z]:\\|~/|/)[\w.~-]+(?:[\\/][\w.~-]+)*/?"),
-    ("file", rf"\b[\w-]+\.(?:{_SUFFIX})\b"),
+    ("file", rf"(?<![\w-])[\w-]+\.(?:{_SUFFIX})\b"),
     ("date", r"\b\d{1,4}[/-]\d{1,2}(?:[/-]\d{1,4})?(?:\s*-\s*\d{1,2}/\d{2,4})?\b"),
     ("date", rf"\b(?:{_MONTH})\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+(?:19|20)\d\d\b)?"),
-    ("date", r"\b(?:19|20)\d\d\b"),
+    ("date", r"\b(?:19|20)\d\d\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"),
     ("time", r"\b\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]m\b"),
     ("number", r"[$€£]\s?\d[\d,.]*|#?[+-]?\b\d[\d,.]*(?:st|nd|rd|th|%|[a-z]{1,3}\b)?"),
 ]
@@ -38,6 +38,13 @@ _SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n+")
 _PIECE = re.compile('[\ue000-\uf8ff]|<\\w+>|[^\\s,;:!?()\\[\\]"\ue000-\uf8ff]+|[,;:!?()\\[\\]]')
 _NAME = re.compile(r"[^\W\d_]*[A-Z][\w'’&.+-]*|\w*[_/]\w[\w./-]*|\w+\.\w[\w.]*")
 _NOT_NAMES = {"I", "I'm", "I'd", "I've", "I'll", "A"}
+_PRODUCTS = frozenset(  # part of the procedure, not a value
+    "excel word powerpoint outlook teams onenote onedrive sharepoint access office windows explorer edge notepad paint"
+    " calculator cortana settings chrome chromium firefox safari opera bing google gmail youtube maps drive vlc gimp"
+    " libreoffice openoffice impress calc writer thunderbird vscode code studio terminal bash powershell ubuntu linux"
+    " macos android ios slack zoom skype discord telegram whatsapp spotify photoshop acrobat zotero github gitlab"
+    " reddit bluetooth wifi wi-fi vpn pdf csv png jpeg html xml json zip usb".split()
+)
 _LIST = re.compile(r"(<\w+>)(?:\s*(?:, and|, or|,|and|or|&)?\s*\1)+")
 
 
@@ -104,7 +111,7 @@ def _core(piece: str) -> str:
 
 def _is_name(piece: str, *, first: bool) -> bool:
     core = _core(piece)
-    if not _NAME.fullmatch(core) or core.replace("’", "'") in _NOT_NAMES:
+    if not _NAME.fullmatch(core) or core.replace("’", "'") in _NOT_NAMES or core.lower() in _PRODUCTS:
         return False
     ordinary_start = first and core.isalpha()  # "Open", but not "GIMP"
     return not ordinary_start or (core.isupper() and len(core) > 1)

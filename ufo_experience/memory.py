@@ -19,7 +19,6 @@ from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import CorruptError, ServiceError
-from ufo_experience.fusion import fusion_for
 from ufo_experience.index.generation import Generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
 from ufo_experience.indexer import IndexReport, Progress, check_embedder, empty_snapshot, load_snapshot, sync
@@ -27,13 +26,15 @@ from ufo_experience.ingest import IngestReport, ingest
 from ufo_experience.openai_client import OpenAISettings
 from ufo_experience.prompt_builder import Format, PromptBlock, build_prompt
 from ufo_experience.ranker import ActionAdvice, rank, recommend
-from ufo_experience.retriever import Query, Retrieval, Retriever, TrustPolicy
+from ufo_experience.retriever import Query, Retrieval, Retriever
 from ufo_experience.schema import Hit, State, Trust, validate
+from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
+from ufo_experience.scoring.fusion import fusion_for
+from ufo_experience.scoring.usage import credited
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import ImportReport, export_json, import_json
 from ufo_experience.summarizer import open_summarizer
-from ufo_experience.usage import credited
 from ufo_experience.views import from_triple
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
@@ -48,6 +49,7 @@ class ExperienceMemory:
         self.generations = Generations(Path(store.location) / "index")
         self._embedder = embedder
         self._snapshot: tuple[Snapshot, int] | None = None
+        self._finder: CandidateFinder | None = None
         self._injected: set[str] = set()
         self._lock = threading.RLock()
 
@@ -232,9 +234,13 @@ class ExperienceMemory:
     def retriever(self) -> Retriever:
         """A retriever over the current snapshot."""
         snapshot = self.snapshot()
+        with self._lock:
+            if self._finder is None or self._finder.snapshot is not snapshot:
+                policy = TrustPolicy(self.settings.min_trust, self.settings.min_trust_imported)
+                self._finder = CandidateFinder(snapshot, policy)
+            finder = self._finder
         fusion = fusion_for(self.embedder.name, snapshot.manifest.calibration if snapshot.manifest else None)
-        policy = TrustPolicy(self.settings.min_trust, self.settings.min_trust_imported)
-        return Retriever(snapshot, self.store, self.embedder, fusion, policy)
+        return Retriever(finder, self.store, self.embedder, fusion)
 
     def snapshot(self) -> Snapshot:
         """The current view of the store, caught up with every commit."""

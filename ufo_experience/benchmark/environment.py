@@ -24,7 +24,7 @@ class ControlView:
     """One control on the screen. `id` holds until the next step; `within` names the row, group or dialog around it.
 
     `checked`, `selected` and `expanded` are None where the control has no such state; `input` is the kind of value an
-    edit field takes where the page says so (text, password, date, …).
+    edit field takes where the page says so (text, password, date, …); `dialog` tells that it stands in a dialog.
     """
 
     id: int
@@ -39,6 +39,7 @@ class ControlView:
     options: tuple[str, ...] = ()
     within: str = ""
     input: str = ""
+    dialog: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ufo_experience.index.features import describe, task_text
 from ufo_experience.index.postings import Postings, term_hash
 from ufo_experience.index.texts import Texts
 from ufo_experience.schema import Experience
+from ufo_experience.text.terms import say
 
 Mask = NDArray[np.bool_]
 RowNumbers = NDArray[np.int64]
@@ -98,7 +99,7 @@ class Catalog:
         described = [describe(experience) for experience in experiences]
         rows = np.array([_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW)
         texts = Texts.build([task_text(experience) for experience in experiences])
-        terms = Postings.build((terms for terms, _ in described), first_row)
+        terms = Postings.build((terms for terms, _ in described), say, first_row)
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
     def __len__(self) -> int:
@@ -204,6 +205,7 @@ class Catalog:
             "terms_ptr": terms.ptr,
             "terms_rows": terms.rows,
             "terms_weights": terms.weights,
+            "terms_say": terms.say,
         }
 
     @classmethod
@@ -211,7 +213,7 @@ class Catalog:
         """The inverse of `arrays`."""
         rows = arrays["rows"]
         texts = Texts(arrays["texts_blob"], arrays["texts_ends"])
-        terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights")))
+        terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights", "terms_say")))
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
 

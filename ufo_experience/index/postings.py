@@ -5,7 +5,7 @@ Terms are kept as 64-bit hashes in sorted order (BLAKE2b; a collision among a mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -26,33 +26,39 @@ def term_hash(term: str) -> int:
 
 @dataclass(frozen=True)
 class Postings:
-    """`rows[ptr[i]:ptr[i + 1]]` are the rows that hold `terms[i]`, with their `weights`."""
+    """`rows[ptr[i]:ptr[i + 1]]` are the rows that hold `terms[i]`, with `weights`; `say[i]` belongs to the term."""
 
     terms: NDArray[np.uint64]
     ptr: NDArray[np.int64]
     rows: Rows
     weights: Weights
+    say: Weights
 
     @classmethod
-    def build(cls, documents: Iterable[Mapping[str, float]], first_row: int = 0) -> Postings:
+    def build(
+        cls, documents: Iterable[Mapping[str, float]], say: Callable[[str], float], first_row: int = 0
+    ) -> Postings:
         """From one mapping of term to weight per row, rows counted from `first_row`."""
         hashes: list[int] = []
         rows: list[int] = []
         weights: list[float] = []
+        says: list[float] = []
         for row, document in enumerate(documents, first_row):
             hashes.extend(map(term_hash, document))
             weights.extend(document.values())
+            says.extend(map(say, document))
             rows.extend([row] * len(document))
-        return cls.from_triples(np.array(hashes, np.uint64), np.array(rows, np.int32), np.array(weights, np.float32))
+        arrays = (np.array(rows, np.int32), np.array(weights, np.float32), np.array(says, np.float32))
+        return cls._sort(np.array(hashes, np.uint64), *arrays)
 
     @classmethod
-    def from_triples(cls, hashes: NDArray[np.uint64], rows: Rows, weights: Weights) -> Postings:
-        """From parallel arrays of term hash, row and weight, in any order."""
+    def _sort(cls, hashes: NDArray[np.uint64], rows: Rows, weights: Weights, says: Weights) -> Postings:
+        """From parallel arrays, one entry per term and row, in any order."""
         order = np.lexsort((rows, hashes))
-        hashes, rows, weights = hashes[order], rows[order], weights[order]
+        hashes = hashes[order]
         terms, starts = np.unique(hashes, return_index=True)
         ptr = np.append(starts, len(hashes)).astype(np.int64)
-        return cls(terms, ptr, rows, weights)
+        return cls(terms, ptr, rows[order], weights[order], says[order][starts])
 
     @classmethod
     def merge(cls, parts: Sequence[Postings], new_row: NDArray[np.int64]) -> Postings:
@@ -60,8 +66,9 @@ class Postings:
         hashes = np.concatenate([np.repeat(part.terms, np.diff(part.ptr)) for part in parts])
         rows = new_row[np.concatenate([part.rows for part in parts])]
         weights = np.concatenate([part.weights for part in parts])
+        says = np.concatenate([np.repeat(part.say, np.diff(part.ptr)) for part in parts])
         kept = rows >= 0
-        return cls.from_triples(hashes[kept], rows[kept].astype(np.int32), weights[kept])
+        return cls._sort(hashes[kept], rows[kept].astype(np.int32), weights[kept], says[kept])
 
     def find(self, term: str) -> tuple[Rows, Weights]:
         """The rows that hold `term` (sorted) and its weight in each."""

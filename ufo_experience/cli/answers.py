@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ufo_experience.console import Console, table
+from ufo_experience.cli.console import Console, table
 
 if TYPE_CHECKING:
     from ufo_experience.ingest import IngestReport

@@ -12,93 +12,19 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ufo_experience.terms import stem
-
-# One axis a line (continued on indented lines): the words of one end, a bar, the words of the other.
-_AXES = """
-enable activate | disable deactivate
-show display reveal unhide | hide conceal
-allow permit grant unblock whitelist | block deny forbid revoke prevent blacklist
-add insert append attach create install include new put equip | remove delete erase clear drop detach uninstall
-  exclude discard strip unset trash eliminate
-open launch start begin run resume expand maximize | close quit exit stop end terminate kill pause collapse minimize
-  halt shut
-increase raise higher enlarge grow boost lengthen louder brighten brighter bigger larger widen up faster extend
-  upscale | decrease reduce lower shrink lessen diminish shorten quieter dim darken darker smaller narrow down
-  slower trim downscale
-ascending ascendingly asc ascend | descending descendingly desc descend
-oldest earliest | newest latest
-lowest cheapest smallest shortest minimum least fewest lightest worst | highest priciest largest biggest longest
-  maximum most heaviest best
-left leftmost leftward | right rightmost rightward
-first initial | last final
-top upper topmost uppermost upward | bottom bottommost lowermost downward
-above | below underneath
-before preceding | after following
-next forward ahead | previous back backward backwards prior rewind
-upload | download
-import load | export
-send submit publish | receive unsend withdraw unpublish
-accept approve confirm agree | decline reject refuse disapprove deny
-merge join combine concatenate unite consolidate | split separate divide
-lock protect secure | unlock unprotect
-mute silence | unmute
-undo revert | redo reapply
-copy duplicate | cut
-compress zip archive pack encode | decompress unzip extract unarchive unpack decode
-encrypt | decrypt
-connect pair link mount | disconnect unpair unlink unmount eject
-like upvote love favorite favourite | dislike downvote unlike unfavorite
-follow subscribe join | unfollow unsubscribe leave
-read | unread
-select check tick mark | deselect unselect uncheck untick unmark clear
-public | private
-portrait | landscape
-horizontal horizontally row rows | vertical vertically column columns
-uppercase capital capitalize | lowercase uncapitalize
-indent | outdent unindent dedent
-freeze | unfreeze thaw
-group | ungroup
-pin | unpin
-wrap | unwrap
-online | offline
-lightmode | darkmode
-manual manually | automatic automatically
-buy purchase | sell
-reserve book | cancel
-borrow | lend return
-promote upgrade advance | demote downgrade
-push | pull
-save keep store | discard delete
-backup | restore
-login | logout
-present visible | absent invisible hidden
-bold | unbold
-entire all every whole | none
-enter | leave
-incoming inbound | outgoing outbound
-front foreground | behind background
-inside within | outside
-day | night
-minimal | full
-local locally | remote remotely
-assign | unassign
-plus | minus
-positive | negative
-odd | even
-tighten | loosen
-earlier sooner | later
-"""
-_NEGATED_AXES = 3  # "do not show" is "hide", but "do not add" is not "remove": true of the first three axes only
+from ufo_experience.text.antonyms import AXES, NEGATED_AXES
+from ufo_experience.text.terms import stem
 
 # Phrases whose meaning hangs on a particle, in the order they are rewritten.
 _PHRASES = [
     (r"\b(?:turn|switch|power|toggle|put)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) on\b", r"enable\1"),
-    (r"\b(?:turn|switch|power|toggle)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) off\b", r"disable\1"),
+    (r"\b(?:switch|change|go) (?:in)?to(?= .*\bmode\b)", "enter"),
+    (r"\b(?:last minute|first aid|first class)\b", "item"),
+    (r"\b(?:turn|switch|power|toggle|take)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) off\b", r"disable\1"),
     (r"\b(?:turn|crank)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) (up|down)\b", r"\2\1"),
     (r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:in|on|into)\b", "login"),
     (r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:out|off)\b", "logout"),
-    (r"\bzoom(?:s|ed|ing)? in\b", "increase zoom"),
+    (r"\bzoom(?:s|ed|ing)? in(?:to)?\b", "increase zoom"),
     (r"\bzoom(?:s|ed|ing)? out\b", "decrease zoom"),
     (r"\bopt(?:ed|ing)? in\b", "enable"),
     (r"\bopt(?:ed|ing)? out\b", "disable"),
@@ -110,7 +36,9 @@ _PHRASES = [
         r"\b(?:high|large|new|big)(?:g?est|st)? (?:to|first to) (?:low|small|old|cheap)\w*",
         "descending",
     ),
-    (r"\b(?:get rid of|take (?:out|away|off))\b", "remove"),
+    (r"\b(?:get rid of|take (?:out|away|off))\b|\btake\b(?=(?: [\w']+){0,4} away\b)", "remove"),
+    (r"\bcheck in\b", "checkin"),
+    (r"\b(?:called|named|titled) [\w-]+", ""),
     (r"\bmost recent\b", "latest"),
     (r"\bright (?:click|next|now|away|after|before)\w*", "then"),
     (r"\bshut(?:s|ting)? down\b", "shut"),
@@ -143,17 +71,18 @@ _FILLERS = frozenset(
     "the a an any to be being it its this that me my your our of for in on at with some all please ever directly"
     " automatically have has having use using used do doing make making want need get getting let from as".split()
 )
-_TAKES_BACK = re.compile(r"^(?:un|dis|de)(?=\w{3})")
-_TAKEN_BACK = frozenset(  # stems that dis- and de- turn round; un- does so with every word
-    "connect like allow able agree approv mount assembl select activat compress crypt mut attach respect".split()
+_TAKES_BACK = re.compile(r"^(?:un|dis|de|in)(?=\w{3})")
+_TAKEN_BACK = frozenset(  # stems that dis-, de- and in- turn round; un- does so with every word
+    "connect like allow able agree approv mount assembl select activat compress crypt mut attach respect"
+    " complet activ visibl valid correct".split()
 )
 
 
 @dataclass(frozen=True)
 class _Marks:
-    """Words a request says, words it negates, and which end (1, -1) of each axis it touches."""
+    """Words a request says (in order), words it negates, and which end (1, -1) of each axis it touches."""
 
-    said: set[str] = field(default_factory=set)
+    said: list[str] = field(default_factory=list)
     negated: set[str] = field(default_factory=set)
     ends: dict[int, set[int]] = field(default_factory=dict)
 
@@ -161,25 +90,40 @@ class _Marks:
 def conflict(one: str, other: str) -> str | None:
     """Why two requests cannot be the same task, or None when nothing speaks against it."""
     a, b = _marks(one), _marks(other)
-    return _negation(a, b) or _taking_back(a, b) or _taking_back(b, a) or _opposite_ends(a, b)
+    return (
+        _removal(a.said, b.said)
+        or _removal(b.said, a.said)
+        or _negation(a, b)
+        or _taking_back(set(a.said), set(b.said))
+        or _taking_back(set(b.said), set(a.said))
+        or _opposite_ends(a.ends, b.ends)
+    )
+
+
+def _removal(a: list[str], b: list[str]) -> str | None:
+    """ "Underline the title" against "remove the underline"."""
+    if not a or b[:1] == [] or b[0] not in _REMOVE or a[0] not in b[1:2]:
+        return None
+    return f"removed: {a[0]}" if b[0] not in a and not _REMOVE & set(a) & set(b) else None
 
 
 def _negation(a: _Marks, b: _Marks) -> str | None:
-    clash = ((a.negated & b.said) - a.said - b.negated) | ((b.negated & a.said) - b.said - a.negated)
+    a_said, b_said = set(a.said), set(b.said)
+    clash = ((a.negated & b_said) - a_said - b.negated) | ((b.negated & a_said) - b_said - a.negated)
     return f"negated: {min(clash)}" if clash else None
 
 
-def _taking_back(a: _Marks, b: _Marks) -> str | None:
-    for word in sorted(a.said - b.said):
+def _taking_back(a: set[str], b: set[str]) -> str | None:
+    for word in sorted(a - b):
         base = _TAKES_BACK.sub("", word)
-        if base != word and base in b.said - a.said and (word.startswith("un") or base in _TAKEN_BACK):
+        if base != word and base in b - a and (word.startswith("un") or base in _TAKEN_BACK):
             return f"opposite: {base} / {word}"
     return None
 
 
-def _opposite_ends(a: _Marks, b: _Marks) -> str | None:
-    for axis in sorted(a.ends.keys() & b.ends.keys()):
-        if len(a.ends[axis]) == len(b.ends[axis]) == 1 and a.ends[axis] != b.ends[axis]:
+def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None:
+    for axis in sorted(a.keys() & b.keys()):
+        if len(a[axis]) == len(b[axis]) == 1 and a[axis] != b[axis]:
             return f"opposite: {_LINES[axis]}"
     return None
 
@@ -203,14 +147,17 @@ def _marks(text: str) -> _Marks:
 
 
 def _note(marks: _Marks, word: str, negating: bool) -> None:
-    (marks.negated if negating else marks.said).add(word)
+    if negating:
+        marks.negated.add(word)
+    else:
+        marks.said.append(word)
     for axis, end in _ENDS.get(word, ()):
-        if not negating or axis < _NEGATED_AXES:
+        if not negating or axis < NEGATED_AXES:
             marks.ends.setdefault(axis, set()).add(-end if negating else end)
 
 
 def _read_axes() -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
-    lines = _AXES.strip().replace("\n  ", " ").splitlines()
+    lines = AXES.strip().replace("\n  ", " ").splitlines()
     ends: dict[str, list[tuple[int, int]]] = {}
     for axis, line in enumerate(lines):
         for end, words in zip((1, -1), line.split("|"), strict=True):
@@ -220,3 +167,4 @@ def _read_axes() -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
 
 
 _LINES, _ENDS = _read_axes()
+_REMOVE = {stem(word) for word in ("remove", "delete", "clear", "cancel", "erase", "drop")}

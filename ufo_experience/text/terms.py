@@ -24,6 +24,14 @@ class TermWeights:
     value: float = 0.15
 
 
+_COMMON_WORDS = (
+    "the a an of to in on at for from with by and or is are was were be been it its this that these those my me i you"
+    " your our we as if so not do does did have has had can could will would should all any some there here what which"
+    " who when where how then than into please help want need like make set get show tell give find use using file"
+)
+COMMON_SAY = 0.3  # of common words, placeholders and hidden values, in how much of a request another one covers
+
+
 class Term(NamedTuple):
     """How often a term stands in a text, and what it is worth."""
 
@@ -93,3 +101,13 @@ def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[dict[str,
     for value, times in (Counter(words(text)) - Counter(words(masked))).items():
         add(f"={value}", weights.value, times)
     return found, len(frame)
+
+
+def say(term: str) -> float:
+    """How much a term has to say on whether two requests cover each other: words alone, common ones little."""
+    if " " in term:
+        return 0.0
+    return COMMON_SAY if term[0] in "=<" or term in COMMON else 1.0
+
+
+COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())

@@ -1,0 +1,221 @@
+"""A rule-based agent that knows nothing of the tasks.
+
+It sees the goal and the controls of the screen. It tries what looks lexically close, fills fields by the form and the
+wording of the goal's values, opens menus, tabs and dialogs one after the other, backs out where nothing fits, comes back
+to what it left untried, and gives up when nothing is left. It remembers what it tried in this episode and nothing beyond
+it. With hints it follows the remembered steps first. It is not a language model, and figures measured with it are not
+figures of one.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from ufo_experience.benchmark.environment import Command, ControlView, Observation
+from ufo_experience.benchmark.filling import best_option, value_for
+from ufo_experience.benchmark.following import Follower, Hints
+from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES, Recollection, key_of
+from ufo_experience.benchmark.wording import Goal, bare, words
+
+# Common knowledge: what people do in an application of that name, how buttons that send a form off or give it up are
+# called, and what had better not be clicked without being asked for.
+_PURPOSES = {
+    "mail": words("mail message email send sender inbox reply write signature receipt"),
+    "sheet": words("sheet workbook column row cell chart"),
+    "files": words("file folder directory document archive"),
+    "settings": words("turn alert network proxy server traffic device account language computer display light use update"),
+}
+_COMMIT = words(
+    "save ok apply send submit search login next finish continue done confirm yes create accept go dispatch keep put "
+    "change start restore"
+)
+_RETREAT = ("cancel", "dismiss", "close", "back", "no")
+_RISKY = words("delete remove block forget clear discard erase reset stop unprotect refuse take conceal")
+
+_FILL, _MARK, _SEND_OFF, _ANSWER, _LEXICAL, _LEAVE = 3.0, 2.5, 2.8, 1.8, 1.0, -0.3
+_CURIOSITY = {"TabItem": 0.6, "TreeItem": 0.5, "MenuItem": 0.45, "Button": 0.45, "Hyperlink": 0.3}
+_NEW_ON_SCREEN = 0.3
+_PEEK = 0.7
+_DEFERRED = -0.6
+_CLOSE, _CLOSER = 0.45, 0.6
+_GIVE_UP = -1.2
+
+
+@dataclass(frozen=True)
+class _Idea:
+    score: float
+    command: Command
+
+
+class Explorer:
+    """The agent of one episode.
+
+    Args:
+        seed: settles the order among equally good ideas.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)
+        self._memory = Recollection()
+        self._intended = False
+        self._follower: Follower | None = None
+
+    def next_command(self, observation: Observation, goal: str, hints: Hints | None = None) -> Command | None:
+        """The next command, or None when nothing is left worth trying.
+
+        Hints are followed as long as they fit the screen; between them, and after them, the explorer explores.
+        """
+        read = Goal(goal)
+        self._memory.saw(observation)
+        if hints is not None and self._follower is None:
+            self._follower = Follower(hints, read)
+        command = self._follower.next(observation) if self._follower else None
+        if command is None:
+            command = self._explore(observation, read, hints)
+        if command is not None:
+            self._remember(command, observation, read)
+        return command
+
+    def _explore(self, observation: Observation, goal: Goal, hints: Hints | None) -> Command | None:
+        avoided = {bare(step.control) for step in hints.avoid} if hints else set()
+        ideas = [] if any(one.dialog for one in observation.controls) else self._switches(observation, goal)
+        for control in observation.controls:
+            idea = self._idea(control, observation, goal) if control.enabled else None
+            if idea is None:
+                self._memory.promise.pop(key_of(control, observation), None)
+                continue
+            self._memory.promise[key_of(control, observation)] = idea.score
+            ideas.append(_Idea(idea.score - 0.5, idea.command) if bare(control.name) in avoided else idea)
+        best = max(ideas, key=lambda idea: idea.score + self._random.random() * 0.02, default=None)
+        return best.command if best is not None and best.score > _GIVE_UP else None
+
+    # ---- ideas, by kind of control ----
+
+    def _switches(self, observation: Observation, goal: Goal) -> list[_Idea]:
+        likely = _likely(goal, observation.applications)
+        ideas = []
+        for name in observation.applications:
+            if name == observation.application:
+                continue
+            times = self._memory.tried[("switch", name)]
+            score = (2.0 if name in likely else -0.5) if likely else _PEEK
+            if times:
+                left = self._memory.worth_reopening(("switch", name))
+                score = (left if left is not None else -1.0) - 0.3 * times
+            ideas.append(_Idea(score, Command("switch_application", None, {"text": name})))
+        return ideas
+
+    def _idea(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
+        if control.type in INPUT_TYPES:
+            return None if self._memory.tried[key_of(control, observation)] else self._input(control, observation, goal)
+        return self._click(control, observation, goal)
+
+    def _input(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
+        if control.type == "Edit":
+            text = value_for(control, goal, self._memory.used(observation.window))
+            command = Command("set_edit_text", control, {"text": text or ""})
+        elif control.type == "ComboBox":
+            text = best_option(control, goal)
+            command = Command("select_item", control, {"text": text or ""})
+        else:
+            return self._mark(control, goal)
+        if text is None or text == control.value:
+            return None
+        return _Idea(_FILL if self._fits(control, observation, goal) else _DEFERRED, command)
+
+    def _fits(self, control: ControlView, observation: Observation, goal: Goal) -> bool:
+        """False for a dialog without a word in common with the goal: left at first, filled when nothing else is left."""
+        if not control.dialog or observation.window in self._memory.deferred:
+            return True
+        names = [one.name for one in observation.controls if one.dialog and bare(one.name) not in _RETREAT]
+        return any(goal.closeness(name) > 0 for name in (observation.window.split(" – ")[0], *names))
+
+    def _mark(self, control: ControlView, goal: Goal) -> _Idea | None:
+        wanted = control.type == "RadioButton" or not goal.is_negative
+        close = max(goal.closeness(control.name), 0.9 if words(control.name) & goal.undone else 0.0)
+        return None if close < _CLOSER or control.checked == wanted else _Idea(_MARK + close, Command("click_input", control))
+
+    def _click(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
+        key, name = key_of(control, observation), bare(control.name)
+        if control.selected:
+            return None
+        if self._memory.tried[key]:
+            return self._again(control, observation, goal)
+        close = goal.closeness(control.name)
+        if name in _RETREAT and close < 1:
+            return _Idea(_LEAVE, Command("click_input", control)) if control.dialog else None
+        if _is_commit(control):
+            return self._commit(control, observation, close)
+        around = goal.closeness(control.within) if control.within and not control.dialog else 0.0
+        needed = _CLOSER if control.type in ("Button", "MenuItem") and not _opens(control) else _CLOSE
+        if close >= needed or (close > 0 and around >= 1):
+            eager = 1.0 if control.dialog and self._memory.is_touched(observation.window) else 0.0
+            return _Idea(_LEXICAL + close + around + eager, Command("click_input", control))
+        return self._curious(control, observation, goal, close)
+
+    def _again(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
+        """Back to a control tried before: to leave, to send off again, or because something is left behind it."""
+        if bare(control.name) in _RETREAT:
+            return _Idea(_LEAVE, Command("click_input", control)) if control.dialog else None
+        if _is_commit(control):
+            return self._commit(control, observation, goal.closeness(control.name))
+        left = None if control.expanded else self._memory.worth_reopening(key_of(control, observation))
+        return None if left is None else _Idea(left, Command("click_input", control))
+
+    def _commit(self, control: ControlView, observation: Observation, close: float) -> _Idea | None:
+        edits = [one for one in observation.controls if one.type == "Edit"]
+        half_empty = 2 * sum(not one.value for one in edits) > len(edits)
+        command = Command("click_input", control)
+        if self._memory.is_touched(observation.window):
+            return None if half_empty and control.dialog else _Idea(_SEND_OFF + 0.1 * close, command)
+        question = control.dialog and not any(one.type in INPUT_TYPES for one in observation.controls)
+        if question and self._intended and (close > 0 or not words(control.name) & _RISKY):
+            return _Idea(_ANSWER, command)
+        untried = not self._memory.tried[key_of(control, observation)]
+        return _Idea(close, command) if close >= _CLOSER and untried and not control.dialog else None
+
+    def _curious(self, control: ControlView, observation: Observation, goal: Goal, close: float) -> _Idea | None:
+        worth = _CURIOSITY.get(control.type)
+        if worth is None or not (_opens(control) or control.type == "Hyperlink"):
+            return None
+        if control.type in PLACES and not control.dialog and _is_settled(observation, goal):
+            close -= _NEW_ON_SCREEN
+        fresh = _NEW_ON_SCREEN if self._memory.is_new(key_of(control, observation)) else 0.0
+        return _Idea(worth + fresh + close, Command("click_input", control))
+
+    def _remember(self, command: Command, observation: Observation, goal: Goal) -> None:
+        self._memory.did(command, observation)
+        control = command.control
+        if control is None:
+            return
+        close = goal.closeness(control.name)
+        self._intended = close >= _CLOSE or (_is_commit(control) and self._memory.is_touched(observation.window))
+        if bare(control.name) in _RETREAT:
+            self._memory.deferred.add(observation.window)
+        elif _is_commit(control):
+            self._memory.committed(observation.window)
+        value = goal.value_in(control.name)
+        if value is not None and control.type not in (*INPUT_TYPES, "Button"):
+            self._memory.selected(value.text, observation)
+
+
+def _likely(goal: Goal, applications: tuple[str, ...]) -> set[str]:
+    """The applications whose purpose shares most words with the goal; empty when none shares any."""
+    shared = {name: len(_PURPOSES.get(name.lower(), frozenset()) & goal.words) for name in applications}
+    most = max(shared.values(), default=0)
+    return {name for name, count in shared.items() if count == most} if most else set()
+
+
+def _is_settled(observation: Observation, goal: Goal) -> bool:
+    """True when something the goal names is selected already: better look at what can be done with it."""
+    return any(one.selected and goal.value_in(one.name) for one in observation.controls)
+
+
+def _is_commit(control: ControlView) -> bool:
+    return control.type == "Button" and not control.name.endswith("…") and bool(words(control.name) & (_COMMIT | _RISKY)) \
+        and (control.dialog or bool(words(control.name) & _COMMIT))
+
+
+def _opens(control: ControlView) -> bool:
+    return control.expanded is not None or control.name.endswith("…") or control.type in PLACES

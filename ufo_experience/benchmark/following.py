@@ -1,0 +1,179 @@
+"""Remembered steps, followed on a screen that may have changed: names and values are adapted, missing steps skipped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ufo_experience.benchmark.environment import Command, ControlView, Observation
+from ufo_experience.benchmark.filling import best_option, value_for
+from ufo_experience.benchmark.wording import Goal, align, bare, substitute, words
+
+_PLACEHOLDER = re.compile(r"\{\{[^{}]*?:?(\d+)\}\}")
+_LOOK_AHEAD = 4
+_PATIENCE = 6
+_LEXICAL_MATCH = 0.5
+_RETREATS = ("cancel", "dismiss", "close", "back", "help")
+_TYPED = ("Edit", "ComboBox")
+
+
+@dataclass(frozen=True)
+class HintStep:
+    """One remembered step: the function, the control it acted on, its parameters (placeholders stand for values)."""
+
+    function: str
+    control: str = ""
+    type: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, step: Mapping[str, Any]) -> HintStep:
+        """From a mapping with `function`, `control`, `type` and `parameters`; what is missing is empty."""
+        parameters = {key: str(value) for key, value in (step.get("parameters") or {}).items()}
+        return cls(str(step["function"]), str(step.get("control") or ""), str(step.get("type") or ""), parameters)
+
+
+@dataclass(frozen=True)
+class Hints:
+    """A remembered run: the words of its task, its steps, and steps of failed runs, which are better avoided."""
+
+    steps: tuple[HintStep, ...] = ()
+    task: str = ""
+    avoid: tuple[HintStep, ...] = ()
+
+
+class Follower:
+    """Walks through remembered steps, one command at a time.
+
+    A step that finds no control on the screen is waited for while the explorer moves on; a later step that fits exactly
+    resynchronises; after some vain explorer steps the missing one is given up.
+    """
+
+    def __init__(self, hints: Hints, goal: Goal) -> None:
+        self._steps = hints.steps
+        self._goal = goal
+        self._pairs = align(hints.task, goal.text) if hints.task else {}
+        self._known = {bare(self._name(step)) for step in hints.steps}
+        self._at = 0
+        self._vain = 0
+
+    @property
+    def finished(self) -> bool:
+        """True when no step is left."""
+        return self._at >= len(self._steps)
+
+    def next(self, observation: Observation) -> Command | None:
+        """The next remembered command that fits the screen, or None: let the explorer take a step."""
+        while not self.finished:
+            found = self._fit(observation)
+            if found is not None:
+                offset, command = found
+                self._at += offset + 1
+                self._vain = 0
+                if command is not None:
+                    return command
+            elif self._vain < _PATIENCE:
+                self._vain += 1
+                return None
+            else:
+                self._at, self._vain = self._at + 1, 0
+        return None
+
+    def _fit(self, observation: Observation) -> tuple[int, Command | None] | None:
+        """How many steps to skip and the command, which is None when its effect is there already."""
+        upcoming = self._steps[self._at : self._at + _LOOK_AHEAD]
+        for adapt in (False, True):
+            for offset, step in enumerate(upcoming):
+                if adapt and offset:
+                    break
+                if step.function == "switch_application":
+                    name = step.parameters.get("text", step.control)
+                    if name in observation.applications and not offset:
+                        here = name == observation.application
+                        return offset, None if here else Command(step.function, None, {"text": name})
+                    continue
+                control = self._find(step, observation, adapt)
+                if control is not None and not (offset and self._would_skip_input(offset, observation)):
+                    return offset, self._command(step, control)
+        return None
+
+    def _would_skip_input(self, offset: int, observation: Observation) -> bool:
+        """True when a skipped step types into a field that stands on the screen under another name."""
+        skipped = self._steps[self._at : self._at + offset]
+        types = {one.type for one in observation.controls}
+        return any(step.type in _TYPED and step.type in types for step in skipped)
+
+    def _find(self, step: HintStep, observation: Observation, adapt: bool) -> ControlView | None:
+        able = [one for one in observation.controls if one.enabled and _compatible(one, step)]
+        name = self._name(step)
+        if not self._goal.names(name):
+            named = [one for one in able if _is_value(one, self._goal) and bare(one.name) not in self._known]
+            if named and step.type not in ("Edit", "ComboBox", "Button", "MenuItem"):
+                return named[0]
+        exact = [one for one in able if bare(one.name) == bare(name)]
+        if exact:
+            return self._closest(exact, name)
+        if not adapt:
+            return None
+        return self._adapted(step, name, able)
+
+    def _closest(self, controls: list[ControlView], name: str) -> ControlView:
+        """Of several controls of one name, the one in the row the goal speaks of; else the last, as dialogs lie on top."""
+        inside = [one for one in controls if one.within and self._goal.value_in(one.within)]
+        return (inside or controls)[0 if inside else -1]
+
+    def _adapted(self, step: HintStep, name: str, able: list[ControlView]) -> ControlView | None:
+        """A control of the right type that shares words with the remembered name, or the only one nobody knows."""
+        strange = [one for one in able if bare(one.name) not in self._known and bare(one.name) not in _RETREATS]
+        wanted = words(name)
+        scored = [(_share(words(one.name), wanted), one) for one in strange]
+        best = max(scored, key=lambda pair: pair[0], default=None)
+        if best is not None and best[0] >= _LEXICAL_MATCH:
+            return best[1]
+        valued = [one for one in strange if self._goal.value_in(one.name)]
+        if valued and step.type in ("ListItem", "DataItem", "TreeItem", "RadioButton", "CheckBox", "Text"):
+            return valued[0]
+        return strange[0] if len(strange) == 1 and step.type in ("Edit", "ComboBox", "Button", "CheckBox") else None
+
+    def _command(self, step: HintStep, control: ControlView) -> Command | None:
+        if step.function == "select_item":
+            option = best_option(control, self._goal) or substitute(step.parameters.get("text", ""), self._pairs)
+            return None if option == control.value else Command(step.function, control, {"text": option})
+        if step.function == "set_edit_text":
+            text = self._text(step, control)
+            return None if text == control.value else Command(step.function, control, {"text": text})
+        done = control.selected or control.expanded or (control.type == "RadioButton" and control.checked)
+        return None if done else Command(step.function, control, step.parameters)
+
+    def _text(self, step: HintStep, control: ControlView) -> str:
+        text = substitute(step.parameters.get("text", ""), self._pairs)
+        marks = _PLACEHOLDER.findall(text)
+        if not marks and text == step.parameters.get("text", "") and not self._goal.names(text):
+            return value_for(control, self._goal, ()) or text
+        for mark in marks:
+            guess = value_for(control, self._goal, ())
+            numbered = self._goal.values[int(mark) - 1].text if 0 < int(mark) <= len(self._goal.values) else ""
+            text = _PLACEHOLDER.sub(lambda _, value=guess or numbered: value, text, count=1)
+        return text
+
+    def _name(self, step: HintStep) -> str:
+        return substitute(step.control, self._pairs)
+
+
+def _compatible(control: ControlView, step: HintStep) -> bool:
+    if not step.type:
+        return (control.type in _TYPED) == (step.function in ("set_edit_text", "select_item"))
+    clicks = ("Button", "MenuItem", "Hyperlink", "Text")
+    return control.type == step.type or (control.type in clicks and step.type in clicks)
+
+
+def _is_value(control: ControlView, goal: Goal) -> bool:
+    value = goal.value_in(control.name)
+    return value is not None and (value.quoted or bare(value.text) == bare(control.name))
+
+
+def _share(one: Iterable[str], other: Iterable[str]) -> float:
+    a, b = set(one), set(other)
+    return len(a & b) / max(len(a), len(b)) if a and b else 0.0

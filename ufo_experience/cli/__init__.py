@@ -1,0 +1,14 @@
+"""The command line: one subcommand per stage, each a call of the library.
+
+Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write, 75 locked, 77 refused for safety.
+"""
+
+from ufo_experience.cli import stages, upkeep
+from ufo_experience.cli.common import app
+
+__all__ = ["app", "main", "stages", "upkeep"]
+
+
+def main() -> None:
+    """Entry point. Errors of the package become one line on stderr and an exit code, never a traceback."""
+    app()

@@ -1,0 +1,150 @@
+"""Looking after records as commands: list, show, remove, approve, quarantine, purge, import, export, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ufo_experience.cli.answers import answer_records, pairs
+from ufo_experience.cli.common import App, Db, Ids, Json, Trusts, app, open_memory
+from ufo_experience.errors import DataError
+
+
+@app.command("list")
+def list_records(
+    application: App = None,
+    trust: Annotated[Trusts | None, typer.Option(help="Only records of this trust.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """List the records of a store."""
+    from ufo_experience.applications import application_key
+
+    with open_memory(db, json=json) as (console, memory):
+        chosen = [
+            one
+            for one in memory.store.scan()
+            if (trust is None or one.trust.value == trust)
+            and (application is None or application_key(one.state.application) == application_key(application))
+        ]
+        answer_records(console, chosen)
+
+
+@app.command()
+def show(id: Annotated[str, typer.Argument(help="Id of a record.")], db: Db = None, json: Json = False) -> None:
+    """Print one record whole."""
+    from ufo_experience import upkeep
+
+    with open_memory(db, json=json) as (console, memory):
+        record = memory.store.get(upkeep.resolve(memory.store, [id])[0])
+        console.answer({"experiences": [record.model_dump(mode="json")]}, record.model_dump_json(indent=1))
+
+
+@app.command()
+def remove(ids: Ids, db: Db = None, json: Json = False) -> None:
+    """Delete records for good; the same log read again does not bring them back."""
+    from ufo_experience import upkeep
+
+    with open_memory(db, json=json) as (console, memory):
+        answer_records(console, upkeep.remove(memory.store, upkeep.resolve(memory.store, ids)))
+
+
+@app.command()
+def approve(ids: Ids, db: Db = None, json: Json = False) -> None:
+    """Sign records off: they may be injected everywhere."""
+    from ufo_experience import upkeep
+    from ufo_experience.schema import Trust
+
+    with open_memory(db, json=json) as (console, memory):
+        answer_records(console, upkeep.set_trust(memory.store, upkeep.resolve(memory.store, ids), Trust.APPROVED))
+
+
+@app.command()
+def quarantine(ids: Ids, db: Db = None, json: Json = False) -> None:
+    """Take records out of use without deleting them."""
+    from ufo_experience import upkeep
+    from ufo_experience.schema import Trust
+
+    with open_memory(db, json=json) as (console, memory):
+        answer_records(console, upkeep.set_trust(memory.store, upkeep.resolve(memory.store, ids), Trust.QUARANTINED))
+
+
+@app.command()
+def purge(
+    source: Annotated[str, typer.Option(help="The source (path) or session whose records go.")],
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Delete everything that came from one source, from records, index and cache."""
+    from ufo_experience import upkeep
+
+    with open_memory(db, json=json) as (console, memory):
+        answer_records(console, upkeep.purge(memory.store, source))
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(help="An export of this package, or UFO's experience.yaml.")],
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Take in records from elsewhere; they are quarantined until approved."""
+    from ufo_experience import upkeep
+
+    with open_memory(db, json=json, create=True) as (console, memory):
+        done = upkeep.import_file(memory.store, file)
+        data = {
+            "added": done.added,
+            "skipped": pairs(done.skipped, "source", "reason"),
+            "failed": pairs(done.failed, "source", "error"),
+        }
+        text = f"{len(done.added)} added (quarantined), {len(done.skipped)} skipped, {len(done.failed)} failed"
+        for source, error in done.failed:
+            console.note(f"failed: {source}: {error}")
+        console.answer(data, text)
+        if done.failed and not (done.added or done.skipped):
+            raise SystemExit(DataError.exit_code)
+
+
+@app.command()
+def export(
+    format: Annotated[Literal["json", "yaml", "ufo"], typer.Option(help="ufo: its experience.yaml.")] = "json",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write. Default: stdout.")] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Write all records to one file."""
+    from ufo_experience import upkeep
+
+    with open_memory(db, json=json) as (console, memory):
+        text = upkeep.export(memory.store, format)
+        count = len(memory.store.ids())
+        if output is None:
+            console.answer({"records": count, "format": format, "text": text}, text)
+            return
+        output.write_text(text, encoding="utf-8", newline="\n")
+        console.answer({"records": count, "format": format, "file": str(output)}, f"{count} records in {output}")
+
+
+@app.command()
+def verify(db: Db = None, json: Json = False) -> None:
+    """Check every record, the index and its manifest; exit code 65 if anything is wrong."""
+    from ufo_experience import upkeep
+
+    with open_memory(db, json=json) as (console, memory):
+        found = upkeep.verify(memory.store, memory.generations)
+        for problem in found.corrupt:
+            console.note(f"corrupt: {problem.file}: {problem.message}")
+        console.answer(
+            {
+                "records": found.records,
+                "corrupt": [problem.model_dump() for problem in found.corrupt],
+                "index": found.index,
+                "generation": found.generation,
+            },
+            f"{found.records} records, {len(found.corrupt)} corrupt, index {found.index}",
+        )
+        if found.corrupt or found.index in ("corrupt", "missing"):
+            raise SystemExit(DataError.exit_code)

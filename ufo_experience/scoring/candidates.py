@@ -1,0 +1,115 @@
+"""Candidates for a query: what words and vectors put forward inside the filters, ordered and scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ufo_experience.index.base import Filter
+from ufo_experience.index.catalog import Mask, name_hash
+from ufo_experience.index.snapshot import Snapshot
+from ufo_experience.schema import Trust
+from ufo_experience.scoring.fusion import Fusion
+from ufo_experience.scoring.lexical import LexicalIndex
+from ufo_experience.scoring.usage import drag, harmful
+
+POOL = 100  # candidates that words and vectors each put forward
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TrustPolicy:
+    """The lowest trust that may be injected: of own records, and of imported ones."""
+
+    own: Trust = Trust.VERIFIED
+    imported: Trust = Trust.APPROVED
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Row numbers of the catalog by `order`, best first (ties by id), and what they were judged by."""
+
+    rows: Rows
+    order: Floats
+    score: Floats
+    share: Floats
+    coverage: Floats
+    cosine: Floats
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the words of a query say of every row."""
+
+    share: Floats
+    coverage: Floats
+
+
+class CandidateFinder:
+    """Finds candidates in one snapshot. Statistics come from trusted rows, whatever the filters of a query."""
+
+    def __init__(self, snapshot: Snapshot, policy: TrustPolicy) -> None:
+        self.snapshot, self.policy = snapshot, policy
+        self._limits = Filter(min_trust=policy.own.rank, min_trust_imported=policy.imported.rank)
+        self._trusted = snapshot.catalog.mask(self._limits)
+        self._open = self._trusted & ~harmful(snapshot.catalog)
+        self._words = LexicalIndex(snapshot.catalog, self._trusted)
+
+    def find(
+        self,
+        text: str,
+        vector: Floats | None,
+        fusion: Fusion,
+        *,
+        application: str | None = None,
+        env: str | None = None,
+        exclude_session: str | None = None,
+    ) -> tuple[Candidates, Candidates]:
+        """(candidates that may be injected, those that may not), both inside the filters, without a threshold."""
+        inside = self.snapshot.catalog.mask(Filter(application, env))
+        if exclude_session:
+            inside &= self.snapshot.catalog.column("session") != name_hash(exclude_session)
+        words = Words(*self._words.scores(text))
+        usable, held = inside & self._open, inside & ~self._open
+        best = float(words.share[usable].max(initial=0.0))
+        pool = _top(words.share, usable, POOL)
+        if vector is not None:
+            pool = np.union1d(pool, self._near(vector, usable, replace(self._limits, application=application, env=env)))
+        judge = self._judge(words, vector, fusion, best)
+        return judge(pool), judge(_top(words.share, held, POOL))
+
+    def _near(self, vector: Floats, usable: Mask, filter: Filter) -> Rows:
+        """Rows whose vectors are nearest."""
+        near = self.snapshot.index.search(vector[None], POOL, filter)[0]
+        rows = self.snapshot.catalog.find([identifier for identifier, _ in near])
+        rows = rows[rows >= 0]
+        return rows[usable[rows]]
+
+    def _judge(self, words: Words, vector: Floats | None, fusion: Fusion, best: float) -> Callable[[Rows], Candidates]:
+        catalog, index = self.snapshot.catalog, self.snapshot.index
+
+        def judge(rows: Rows) -> Candidates:
+            share, coverage = words.share[rows], words.coverage[rows]
+            cosine = np.full(len(rows), np.nan, np.float32)
+            if vector is not None and len(rows):
+                cosine = index.similarity(vector, catalog.ids(rows))
+            factor = drag(catalog, rows)
+            order = np.round(fusion.order(share, cosine, best) * factor, 6)
+            score = np.round(np.clip(fusion.score(coverage, cosine) * factor, 0.0, 1.0), 6)
+            top = np.lexsort((catalog.column("id")[rows], -order))
+            return Candidates(rows[top], order[top], score[top], share[top], coverage[top], cosine[top])
+
+        return judge
+
+
+def _top(scores: Floats, rows: Mask, count: int) -> Rows:
+    """Row numbers of the `count` best positive scores among `rows` (more where they tie), in row order."""
+    candidates = np.flatnonzero(rows & (scores > 0))
+    if len(candidates) > count:
+        edge = np.partition(scores[candidates], -count)[-count]
+        candidates = candidates[scores[candidates] >= edge]
+    return candidates

@@ -1,0 +1,1 @@
+"""What a request says: its intent without values, its weighted terms, and what contradicts it."""
