@@ -403,9 +403,9 @@ def test_control_types_and_the_plan_come_from_request_log_when_the_line_has_none
 
 
 def test_printed_entries_and_images_of_request_log_are_read_over(tmp_path: Path) -> None:
-    """v1.2.1 prints host entries over many lines; a screenshot of two megabytes leaves no trace."""
+    """v1.2.1 prints host entries over many lines; a screenshot larger than any line may be leaves no trace."""
     folder = write_log(tmp_path / "t", line_of(0, Plan=None, control_type=None), line_of(1, Plan=None))
-    image = "data:image/png;base64," + "iVBORw0KGgoA" * 180_000
+    image = "data:image/png;base64," + "iVBORw0KGgoA" * 800_000
     host = json.dumps({"step": 0, "image_list": [image], "plan": ["(1) Ask."], "control_info": []}, indent=4)
     control = {"label": "7", "control_text": "Save", "control_type": "MenuItem"}
     app = json.dumps({"step": 0, "prompt": [image], "control_items": [control]})
@@ -414,6 +414,33 @@ def test_printed_entries_and_images_of_request_log_are_read_over(tmp_path: Path)
     assert whole.steps[0].target_control.type == "MenuItem"
     assert "iVBOR" not in whole.model_dump_json()
     assert not whole.problems
+
+
+def test_numbers_json_cannot_hold_are_read_as_missing_and_reported(shared_data: Path) -> None:
+    """NaN and Infinity as a cost: the sum leaves them out, both lines are named."""
+    report = ReadReport()
+    whole = list(read_traces(SYNTHETIC / "broken" / "nan_cost", report=report))[-1]
+    assert whole.outcome.cost == pytest.approx(sum(step.cost or 0 for step in whole.steps), abs=0.1)
+    assert [(problem.line, problem.code) for problem in report.problems] == [(2, "E_NOT_FINITE"), (3, "E_NOT_FINITE")]
+
+
+def test_a_line_nested_deeper_than_the_schema_allows_is_a_bad_line(tmp_path: Path) -> None:
+    """A hundred levels parse, but are more than a record may have."""
+    deep: Any = "x"
+    for _ in range(100):
+        deep = [deep]
+    report = ReadReport()
+    found = list(read_traces(write_log(tmp_path / "t", line_of(0), line_of(1, Args={"a": deep})), report=report))
+    assert [len(t.steps) for t in found] == [1, 1]
+    assert [(problem.line, problem.code) for problem in report.problems] == [(2, "E_DEPTH")]
+
+
+def test_a_v3_step_that_failed_before_acting_ends_the_run_with_its_reason(tmp_path: Path) -> None:
+    """Status null and no action: no step, but the run's failure reason says what happened."""
+    line = {"agent_type": "AppAgent", "agent_name": "AppAgent/WINWORD.EXE/Doc", "app_root": "WINWORD.EXE"}
+    line |= {"session_step": 1, "round_step": 1, "round_num": 0, "request": "Save it.", "subtask": "", "action": []}
+    (whole,) = read_traces(write_log(tmp_path / "t", line | {"status": None}))
+    assert (whole.steps, whole.outcome.failure_reason) == ((), "the step failed before its action was done")
 
 
 def test_logs_that_are_links_are_not_followed(tmp_path: Path) -> None:

@@ -59,7 +59,6 @@ class LogEntry:
     plan: tuple[str, ...] = ()
     actions: list[LoggedAction] = field(default_factory=list)
     error: str | None = None
-    phase_failed: bool = False
     cost: float | None = None
     seconds: float | None = None
     run: str = ""

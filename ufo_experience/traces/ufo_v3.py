@@ -60,7 +60,6 @@ def read_v3(line: int, record: dict[str, Any], release: str) -> LogEntry:
     entry.subtask = as_name(record.get("subtask")) or None
     entry.window = as_name(record.get("application_process_name")) or None
     if isinstance(listed, dict) or record.get("status") is None:
-        entry.phase_failed = True
         entry.error = entry.error or "the step failed before its action was done"
         for action in entry.actions:
             action.error = action.error or entry.error
