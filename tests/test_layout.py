@@ -13,8 +13,8 @@ MAX_LINES = 300
 # One ordered list of rooms; a module may import rooms before its own, and its own.
 ROOMS = [
     ["errors"],
-    ["schema", "ids", "templates", "applications", "config"],
-    ["text", "intent"],
+    ["schema", "ids", "templates", "config"],
+    ["text"],
     ["openai_service"],
     ["traces"],
     ["redaction"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -563,3 +564,15 @@ def test_roles_never_change_and_injecting_twice_is_once(messages: list[dict[str,
     assert messages == before
     assert [message for message in once if message["content"] != block.text] == before
     assert {"role": "user", "content": block.text} == once[-2]
+
+
+@pytest.mark.parametrize(
+    "piece", ["<", "< ", "[", "[ ", " ", "\n", " *", "system ", "`", f"<<<past-experiences {NONCE}>>>"]
+)
+def test_cleaning_and_stripping_take_linear_time(piece: str) -> None:
+    """A quarter of a megabyte of any one piece, after an opening bracket, is no way to stop an agent."""
+    text = "<" + piece * (250_000 // len(piece)) + "x"
+    start = time.perf_counter()
+    clean(text)
+    strip_block(text)
+    assert time.perf_counter() - start < 1.5

@@ -24,7 +24,7 @@ _PURPOSES = {
     "mail": words("mail message email send sender inbox reply write signature receipt"),
     "sheet": words("sheet workbook column row cell chart"),
     "files": words("file folder directory document archive"),
-    "settings": words("turn alert network proxy server traffic device account language computer display light use update"),
+    "settings": words("turn alert network proxy server traffic device account language computer display light update allow camera microphone location"),
 }
 _COMMIT = words(
     "save ok apply send submit search login next finish continue done confirm yes create accept go dispatch keep put "
@@ -34,10 +34,10 @@ _RETREAT = ("cancel", "dismiss", "close", "back", "no")
 _RISKY = words("delete remove block forget clear discard erase reset stop unprotect refuse take conceal")
 
 _FILL, _MARK, _SEND_OFF, _ANSWER, _LEXICAL, _LEAVE = 3.0, 2.5, 2.8, 1.8, 1.0, -0.3
-_CURIOSITY = {"TabItem": 0.6, "TreeItem": 0.5, "MenuItem": 0.45, "Button": 0.45, "Hyperlink": 0.3}
+_CURIOSITY = {"TabItem": 0.6, "TreeItem": 0.4, "MenuItem": 0.45, "Button": 0.45, "Hyperlink": 0.3}
 _NEW_ON_SCREEN = 0.3
 _PEEK = 0.7
-_DEFERRED = -0.6
+_LATER = 0.2
 _CLOSE, _CLOSER = 0.45, 0.6
 _GIVE_UP = -1.2
 
@@ -68,6 +68,7 @@ class Explorer:
         """
         read = Goal(goal)
         self._memory.saw(observation)
+        self._notice_selected(observation, read)
         if hints is not None and self._follower is None:
             self._follower = Follower(hints, read)
         command = self._follower.next(observation) if self._follower else None
@@ -87,7 +88,7 @@ class Explorer:
                 continue
             self._memory.promise[key_of(control, observation)] = idea.score
             ideas.append(_Idea(idea.score - 0.5, idea.command) if bare(control.name) in avoided else idea)
-        best = max(ideas, key=lambda idea: idea.score + self._random.random() * 0.02, default=None)
+        best = max(ideas, key=lambda idea: (round(idea.score, 2), idea.score < _LEXICAL and self._random.random()), default=None)
         return best.command if best is not None and best.score > _GIVE_UP else None
 
     # ---- ideas, by kind of control ----
@@ -112,24 +113,19 @@ class Explorer:
         return self._click(control, observation, goal)
 
     def _input(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
+        window = observation.window
         if control.type == "Edit":
-            text = value_for(control, goal, self._memory.used(observation.window))
-            command = Command("set_edit_text", control, {"text": text or ""})
-        elif control.type == "ComboBox":
-            text = best_option(control, goal)
-            command = Command("select_item", control, {"text": text or ""})
-        else:
-            return self._mark(control, goal)
-        if text is None or text == control.value:
-            return None
-        return _Idea(_FILL if self._fits(control, observation, goal) else _DEFERRED, command)
-
-    def _fits(self, control: ControlView, observation: Observation, goal: Goal) -> bool:
-        """False for a dialog without a word in common with the goal: left at first, filled when nothing else is left."""
-        if not control.dialog or observation.window in self._memory.deferred:
-            return True
-        names = [one.name for one in observation.controls if one.dialog and bare(one.name) not in _RETREAT]
-        return any(goal.closeness(name) > 0 for name in (observation.window.split(" – ")[0], *names))
+            filling = value_for(control, goal, self._memory.used(window))
+            if filling is None or filling.text == control.value:
+                return None
+            fits = filling.sure or window in self._memory.deferred or _is_related(control, observation, goal)
+            return _Idea(_FILL if fits else 2 * _LEAVE, Command("set_edit_text", control, {"text": filling.text}))
+        if control.type == "ComboBox":
+            option = best_option(control, goal)
+            if option is None or option == control.value:
+                return None
+            return _Idea(_FILL, Command("select_item", control, {"text": option}))
+        return self._mark(control, goal)
 
     def _mark(self, control: ControlView, goal: Goal) -> _Idea | None:
         wanted = control.type == "RadioButton" or not goal.is_negative
@@ -140,13 +136,13 @@ class Explorer:
         key, name = key_of(control, observation), bare(control.name)
         if control.selected:
             return None
-        if self._memory.tried[key]:
+        if self._memory.tried[key] or self._memory.behind.get(key):
             return self._again(control, observation, goal)
         close = goal.closeness(control.name)
         if name in _RETREAT and close < 1:
             return _Idea(_LEAVE, Command("click_input", control)) if control.dialog else None
-        if _is_commit(control):
-            return self._commit(control, observation, close)
+        if _is_commit(control, observation):
+            return self._commit(control, observation, goal)
         around = goal.closeness(control.within) if control.within and not control.dialog else 0.0
         needed = _CLOSER if control.type in ("Button", "MenuItem") and not _opens(control) else _CLOSE
         if close >= needed or (close > 0 and around >= 1):
@@ -158,17 +154,18 @@ class Explorer:
         """Back to a control tried before: to leave, to send off again, or because something is left behind it."""
         if bare(control.name) in _RETREAT:
             return _Idea(_LEAVE, Command("click_input", control)) if control.dialog else None
-        if _is_commit(control):
-            return self._commit(control, observation, goal.closeness(control.name))
+        if _is_commit(control, observation):
+            return self._commit(control, observation, goal)
         left = None if control.expanded else self._memory.worth_reopening(key_of(control, observation))
         return None if left is None else _Idea(left, Command("click_input", control))
 
-    def _commit(self, control: ControlView, observation: Observation, close: float) -> _Idea | None:
-        edits = [one for one in observation.controls if one.type == "Edit"]
-        half_empty = 2 * sum(not one.value for one in edits) > len(edits)
+    def _commit(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
+        window, close = observation.window, goal.closeness(control.name)
         command = Command("click_input", control)
-        if self._memory.is_touched(observation.window):
-            return None if half_empty and control.dialog else _Idea(_SEND_OFF + 0.1 * close, command)
+        if self._memory.is_touched(window):
+            missing = [one for one in goal.values if not self._memory.is_placed(one.text, window)]
+            hasty = control.dialog and missing and window not in self._memory.deferred
+            return None if hasty else _Idea(_SEND_OFF + 0.1 * close, command)
         question = control.dialog and not any(one.type in INPUT_TYPES for one in observation.controls)
         if question and self._intended and (close > 0 or not words(control.name) & _RISKY):
             return _Idea(_ANSWER, command)
@@ -177,27 +174,37 @@ class Explorer:
 
     def _curious(self, control: ControlView, observation: Observation, goal: Goal, close: float) -> _Idea | None:
         worth = _CURIOSITY.get(control.type)
-        if worth is None or not (_opens(control) or control.type == "Hyperlink"):
+        harmless = _opens(control) or control.type == "Hyperlink" or close >= _CLOSE
+        if worth is None or not harmless:
             return None
         if control.type in PLACES and not control.dialog and _is_settled(observation, goal):
             close -= _NEW_ON_SCREEN
         fresh = _NEW_ON_SCREEN if self._memory.is_new(key_of(control, observation)) else 0.0
         return _Idea(worth + fresh + close, Command("click_input", control))
 
+    def _notice_selected(self, observation: Observation, goal: Goal) -> None:
+        for control in observation.controls:
+            value = goal.value_in(control.name) if control.selected else None
+            if value is not None:
+                self._memory.selected_values.add(value.text)
+
     def _remember(self, command: Command, observation: Observation, goal: Goal) -> None:
         self._memory.did(command, observation)
         control = command.control
         if control is None:
             return
-        close = goal.closeness(control.name)
-        self._intended = close >= _CLOSE or (_is_commit(control) and self._memory.is_touched(observation.window))
+        commits = _is_commit(control, observation)
+        self._intended = goal.closeness(control.name) >= _CLOSE or (commits and self._memory.is_touched(observation.window))
         if bare(control.name) in _RETREAT:
-            self._memory.deferred.add(observation.window)
-        elif _is_commit(control):
+            self._memory.defer(observation, _LATER)
+        elif commits:
             self._memory.committed(observation.window)
-        value = goal.value_in(control.name)
-        if value is not None and control.type not in (*INPUT_TYPES, "Button"):
-            self._memory.selected(value.text, observation)
+        for name in (control.name, *([command.parameters["text"]] if command.function == "select_item" else [])):
+            value = goal.value_in(name)
+            if value is not None and control.type in (*INPUT_TYPES, "Button"):
+                self._memory.placed(value.text, observation)
+            elif value is not None:
+                self._memory.selected(value.text, observation)
 
 
 def _likely(goal: Goal, applications: tuple[str, ...]) -> set[str]:
@@ -212,9 +219,19 @@ def _is_settled(observation: Observation, goal: Goal) -> bool:
     return any(one.selected and goal.value_in(one.name) for one in observation.controls)
 
 
-def _is_commit(control: ControlView) -> bool:
-    return control.type == "Button" and not control.name.endswith("…") and bool(words(control.name) & (_COMMIT | _RISKY)) \
-        and (control.dialog or bool(words(control.name) & _COMMIT))
+def _is_related(control: ControlView, observation: Observation, goal: Goal) -> bool:
+    """False for a field of a dialog that has no word in common with the goal."""
+    names = [one.name for one in observation.controls if one.type in ("Edit", "ComboBox", "Button") and bare(one.name) not in _RETREAT]
+    return not control.dialog or any(goal.closeness(name) >= _CLOSE for name in (observation.window.split(" – ")[0], *names))
+
+
+def _is_commit(control: ControlView, observation: Observation) -> bool:
+    """True for the last button of a dialog, and for a button of a page that is called like one."""
+    if control.type != "Button" or control.name.endswith("…") or bare(control.name) in _RETREAT:
+        return False
+    if control.dialog:
+        return control.id == max(one.id for one in observation.controls if one.type == "Button")
+    return bool(words(control.name) & _COMMIT)
 
 
 def _opens(control: ControlView) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from ufo_experience.benchmark.environment import ControlView
 from ufo_experience.benchmark.wording import Goal, Value, field_words, iso_date
@@ -17,11 +18,19 @@ _FORMS = (
     (re.compile(r"\d{1,4}[/.-]\d+[/.-]\d+$"), field_words("date day")),
 )
 _AGAIN = field_words("repeat verify confirm again")
-_ENOUGH = 1.0
+_ENOUGH, _SURE = 1.0, 2.0
 
 
-def value_for(control: ControlView, goal: Goal, used: Collection[str]) -> str | None:
-    """The text an edit field should get, or None when the goal has nothing for it.
+@dataclass(frozen=True)
+class Filling:
+    """What to type; `sure` when the words before the value or its form speak for this field."""
+
+    text: str
+    sure: bool
+
+
+def value_for(control: ControlView, goal: Goal, used: Collection[str]) -> Filling | None:
+    """What an edit field should get, or None when the goal has nothing for it.
 
     `used` holds values that went elsewhere already; only a field that asks for a repetition gets them again.
     """
@@ -35,7 +44,7 @@ def value_for(control: ControlView, goal: Goal, used: Collection[str]) -> str | 
     best = max(scored, default=None)
     if best is None or best[0] < _ENOUGH:
         return None
-    return iso_date(best[2]) if control.input == "date" else best[2]
+    return Filling(iso_date(best[2]) if control.input == "date" else best[2], best[0] >= _SURE)
 
 
 def best_option(control: ControlView, goal: Goal) -> str | None:

@@ -96,7 +96,7 @@
     const select = el.tagName === 'SELECT';
     const chosen = select ? [...el.selectedOptions].map(text).join(', ') : null;
     return {
-      id, type, name: nameOf(el, type), within: within(el),
+      id, type, name: nameOf(el, type), within: within(el), dialog: !!el.closest('[role=dialog],dialog'),
       value: select ? chosen : type === 'Edit' ? (el.isContentEditable ? text(el) : el.value) : '',
       input: el.tagName === 'INPUT' ? el.type : '',
       enabled: !el.disabled && el.getAttribute('aria-disabled') !== 'true' && !el.readOnly,
@@ -121,7 +121,7 @@
   window.uiPage = {
     async read(skip, probe) {
       await settle();
-      const status = [...document.querySelectorAll('[role=status],[role=alert]')].filter(shown).map(text).filter(Boolean);
+      const status = [...document.querySelectorAll('[role=status],[role=alert],[aria-modal=true] p')].filter(shown).map(text).filter(Boolean);
       return { controls: list(skip), title: document.title, status, extra: probe ? new Function(`return (${probe})`)() : null };
     },
     // The centre of a control, scrolled into view; null when something covers it.

@@ -21,10 +21,13 @@ class Recollection:
         self.promise: dict[Key, float] = {}
         self.behind: defaultdict[Key, set[Key]] = defaultdict(set)
         self.selected_values: set[str] = set()
+        self._placed: defaultdict[str, set[str]] = defaultdict(set)
         self.deferred: set[str] = set()
         self._typed: defaultdict[str, set[str]] = defaultdict(set)
         self._touched: set[str] = set()
         self._seen: set[Key] = set()
+        self._open: list[str] = []
+        self._sent = False
         self._last: tuple[Observation, Command] | None = None
 
     def saw(self, observation: Observation) -> None:
@@ -38,8 +41,7 @@ class Recollection:
         for key, control in old.items():
             if control.type in PLACES and control.selected and key in new and not new[key].selected:
                 self.behind[key] |= old.keys() - new.keys()
-        if observation.window != before.window and any(one.dialog for one in observation.controls):
-            self._start_over(observation.window)
+        self._follow_dialogs(observation)
 
     def did(self, command: Command, observation: Observation) -> None:
         """Note a command given on that observation."""
@@ -61,10 +63,18 @@ class Recollection:
         self.selected_values.add(value)
         for key in [one for one in self.tried if one[0] == observation.application and "MenuItem" in one]:
             del self.tried[key]
+            self.behind.pop(key, None)
+
+    def placed(self, value: str, observation: Observation) -> None:
+        """Note that a value was picked in this window."""
+        self._placed[observation.window].add(value)
 
     def committed(self, window: str) -> None:
-        """Note that a form was sent off."""
+        """Note that a form was sent off: what it has to offer has been had."""
         self._touched.discard(window)
+        self._sent = True
+        for key in [one for one in self.promise if window in one and one[2] in INPUT_TYPES]:
+            del self.promise[key]
 
     def is_touched(self, window: str) -> bool:
         """True when something was filled in or picked since the window came up or was last sent off."""
@@ -75,8 +85,21 @@ class Recollection:
         return key not in self._seen
 
     def used(self, window: str) -> set[str]:
-        """Values that were typed in this window or selected anywhere."""
-        return self._typed[window] | self.selected_values
+        """Values that were typed in this window, or selected anywhere unless the window was deferred."""
+        return self._typed[window] if window in self.deferred else self._typed[window] | self.selected_values
+
+    def is_placed(self, value: str, window: str) -> bool:
+        """True when a value was selected, or typed or picked in this window, or stands in its title."""
+        return value in self._typed[window] | self.selected_values | self._placed[window] or value in window
+
+    def defer(self, observation: Observation, worth: float) -> None:
+        """Note a dialog that was left: next time it is filled, and that is worth so much."""
+        self.deferred.add(observation.window)
+        for one in observation.controls:
+            key = key_of(one, observation)
+            if one.type in INPUT_TYPES and key in self.promise:
+                self.promise[key] = worth
+                self.tried[key] = 0
 
     def worth_reopening(self, key: Key, depth: int = 0) -> float | None:
         """The best score among untried controls behind that one, less the way there; None when there is nothing."""
@@ -89,10 +112,25 @@ class Recollection:
         ]
         return max(scores) - _WAY_BACK if scores else None
 
+    def _follow_dialogs(self, observation: Observation) -> None:
+        """Tell a dialog that comes up from one that comes back when a dialog above it has closed."""
+        window = observation.window
+        if not any(one.dialog for one in observation.controls):
+            self._open.clear()
+        elif window not in self._open:
+            self._open.append(window)
+            self._start_over(window)
+        elif self._open[-1] != window:
+            del self._open[self._open.index(window) + 1 :]
+            if self._sent:
+                self._touched.add(window)
+        self._sent = False
+
     def _start_over(self, window: str) -> None:
         """A dialog that comes up again has forgotten what was filled in."""
         self._touched.discard(window)
         self._typed[window].clear()
+        self._placed[window].clear()
         for key in [one for one in self.tried if window in one and (one[2] in INPUT_TYPES or one[2] == "ListItem")]:
             del self.tried[key]
 

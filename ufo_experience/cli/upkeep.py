@@ -20,7 +20,7 @@ def list_records(
     json: Json = False,
 ) -> None:
     """List the records of a store."""
-    from ufo_experience.applications import application_key
+    from ufo_experience.text.applications import application_key
 
     with open_memory(db, json=json) as (console, memory):
         chosen = [

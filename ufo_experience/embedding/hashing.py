@@ -18,7 +18,7 @@ import numpy as np
 from ufo_experience.embedding.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
 from ufo_experience.schema import MAX_TEXT
-from ufo_experience.terms import TermWeights, request_terms, stem
+from ufo_experience.text.terms import TermWeights, request_terms, stem
 
 if TYPE_CHECKING:
     from ufo_experience.openai_client import OpenAISettings

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.applications import application_key
 from ufo_experience.index.base import Attributes, Filter
 from ufo_experience.index.features import describe, task_text
 from ufo_experience.index.postings import Postings, term_hash
 from ufo_experience.index.texts import Texts
 from ufo_experience.schema import Experience
+from ufo_experience.text.applications import application_key
 from ufo_experience.text.terms import say
 
 Mask = NDArray[np.bool_]

@@ -14,10 +14,10 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.applications import application_key
 from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.index.base import Attributes, Filter, Neighbour, Vectors
 from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, name_hash
+from ufo_experience.text.applications import application_key
 
 _ROW = np.dtype(
     [("id", "S32"), ("application", "u8"), ("env", "u8"), ("trust", "i1"), ("imported", "?"), ("success", "i1")]

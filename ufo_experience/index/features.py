@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ufo_experience.intent import mask_slots
 from ufo_experience.schema import Experience, State
+from ufo_experience.text.intent import mask_slots
 from ufo_experience.text.terms import request_terms
 
 TEMPLATE_VERSION = "1"  # of the embedded text; an index made with another one is refused

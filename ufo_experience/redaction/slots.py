@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ufo_experience.intent import find_slots
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.values import slot_type
+from ufo_experience.text.intent import find_slots
 
 # "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a
 # new task of the same kind, the n-th value is the one to type.

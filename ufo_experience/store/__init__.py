@@ -1,1 +1,45 @@
-"""."""
+"""STORE: experiences on disk (`files.py`) or elsewhere, chosen by a path or URL."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from ufo_experience.errors import UsageError
+from ufo_experience.store.base import Added, ExperienceStore, StoreReport
+
+__all__ = ["Added", "ExperienceStore", "StoreReport", "open_store"]
+
+# scheme → module and class; the class has `open(location, **options)`
+_STORES = {
+    "": ("ufo_experience.store.files", "FileStore"),
+    "file": ("ufo_experience.store.files", "FileStore"),
+}
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters or more: C:\… is a path
+
+
+def open_store(location: str | Path, **options: Any) -> ExperienceStore:
+    """Open the store at a folder or URL. `options` go to the store's own `open` (`FileStore.open`: create, …).
+
+    Raises:
+        UsageError: no store has this kind of URL.
+    """
+    match = _URL.match(location) if isinstance(location, str) else None
+    scheme = match[1].lower() if match else ""
+    if scheme not in _STORES:
+        known = ", ".join(f"{name}://" for name in _STORES if name)
+        raise UsageError(f"no store opens {scheme}:// URLs; known: the path of a folder, {known}")
+    module, name = _STORES[scheme]
+    target = _file_path(str(location)) if scheme == "file" else location
+    store: ExperienceStore = getattr(import_module(module), name).open(target, **options)
+    return store
+
+
+def _file_path(url: str) -> str:
+    """The path of `file:///folder`, or of `file://folder` for one relative to here."""
+    parts = urlsplit(url)
+    return url2pathname(parts.netloc + parts.path)

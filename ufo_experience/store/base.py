@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -69,12 +69,23 @@ class ExperienceStore(Protocol):
         """Delete records for good; returns the ids that were there."""
         ...
 
+    def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
+        """Replace a record's usage by `change` of it; no credit of another process is lost. Raises as `get`."""
+        ...
+
+    def purge(self, source: str) -> list[str]:
+        """Delete every record whose provenance names `source` as its source or session; returns their ids."""
+        ...
+
     def verify(self) -> StoreReport:
         """Read every byte and say what is wrong."""
         ...
 
     def shard_stamps(self) -> dict[str, int]:
-        """A time (ns) for each shard, `records/<prefix>` or `status/<prefix>`, that changes when something in it does."""
+        """A time (ns) for each shard, `records/<prefix>` or `status/<prefix>`, that changes when it does.
+
+        One younger than two seconds when it was read must be treated as changed next time.
+        """
         ...
 
     def ids_in(self, shard: str) -> list[str]:

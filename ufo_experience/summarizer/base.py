@@ -13,7 +13,6 @@ from typing import Protocol
 from ufo_experience.embedding.base import Spending
 from ufo_experience.errors import DataError
 from ufo_experience.ids import content_id
-from ufo_experience.intent import mask_slots
 from ufo_experience.redaction import PLACEHOLDER, redact
 from ufo_experience.schema import (
     MAX_TAGS,
@@ -28,6 +27,7 @@ from ufo_experience.schema import (
     clip,
     validate,
 )
+from ufo_experience.text.intent import mask_slots
 
 _UNNAMED_TASK = "unnamed task"
 _PATH_STEPS = 10
@@ -117,7 +117,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
     )
     state = State(
         task=clip(summary.intent),
-        request=trajectory.request,
+        request=trajectory.task,
         application=application,
         env=trajectory.env or _guess_env(trajectory),
         tags=_tags(trajectory),

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
 
-from ufo_experience.intent import find_slots, mask_slots
 from ufo_experience.redaction import redact_text
 from ufo_experience.schema import Step, Trajectory, clip
 from ufo_experience.summarizer.base import Summary
 from ufo_experience.summarizer.extractive import extract
 from ufo_experience.summarizer.steps import has_effect, is_skipped
+from ufo_experience.text.intent import find_slots, mask_slots
 
 _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ufo_experience.intent import mask_slots
+from ufo_experience.text.intent import mask_slots
 
 
 @dataclass(frozen=True)

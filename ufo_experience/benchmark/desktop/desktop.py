@@ -1,4 +1,5 @@
-"""The desktop as an environment. A task is reached when the state is the wanted one, and nothing else has changed."""
+"""The desktop as an environment. A task is reached when the state holds what the goal asks for; `tidy` tells whether
+nothing else has changed."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class Desktop:
         self.name = f"desktop/{task}"
         self._browser, self._changed, self._front = browser, changed, front
         self._task: Variant = self.template.variant(0)
-        self._reached = False
+        self._reached = self._tidy = False
 
     def reset(self, seed: int) -> Observation:
         """Set up the variant of that seed."""
@@ -67,8 +68,13 @@ class Desktop:
 
     @property
     def score(self) -> float:
-        """1.0 when the state is exactly the wanted one."""
+        """1.0 when the state holds everything the goal asks for."""
         return float(self._reached)
+
+    @property
+    def tidy(self) -> bool:
+        """True when nothing but what was asked for has changed."""
+        return self._tidy
 
     @property
     def way(self) -> tuple[str, ...]:
@@ -84,7 +90,8 @@ class Desktop:
 
     def _observe(self) -> Observation:
         page = self._browser.read("desktop.report()", _TASKBAR)
-        self._reached = page.extra["state"] == self._task.wanted
+        self._reached = self._task.holds(page.extra["state"])
+        self._tidy = page.extra["state"] == self._task.wanted
         return Observation(self._task.goal, page.extra["front"], page.title, page.controls, APPLICATIONS, page.status)
 
 

@@ -49,17 +49,39 @@ class Template:
         _apply(start, self.before, values)
         wanted = copy.deepcopy(start)
         _apply(wanted, self.changes, values)
-        return Variant(_fill(self.goal, values), start, wanted, tuple(_fill(step, values) for step in self.way))
+        facts = tuple((operation, _fill(path, values).split("/"), _fill(value, values)) for operation, path, value in self.changes)
+        return Variant(_fill(self.goal, values), start, wanted, facts, tuple(_fill(step, values) for step in self.way))
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One task to be done: the words, the state at the start, the state wanted, one shortest way."""
+    """One task to be done: the words, the state at the start, the state wanted, what must hold, one shortest way."""
 
     goal: str
     start: State
     wanted: State
+    facts: tuple[tuple[str, list[str], Any], ...]
     way: tuple[str, ...]
+
+    def holds(self, state: State) -> bool:
+        """True when everything the goal asks for is so, whatever else has changed."""
+        return all(_holds(state, operation, path, value) for operation, path, value in self.facts)
+
+
+def _holds(state: State, operation: str, path: list[str], value: Any) -> bool:
+    *parents, key = path
+    for parent in parents:
+        state = state.get(parent, {})
+    return _CHECKS[operation](state, key, value)
+
+
+# Whether an operation's effect is there.
+_CHECKS: dict[str, Callable[[State, str, Any], bool]] = {
+    "set": lambda target, key, value: bool(target.get(key) == value),
+    "append": lambda target, key, value: value in target[key],
+    "remove": lambda target, key, value: value not in target[key],
+    "rename": lambda target, key, value: value in target and key not in target,
+}
 
 
 @cache
