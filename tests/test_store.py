@@ -1,0 +1,516 @@
+"""The file store: what it keeps, refuses, finds and mends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
+
+from ufo_experience.errors import (
+    CorruptError,
+    DataError,
+    FormatVersionError,
+    RefusedError,
+    SchemaError,
+    StorageError,
+    UsageError,
+)
+from ufo_experience.schema import Trust, Usage
+from ufo_experience.store import open_store
+from ufo_experience.store.codec import encode
+from ufo_experience.store.files import FileStore
+
+posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
+
+
+@pytest.fixture
+def store(tmp_path) -> FileStore:
+    """An empty store."""
+    return FileStore.open(tmp_path / "db", disk=UnsyncedDisk())
+
+
+def record_path(store: FileStore, id: str) -> Path:
+    return Path(store.location) / "records" / id[:2] / f"{id}.json"
+
+
+def status_path(store: FileStore, id: str) -> Path:
+    return Path(store.location) / "status" / id[:2] / f"{id}.json"
+
+
+def test_a_record_comes_back_as_it_was(store):
+    """Get and scan return what was added, usage included."""
+    one = experience(1, usage={"injected": 3, "helped": 2, "hurt": 1})
+    assert store.add([one]).added == (one.id,)
+    assert store.get(one.id) == one
+    assert list(store.scan()) == [one]
+
+
+def test_a_store_opened_again_is_the_same_store(store):
+    """Id and records outlive the object."""
+    store.add([experience(1)])
+    again = FileStore.open(store.location, create=False)
+    assert (again.store_id, again.ids()) == (store.store_id, store.ids())
+
+
+def test_adding_twice_stores_once(store):
+    """The same id is skipped, in one call and in the next; nothing is rewritten."""
+    one = experience(1)
+    assert store.add([one, one]) == type(store.add([]))(added=(one.id,), skipped=(one.id,))
+    before = tree(Path(store.location))
+    assert store.add([one]).skipped == (one.id,)
+    assert tree(Path(store.location)) == before
+
+
+def test_a_removed_record_stays_out_until_it_is_revived(store):
+    """The tombstone outlives a new add; `revive` lifts it and brings no old status back."""
+    one = experience(1)
+    store.add([one])
+    store.set_status(one.id, trust=Trust.APPROVED)
+    assert store.remove([one.id, "0" * 32, "../store"], reason="wrong") == [one.id]
+    assert store.add([one]).skipped == (one.id,)
+    assert store.ids() == []
+    with pytest.raises(DataError) as caught:
+        store.get(one.id)
+    assert caught.value.code == "E_NOT_FOUND"
+    assert store.add([one], revive=True).added == (one.id,)
+    assert store.get(one.id).trust is Trust.OBSERVED
+
+
+def test_trust_and_usage_change_without_touching_the_record(store):
+    """The status file carries them; the record's bytes stay."""
+    one = experience(1)
+    store.add([one])
+    before = record_path(store, one.id).read_bytes()
+    store.set_status(one.id, trust=Trust.APPROVED)
+    store.set_status(one.id, usage=Usage(injected=1, helped=1))
+    assert store.update_usage(one.id, lambda old: old.model_copy(update={"hurt": old.hurt + 1})).hurt == 1
+    changed = store.get(one.id)
+    assert (changed.trust, changed.usage) == (Trust.APPROVED, Usage(injected=1, helped=1, hurt=1))
+    assert record_path(store, one.id).read_bytes() == before
+
+
+@pytest.mark.parametrize("id", ["", "../../etc/passwd", "A" * 32, "CON", "0" * 31, "0" * 32 + "\n", "0" * 32])
+def test_an_id_that_is_none_finds_nothing(store, id):
+    """Foreign names never become paths: not found, whatever they hold."""
+    with pytest.raises(DataError) as caught:
+        store.get(id)
+    assert caught.value.code == "E_NOT_FOUND"
+    with pytest.raises(DataError):
+        store.set_status(id, trust=Trust.APPROVED)
+
+
+def test_ids_and_scan_are_sorted(store):
+    """Both go in id order; a chosen list is streamed in id order without doubles and without strangers."""
+    many = [experience(number) for number in range(40)]
+    store.add(many)
+    ids = sorted(one.id for one in many)
+    assert store.ids() == ids == [one.id for one in store.scan()]
+    assert [one.id for one in store.scan([ids[7], ids[3], ids[7], "x"])] == [ids[3], ids[7]]
+
+
+def test_a_thousand_records_in_one_call(store):
+    """More than one group: all are added, none twice."""
+    assert len(store.add(experience(number) for number in range(1000)).added) == 1000
+    assert len(set(store.ids())) == 1000
+
+
+def test_a_record_over_a_limit_is_refused_and_nothing_of_its_group_stored(store):
+    """A record above 256 KiB is a schema error."""
+    steps = [{"step_number": number + 1, "observation": "x" * 8000} for number in range(40)]
+    with pytest.raises(SchemaError, match="larger than"):
+        store.add([experience(1), experience(2, action={"steps": steps})])
+    assert store.ids() == []
+
+
+def test_purge_removes_a_source_or_a_session_in_any_spelling(store):
+    """Slashes, dots and a trailing slash do not matter; other sources stay."""
+    store.add(experience(number) for number in range(6))
+    assert len(store.purge(".\\logs/x/../s1\\response.log")) == 3
+    assert {one.provenance.session for one in store.scan()} == {"s0"}
+    assert store.purge("logs") == store.purge("") == []
+    assert len(store.purge("s0")) == 3
+
+
+def test_the_revision_differs_after_every_change(store):
+    """Add, status, removal each give a new token; reading and skipping give none."""
+    seen = [store.revision()]
+    one = experience(1)
+    for change in (
+        lambda: store.add([one]),
+        lambda: store.set_status(one.id, trust=Trust.VERIFIED),
+        lambda: store.remove([one.id]),
+        lambda: store.add([one], revive=True),
+    ):
+        change()
+        seen.append(store.revision())
+    assert len(set(seen)) == len(seen)
+    store.add([one])
+    store.set_status(one.id)
+    list(store.scan())
+    assert store.revision() == seen[-1]
+
+
+def test_the_marker_file_stays_small(store):
+    """It starts over after a while, and the revision still moves on."""
+    marker = Path(store.location) / "changed"
+    marker.write_bytes(b"." * 4096)
+    before = store.revision()
+    store.add([experience(1)])
+    assert marker.stat().st_size == 1
+    assert store.revision() != before
+
+
+def test_stamps_name_the_shards_that_changed(store):
+    """Exactly the shard written to has another stamp, however fast changes follow; its listing shows the change."""
+    one, two = experience(1), experience(2)
+    store.add([one, two])
+    before = store.shard_stamps()
+    store.set_status(one.id, trust=Trust.VERIFIED)
+    after = store.shard_stamps()
+    assert {shard for shard in after if after[shard] != before.get(shard)} == {f"status/{one.id[:2]}"}
+    store.remove([two.id])
+    last = store.shard_stamps()
+    assert {shard for shard in last if last[shard] != after.get(shard)} == {f"records/{two.id[:2]}"}
+    assert store.ids_in(f"records/{one.id[:2]}") == store.ids_in(f"status/{one.id[:2]}") == [one.id]
+    assert store.ids_in(f"records/{two.id[:2]}") == store.ids_in("tombstones") == store.ids_in("../..") == []
+
+
+def test_a_clock_that_stands_still_or_runs_back_changes_the_stamps_all_the_same(store):
+    """A folder and marker dated far ahead still get a later time."""
+    one = experience(1)
+    store.add([one])
+    marker, folder = Path(store.location) / "changed", status_path(store, one.id).parent
+    folder.mkdir()
+    for path in (marker, folder):
+        os.utime(path, ns=(4_102_444_800_000_000_000, 4_102_444_800_000_000_000))
+    revision = store.revision()
+    store.set_status(one.id, trust=Trust.VERIFIED)
+    assert store.revision() != revision
+    assert marker.stat().st_mtime_ns > 4_102_444_800_000_000_000
+
+
+def test_opening_without_create_makes_nothing(tmp_path):
+    """A missing store is an error that names the folder, and the folder stays missing."""
+    for options in ({"create": False}, {"read_only": True}):
+        with pytest.raises(DataError, match="no experience store"):
+            FileStore.open(tmp_path / "typo", **options)
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_file_is_no_store(tmp_path):
+    """A path to a file is refused."""
+    (tmp_path / "db").write_text("x", encoding="utf-8")
+    with pytest.raises(DataError, match="not a folder"):
+        FileStore.open(tmp_path / "db")
+
+
+def test_a_read_only_store_reads_and_does_not_write(store):
+    """Reading works, every write is a storage error, and no byte changes."""
+    one = experience(1)
+    store.add([one])
+    before = tree(Path(store.location))
+    reader = FileStore.open(store.location, read_only=True)
+    assert reader.get(one.id) == one
+    for write in (
+        lambda: reader.add([experience(2)]),
+        lambda: reader.remove([one.id]),
+        lambda: reader.set_status(one.id, trust=Trust.VERIFIED),
+        reader.set_aside_corrupt,
+    ):
+        with pytest.raises(StorageError, match="read-only"):
+            write()
+    assert tree(Path(store.location)) == before
+
+
+def test_a_newer_store_is_refused_untouched(store):
+    """The store file's version decides; not a byte changes."""
+    store.add([experience(1)])
+    path = Path(store.location) / "store.json"
+    path.write_bytes(encode({"format": 2, "store_id": store.store_id}))
+    before = tree(Path(store.location))
+    with pytest.raises(FormatVersionError, match="newer"):
+        FileStore.open(store.location)
+    assert tree(Path(store.location)) == before
+
+
+def test_a_damaged_store_file_is_an_error_not_a_new_store(store):
+    """An empty or foreign store file is corrupt; it is not replaced."""
+    path = Path(store.location) / "store.json"
+    for data in (b"", encode({"format": 1, "store_id": "x"}), encode({"format": "1"})):
+        path.write_bytes(data)
+        with pytest.raises(CorruptError, match=r"store\.json"):
+            FileStore.open(store.location)
+        assert path.read_bytes() == data
+
+
+def damage_hash(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"Outlook", b"Inlook!"))
+
+
+def damage_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damage_zeros(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def damage_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def damage_other_id(path: Path) -> None:
+    path.write_bytes(encode(experience(77).model_dump(mode="json", exclude={"usage"})))
+
+
+def damage_huge(path: Path) -> None:
+    path.write_bytes(b"x" * 50_000_000)
+
+
+def damage_usage(path: Path) -> None:
+    path.write_bytes(encode(experience(1).model_dump(mode="json")))
+
+
+def damage_field(path: Path) -> None:
+    path.write_bytes(encode(experience(1).model_dump(mode="json", exclude={"usage"}) | {"salience": True}))
+
+
+def damage_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def damage_link(path: Path) -> None:
+    other = path.with_name("elsewhere")
+    path.rename(other)
+    path.symlink_to(other)
+
+
+def damage_public(path: Path) -> None:
+    path.chmod(0o666)
+
+
+def damage_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damage_hash,
+        damage_empty,
+        damage_zeros,
+        damage_half,
+        damage_other_id,
+        damage_huge,
+        damage_usage,
+        damage_field,
+        damage_folder,
+        pytest.param(damage_link, marks=posix_only),
+        pytest.param(damage_public, marks=posix_only),
+        pytest.param(damage_pipe, marks=posix_only),
+    ],
+)
+def test_a_bad_record_is_named_isolated_and_set_aside(store, damage):
+    """It is left out of scans, named by `verify`, moved away with a reason; the other record goes on."""
+    one, two = experience(1), experience(2)
+    store.add([one, two])
+    damage(record_path(store, one.id))
+    with pytest.raises(DataError, match=one.id):
+        store.get(one.id)
+    assert list(store.scan()) == [two]
+    report = store.verify()
+    assert (report.records, [Path(problem.file).name for problem in report.corrupt]) == (1, [f"{one.id}.json"])
+    assert [Path(problem.file).name for problem in store.set_aside_corrupt()] == [f"{one.id}.json"]
+    aside = sorted(path.name for path in (Path(store.location) / "corrupt").iterdir())
+    assert aside == [f"records-{one.id}.json", f"records-{one.id}.json.reason.txt"]
+    assert report.corrupt[0].code in (Path(store.location) / "corrupt" / aside[1]).read_text(encoding="utf-8")
+    assert store.verify().corrupt == []
+    assert store.add([one]).added == (one.id,)
+
+
+def test_a_record_of_a_newer_version_is_left_in_peace(store):
+    """It cannot be read, `verify` names it, and setting aside does not move it."""
+    one = experience(1)
+    store.add([one])
+    path = record_path(store, one.id)
+    path.write_bytes(path.read_bytes().replace(b'{"schema":1,', b'{"schema":2,'))
+    with pytest.raises(FormatVersionError):
+        store.get(one.id)
+    assert [problem.code for problem in store.verify().corrupt] == ["E_VERSION"]
+    assert store.set_aside_corrupt() == []
+    assert path.exists()
+
+
+def test_a_damaged_status_takes_the_trust_away(store):
+    """The record is out of use until set aside, and then quarantined, not back at its first trust."""
+    one = experience(1)
+    store.add([one])
+    store.set_status(one.id, trust=Trust.QUARANTINED)
+    path = status_path(store, one.id)
+    path.write_bytes(path.read_bytes().replace(b"quarantined", b"approved"))
+    with pytest.raises(CorruptError, match="hash"):
+        store.get(one.id)
+    assert [problem.file for problem in store.set_aside_corrupt()] == [str(path)]
+    assert store.get(one.id).trust is Trust.QUARANTINED
+    assert store.verify().corrupt == []
+
+
+def test_a_status_of_another_record_is_not_taken_for_its_own(store):
+    """A status file copied to another name is corrupt."""
+    one, two = experience(1), experience(2)
+    store.add([one, two])
+    store.set_status(one.id, trust=Trust.APPROVED)
+    status_path(store, two.id).parent.mkdir(exist_ok=True)
+    shutil.copy(status_path(store, one.id), status_path(store, two.id))
+    with pytest.raises(CorruptError, match="id inside"):
+        store.get(two.id)
+
+
+def test_a_damaged_tombstone_still_holds(store):
+    """The record stays out; the tombstone is written anew."""
+    one = experience(1)
+    store.add([one])
+    store.remove([one.id])
+    path = Path(store.location) / "tombstones" / f"{one.id}.json"
+    path.write_bytes(b"")
+    assert store.add([one]).skipped == (one.id,)
+    assert [problem.file for problem in store.verify().corrupt] == [str(path)]
+    store.set_aside_corrupt()
+    assert store.verify().corrupt == []
+    assert store.add([one]).skipped == (one.id,)
+
+
+def test_a_vanished_record_and_foreign_files_are_named(store):
+    """A status without its record is named, so are strange JSON files; a desktop's droppings are not."""
+    one = experience(1)
+    store.add([one])
+    store.set_status(one.id, trust=Trust.VERIFIED)
+    record_path(store, one.id).unlink()
+    folder = record_path(store, one.id).parent
+    wrong_shard = f"{'0' if one.id[0] != '0' else '1'}{one.id[1:]}.json"
+    for name in ("copy of x.json", wrong_shard, ".DS_Store", "desktop.ini"):
+        (folder / name).write_bytes(b"x")
+    codes = sorted(problem.code for problem in store.verify().corrupt)
+    assert codes == ["E_ORPHAN", "E_STRAY", "E_STRAY"]
+    assert len(store.set_aside_corrupt()) == 3
+    assert store.verify().corrupt == []
+    assert sorted(path.name for path in folder.iterdir()) == [".DS_Store", "desktop.ini"]
+
+
+def test_a_second_bad_file_does_not_replace_the_first(store):
+    """Both are kept in `corrupt/`."""
+    one = experience(1)
+    for _ in range(2):
+        store.add([one])
+        damage_empty(record_path(store, one.id))
+        store.set_aside_corrupt()
+    assert len(list((Path(store.location) / "corrupt").iterdir())) == 4
+
+
+@posix_only
+def test_links_in_place_of_folders_are_never_followed(store, tmp_path):
+    """A linked shard is not read, written or removed through; a linked `records` is refused at opening."""
+    one = experience(1)
+    store.add([one])
+    shard, outside = record_path(store, one.id).parent, tmp_path / "outside"
+    shard.rename(outside)
+    shard.symlink_to(outside)
+    before = tree(outside)
+    with pytest.raises(CorruptError, match="link"):
+        store.get(one.id)
+    assert store.remove([one.id]) == store.ids() == []
+    sibling = experience(2).model_copy(update={"id": one.id[:2] + "0" * 30})
+    with pytest.raises(StorageError):
+        store.add([sibling])
+    assert [problem.file for problem in store.verify().corrupt] == [str(shard)]
+    assert tree(outside) == before
+    records = shard.parent
+    records.rename(tmp_path / "records")
+    records.symlink_to(tmp_path / "records")
+    with pytest.raises(RefusedError, match="link"):
+        FileStore.open(store.location)
+
+
+@posix_only
+def test_files_and_folders_are_private(store):
+    """Folders are 0700 and files 0600."""
+    store.add([experience(1)])
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in Path(store.location).rglob("[a-f0-9]*")}
+    assert modes == {True: 0o700, False: 0o600}
+    assert Path(store.location).stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user whom permissions bind")
+def test_a_folder_without_write_permission_can_be_read(store):
+    """Reading goes on; writing is a storage error."""
+    store.add([experience(1)])
+    Path(store.location).chmod(0o500)
+    reader = FileStore.open(store.location)
+    assert len(list(reader.scan())) == 1
+    with pytest.raises(StorageError):
+        reader.add([experience(2)])
+    Path(store.location).chmod(0o700)
+
+
+def test_folder_names_may_hold_any_characters(tmp_path):
+    """Non-ASCII names, spaces and depth are no obstacle."""
+    path = tmp_path / "Überblick № 7" / "经验" / "a b"
+    store = FileStore.open(path)
+    store.add([experience(1)])
+    assert FileStore.open(path, create=False).ids() == store.ids()
+
+
+def test_the_store_works_under_windows_rules(tmp_path):
+    """No hard links, no overwriting rename, and a target that is in use twice: every operation still succeeds."""
+    disk = WindowsDisk()
+    store = FileStore.open(tmp_path / "db", disk=disk)
+    one = experience(1)
+    store.add([one])
+    disk.busy = 2
+    store.set_status(one.id, trust=Trust.VERIFIED)
+    assert store.get(one.id).trust is Trust.VERIFIED
+    assert store.remove([one.id]) == [one.id]
+    assert store.add([one], revive=True).added == (one.id,)
+    assert store.verify().corrupt == []
+    assert list(leftovers(tmp_path)) == []
+    assert 0 < disk.slept <= 1
+
+
+def test_a_target_that_stays_in_use_is_given_up_within_a_second(tmp_path):
+    """Ten tries, then a storage error; the old status stays."""
+    disk = WindowsDisk()
+    store = FileStore.open(tmp_path / "db", disk=disk)
+    one = experience(1)
+    store.add([one])
+    disk.busy = 1000
+    with pytest.raises(StorageError, match="in use"):
+        store.set_status(one.id, trust=Trust.VERIFIED)
+    assert 1000 - disk.busy == 10
+    assert disk.slept <= 1
+    assert store.get(one.id).trust is Trust.OBSERVED
+    assert list(leftovers(tmp_path)) == []
+
+
+def test_open_store_picks_by_scheme(tmp_path):
+    """A path and a file URL open the same folder; an unknown scheme is a usage error naming the known ones."""
+    path = tmp_path / "my db"
+    store = open_store(path)
+    assert open_store(str(path)).store_id == store.store_id
+    assert open_store(path.as_uri(), create=False).store_id == store.store_id
+    with pytest.raises(UsageError, match=r"gopher://.*file://"):
+        open_store("gopher://host/db")
+
+
+def test_importing_the_store_package_stays_light():
+    """Opening by name loads the file store only when asked."""
+    import subprocess
+
+    code = "import sys, ufo_experience.store; print([m for m in ('filelock', 'yaml', 'numpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,155 @@
+"""Where things are in a store folder, and the stamps that tell what changed.
+
+store.json  records/ab/<id>.json  status/ab/<id>.json  tombstones/<id>.json  corrupt/  changed
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ufo_experience.errors import CorruptError, DataError
+from ufo_experience.ids import is_id
+from ufo_experience.schema import Experience
+from ufo_experience.store.atomic import Disk, is_there, storage_errors
+from ufo_experience.store.reading import UNSAFE, read_file
+from ufo_experience.store.records import Status, decode_record, decode_status, experience_of
+
+RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
+STORE_FILE, MARKER = "store.json", "changed"
+NOT_FOUND = "E_NOT_FOUND"
+SHARDS = tuple(f"{number:02x}" for number in range(256))
+
+_STEP_NS = 1_000  # NTFS counts in 100 ns
+_MARKER_BYTES = 4096
+_SHARD = re.compile(r"[0-9a-f]{2}")
+_NAME = re.compile(r"([0-9a-f]{32})\.json")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Paths, listings and reads of one store folder. `owner` is the user the folder belongs to."""
+
+    root: Path
+    disk: Disk
+    owner: int = 0
+
+    def record(self, id: str) -> Path:
+        """The record file of an id. Raises `DataError` for what is no id: a foreign name never becomes a path."""
+        if not is_id(id):
+            raise DataError(f"no experience {str(id)[:64]!r}", file=str(self.root), code=NOT_FOUND)
+        return self.root / RECORDS / id[:2] / f"{id}.json"
+
+    def status(self, id: str) -> Path:
+        """The status file of an id."""
+        return self.root / STATUS / id[:2] / f"{id}.json"
+
+    def tombstone(self, id: str) -> Path:
+        """The tombstone of an id."""
+        return self.root / TOMBSTONES / f"{id}.json"
+
+    def read(self, path: Path) -> bytes | None:
+        """The bytes of a file of this store, None when there is none. Raises as `read_file`."""
+        return read_file(path, self.disk, owner=self.owner)
+
+    def there(self, path: Path) -> bool:
+        """True when anything stands at `path`."""
+        with storage_errors(path):
+            return is_there(path, self.disk)
+
+    def names(self, folder: Path) -> list[str]:
+        """Names in a folder, sorted; none when there is no such folder, or a link in its place."""
+        with storage_errors(folder):
+            try:
+                return [] if self.is_link(folder) else sorted(self.disk.listdir(folder))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def is_link(self, path: Path) -> bool:
+        """True for a symbolic link."""
+        info = self._info(path)
+        return info is not None and stat.S_ISLNK(info.st_mode)
+
+    def has_record(self, id: str) -> bool:
+        """True when there is a record file, readable or not."""
+        path = self.record(id)
+        return self.there(path) and not self.is_link(path.parent)
+
+    def shards(self, kind: str) -> list[Path]:
+        """The shard folders of `records` or `status`, sorted."""
+        return [self.root / kind / name for name in self.names(self.root / kind) if _SHARD.fullmatch(name)]
+
+    def ids_in(self, folder: Path) -> list[str]:
+        """Ids of the files in a shard folder (or in `tombstones`), sorted; files in the wrong shard are left out."""
+        found = [match[1] for name in self.names(folder) if (match := _NAME.fullmatch(name))]
+        return found if folder.name == TOMBSTONES else [id for id in found if id[:2] == folder.name]
+
+    def load(self, id: str) -> Experience | None:
+        """A live experience, None when there is none. Raises `CorruptError`, `SchemaError`, `FormatVersionError`.
+
+        A tombstone is looked for last: a reader without a lock may see a removal half done.
+        """
+        path = self.record(id)
+        if self.is_link(path.parent):
+            raise CorruptError("its folder is a link", file=str(path), code=UNSAFE)
+        data = self.read(path)
+        if data is None:
+            return None
+        payload = decode_record(data, id, str(path))
+        experience = experience_of(payload, self.load_status(id), str(path))
+        return None if self.there(self.tombstone(id)) else experience
+
+    def load_status(self, id: str) -> Status | None:
+        """The status of an id, None when it has the one it was created with. Raises as `load`."""
+        path = self.status(id)
+        data = self.read(path)
+        return None if data is None else decode_status(data, id, str(path))
+
+    def folders(self) -> Iterator[Path]:
+        """Every folder that holds files of the store."""
+        yield from self.shards(RECORDS)
+        yield from self.shards(STATUS)
+        yield self.root / TOMBSTONES
+
+    def revision(self) -> str:
+        """Time and size of the marker file."""
+        info = self._info(self.root / MARKER)
+        return f"{info.st_mtime_ns}-{info.st_size}" if info else "0-0"
+
+    def mark_changed(self, folders: Iterable[Path]) -> None:
+        """Give marker and folders a time no one has seen on them before."""
+        marker = self.root / MARKER
+        before = self._info(marker)
+        with storage_errors(marker):
+            handle = self.disk.append(marker)
+            try:
+                if before and before.st_size >= _MARKER_BYTES:
+                    self.disk.truncate(handle, 0)
+                self.disk.write(handle, b".")
+            finally:
+                self.disk.close(handle)
+        self._advance(marker, before)
+        for folder in folders:
+            self._advance(folder, self._info(folder))
+
+    def stamps(self) -> dict[str, int]:
+        """Time of last change (ns) of every shard folder there is, by its name (`records/ab`): 512 looks at most."""
+        names = [f"{kind}/{shard}" for kind in (RECORDS, STATUS) for shard in SHARDS]
+        infos = {name: self._info(self.root / name) for name in names}
+        return {name: info.st_mtime_ns for name, info in infos.items() if info}
+
+    def _advance(self, path: Path, before: os.stat_result | None) -> None:
+        with storage_errors(path):
+            self.disk.utime(path, max(time.time_ns(), before.st_mtime_ns + _STEP_NS if before else 0))
+
+    def _info(self, path: Path) -> os.stat_result | None:
+        with storage_errors(path):
+            try:
+                return self.disk.lstat(path)
+            except FileNotFoundError:
+                return None

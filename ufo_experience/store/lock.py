@@ -1,0 +1,87 @@
+"""One writer at a time: a kernel lock, freed by the system when its holder dies, and a note of who holds it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ufo_experience.errors import DataError, LockedError, StorageError
+from ufo_experience.store.atomic import Disk, is_there
+from ufo_experience.store.reading import read_file
+
+LOCK, HOLDER = ".lock", ".lock.holder"
+POLL_S = 0.005
+_HOLDER_BYTES = 4096
+
+
+class WriterLock:
+    """The lock of a store folder. The note is a file of its own: Windows lets nobody read a locked one.
+
+    The note is also how an unclean end shows: it is still there when the next writer gets the lock.
+    """
+
+    def __init__(self, root: Path, timeout: float, disk: Disk) -> None:
+        self._root, self._timeout, self._disk = root, timeout, disk
+        self._holder = root / HOLDER
+        self._lock = FileLock(root / LOCK)
+
+    @contextmanager
+    def hold(self) -> Iterator[bool]:
+        """Hold the lock; the value says whether the writer before came to an unclean end.
+
+        Raises:
+            LockedError: another process holds it; the message names it.
+            StorageError: the lock file cannot be written.
+        """
+        self._acquire()
+        try:
+            left_behind = self._write_note()
+            try:
+                yield left_behind
+            except DataError:  # the request was wrong, not the disk
+                self._remove_note()
+                raise
+            self._remove_note()
+        finally:
+            self._lock.release()
+
+    def _acquire(self) -> None:
+        try:
+            self._lock.acquire(timeout=self._timeout, poll_interval=POLL_S)
+        except Timeout as error:
+            raise LockedError(f"{self._root} is being written by {self._read_note()}; try again later") from error
+        except OSError as error:
+            raise StorageError(f"{self._root / LOCK}: {error.strerror or error}") from error
+
+    def _write_note(self) -> bool:
+        """Best effort: the lock holds without it. True when there was one already."""
+        note = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode("ascii")
+        with suppress(OSError):
+            left_behind = is_there(self._holder, self._disk)
+            if left_behind:
+                self._disk.unlink(self._holder)
+            handle = self._disk.create(self._holder)
+            try:
+                self._disk.write(handle, note)
+            finally:
+                self._disk.close(handle)
+            return left_behind
+        return True
+
+    def _remove_note(self) -> None:
+        with suppress(OSError):
+            self._disk.unlink(self._holder)
+
+    def _read_note(self) -> str:
+        try:
+            data = read_file(self._holder, self._disk, owner=os.stat(self._root).st_uid, limit=_HOLDER_BYTES)
+            note = json.loads(data or b"{}")
+            return f"process {int(note['pid'])} on {str(note['host'])[:64]}"
+        except (DataError, StorageError, OSError, ValueError, KeyError, TypeError):
+            return "another process"
