@@ -38,6 +38,8 @@ _CURIOSITY = {"TabItem": 0.6, "TreeItem": 0.4, "MenuItem": 0.45, "Button": 0.45,
 _NEW_ON_SCREEN = 0.3
 _PEEK = 0.7
 _LATER = 0.2
+_RETRIES = 1
+_SETTLED = 0.6
 _CLOSE, _CLOSER = 0.45, 0.6
 _GIVE_UP = -1.2
 
@@ -114,8 +116,10 @@ class Explorer:
 
     def _input(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
         window = observation.window
+        if control.dialog and self._memory.sent[window] > _RETRIES:
+            return None
         if control.type == "Edit":
-            filling = value_for(control, goal, self._memory.used(window))
+            filling = value_for(control, goal, self._memory.typed(window), self._memory.selected_values)
             if filling is None or filling.text == control.value:
                 return None
             fits = filling.sure or window in self._memory.deferred or _is_related(control, observation, goal)
@@ -162,15 +166,20 @@ class Explorer:
     def _commit(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
         window, close = observation.window, goal.closeness(control.name)
         command = Command("click_input", control)
+        later = window in self._memory.deferred
         if self._memory.is_touched(window):
-            missing = [one for one in goal.values if not self._memory.is_placed(one.text, window)]
-            hasty = control.dialog and missing and window not in self._memory.deferred
-            return None if hasty else _Idea(_SEND_OFF + 0.1 * close, command)
+            return None if control.dialog and not later and self._is_hasty(observation, goal) else _Idea(_SEND_OFF + 0.1 * close, command)
         question = control.dialog and not any(one.type in INPUT_TYPES for one in observation.controls)
-        if question and self._intended and (close > 0 or not words(control.name) & _RISKY):
+        if question and (self._intended or later) and (close > 0 or not words(control.name) & _RISKY):
             return _Idea(_ANSWER, command)
         untried = not self._memory.tried[key_of(control, observation)]
         return _Idea(close, command) if close >= _CLOSER and untried and not control.dialog else None
+
+    def _is_hasty(self, observation: Observation, goal: Goal) -> bool:
+        """True while the goal holds values that are not in the form, or all its fields are empty."""
+        edits = [one for one in observation.controls if one.type == "Edit"]
+        missing = [one for one in goal.values if not self._memory.is_placed(one.text, observation.window)]
+        return bool(missing) or (bool(edits) and not any(one.value for one in edits))
 
     def _curious(self, control: ControlView, observation: Observation, goal: Goal, close: float) -> _Idea | None:
         worth = _CURIOSITY.get(control.type)
@@ -178,9 +187,22 @@ class Explorer:
         if worth is None or not harmless:
             return None
         if control.type in PLACES and not control.dialog and _is_settled(observation, goal):
-            close -= _NEW_ON_SCREEN
+            close -= _SETTLED
+        if control.dialog and self._memory.sent[observation.window]:
+            close += _FILL  # sending it off was not enough: look at the rest of it first
         fresh = _NEW_ON_SCREEN if self._memory.is_new(key_of(control, observation)) else 0.0
         return _Idea(worth + fresh + close, Command("click_input", control))
+
+    def _left_undone(self, observation: Observation, goal: Goal) -> list[ControlView]:
+        """What a dialog that is being left still offers: fields, or the answer to a question that speaks of the goal."""
+        controls = [one for one in observation.controls if one.dialog and one.enabled]
+        fields = [one for one in controls if one.type in INPUT_TYPES and self._input_of(one, observation, goal)]
+        if fields or not any(goal.value_in(text) for text in observation.status):
+            return fields
+        return [one for one in controls if _is_commit(one, observation)]
+
+    def _input_of(self, control: ControlView, observation: Observation, goal: Goal) -> bool:
+        return key_of(control, observation) in self._memory.promise or self._input(control, observation, goal) is not None
 
     def _notice_selected(self, observation: Observation, goal: Goal) -> None:
         for control in observation.controls:
@@ -196,7 +218,7 @@ class Explorer:
         commits = _is_commit(control, observation)
         self._intended = goal.closeness(control.name) >= _CLOSE or (commits and self._memory.is_touched(observation.window))
         if bare(control.name) in _RETREAT:
-            self._memory.defer(observation, _LATER)
+            self._memory.defer(observation, self._left_undone(observation, goal), _LATER)
         elif commits:
             self._memory.committed(observation.window)
         for name in (control.name, *([command.parameters["text"]] if command.function == "select_item" else [])):

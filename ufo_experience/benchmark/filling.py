@@ -29,10 +29,11 @@ class Filling:
     sure: bool
 
 
-def value_for(control: ControlView, goal: Goal, used: Collection[str]) -> Filling | None:
+def value_for(control: ControlView, goal: Goal, used: Collection[str] = (), picked: Collection[str] = ()) -> Filling | None:
     """What an edit field should get, or None when the goal has nothing for it.
 
-    `used` holds values that went elsewhere already; only a field that asks for a repetition gets them again.
+    `used` holds values that went elsewhere already: only a field that asks for a repetition gets them again. `picked`
+    holds values that were selected on the way: they come last.
     """
     own = field_words(control.name)
     if control.input == "password":
@@ -40,11 +41,11 @@ def value_for(control: ControlView, goal: Goal, used: Collection[str]) -> Fillin
         if "password" not in goal.words:
             return None
     fresh = [(turn, one) for turn, one in enumerate(goal.values) if own & _AGAIN or one.text not in used]
-    scored = [(_score(one, own, control), -turn, one.text) for turn, one in fresh]
-    best = max(scored, default=None)
-    if best is None or best[0] < _ENOUGH:
+    scored = [(one.text not in picked, _score(one, own, control), -turn, one.text) for turn, one in fresh]
+    best = max((one for one in scored if one[1] >= _ENOUGH), default=None)
+    if best is None:
         return None
-    return Filling(iso_date(best[2]) if control.input == "date" else best[2], best[0] >= _SURE)
+    return Filling(iso_date(best[3]) if control.input == "date" else best[3], best[0] and best[1] >= _SURE)
 
 
 def best_option(control: ControlView, goal: Goal) -> str | None:

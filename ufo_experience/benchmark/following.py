@@ -151,10 +151,10 @@ class Follower:
         text = substitute(step.parameters.get("text", ""), self._pairs)
         marks = _PLACEHOLDER.findall(text)
         if not marks and text == step.parameters.get("text", "") and not self._goal.names(text):
-            guess = value_for(control, self._goal, ())
+            guess = value_for(control, self._goal)
             return guess.text if guess else text
         for mark in marks:
-            guess = value_for(control, self._goal, ())
+            guess = value_for(control, self._goal)
             numbered = self._goal.values[int(mark) - 1].text if 0 < int(mark) <= len(self._goal.values) else ""
             value = guess.text if guess else numbered
             text = _PLACEHOLDER.sub(lambda _, value=value: value, text, count=1)

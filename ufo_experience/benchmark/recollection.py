@@ -23,6 +23,7 @@ class Recollection:
         self.selected_values: set[str] = set()
         self._placed: defaultdict[str, set[str]] = defaultdict(set)
         self.deferred: set[str] = set()
+        self.sent: Counter[str] = Counter()
         self._typed: defaultdict[str, set[str]] = defaultdict(set)
         self._touched: set[str] = set()
         self._seen: set[Key] = set()
@@ -37,7 +38,8 @@ class Recollection:
         before, command = self._last
         old = {key_of(one, before): one for one in before.controls if one.enabled}
         new = {key_of(one, observation): one for one in observation.controls if one.enabled}
-        self.behind[_opener(command, before)] |= new.keys() - old.keys()
+        opener = _opener(command, before)
+        self.behind[opener] = (self.behind[opener] & (new.keys() | old.keys())) | (new.keys() - old.keys())
         for key, control in old.items():
             if control.type in PLACES and control.selected and key in new and not new[key].selected:
                 self.behind[key] |= old.keys() - new.keys()
@@ -73,6 +75,7 @@ class Recollection:
         """Note that a form was sent off: what it has to offer has been had."""
         self._touched.discard(window)
         self._sent = True
+        self.sent[window] += 1
         for key in [one for one in self.promise if window in one and one[2] in INPUT_TYPES]:
             del self.promise[key]
 
@@ -84,22 +87,22 @@ class Recollection:
         """True when the control was not on any earlier screen."""
         return key not in self._seen
 
-    def used(self, window: str) -> set[str]:
-        """Values that were typed in this window, or selected anywhere unless the window was deferred."""
-        return self._typed[window] if window in self.deferred else self._typed[window] | self.selected_values
+    def typed(self, window: str) -> set[str]:
+        """Values that were typed in this window."""
+        return self._typed[window]
 
     def is_placed(self, value: str, window: str) -> bool:
         """True when a value was selected, or typed or picked in this window, or stands in its title."""
         return value in self._typed[window] | self.selected_values | self._placed[window] or value in window
 
-    def defer(self, observation: Observation, worth: float) -> None:
-        """Note a dialog that was left: next time it is filled, and that is worth so much."""
+    def defer(self, observation: Observation, controls: list[ControlView], worth: float) -> None:
+        """Note a dialog that was left: next time those controls are used, and that is worth so much."""
+        if observation.window in self.deferred:
+            controls = []
         self.deferred.add(observation.window)
-        for one in observation.controls:
-            key = key_of(one, observation)
-            if one.type in INPUT_TYPES and key in self.promise:
-                self.promise[key] = worth
-                self.tried[key] = 0
+        for one in controls:
+            self.promise[key_of(one, observation)] = worth
+            del self.tried[key_of(one, observation)]
 
     def worth_reopening(self, key: Key, depth: int = 0) -> float | None:
         """The best score among untried controls behind that one, less the way there; None when there is nothing."""
@@ -121,9 +124,10 @@ class Recollection:
             self._open.append(window)
             self._start_over(window)
         elif self._open[-1] != window:
-            del self._open[self._open.index(window) + 1 :]
             if self._sent:
                 self._touched.add(window)
+                self._placed[window] |= self._typed[self._open[-1]] | self._placed[self._open[-1]]
+            del self._open[self._open.index(window) + 1 :]
         self._sent = False
 
     def _start_over(self, window: str) -> None:

@@ -73,7 +73,7 @@ class Goal:
         """Quoted texts, then names, dates and numbers that stand without quotes, each in order."""
         quoted = [(found.start(), found.group(1), True) for found in _QUOTED.finditer(self.text)]
         rest = _QUOTED.sub(lambda found: " " * len(found.group()), self.text)
-        plain = [(found.start(), found.group(), False) for found in _PLAIN_VALUE.finditer(rest) if found.start() > 0]
+        plain = [(found.start(), found.group(), False) for found in _PLAIN_VALUE.finditer(rest) if found.start() > 0 and found.group() != "I"]
         return tuple(Value(text, self._words_before(at), mark) for at, text, mark in (*quoted, *plain) if text.strip())
 
     @cached_property
@@ -117,7 +117,8 @@ class Goal:
         return all(name.startswith(text) if kind == "starts" else name.endswith(text) for kind, text in self.patterns)
 
     def _words_before(self, at: int) -> frozenset[str]:
-        return field_words(" ".join(_QUOTED.sub(" ", self.text[:at]).split()[-3:]))
+        telling = [word for word in _QUOTED.sub(" ", self.text[:at]).split() if field_words(word)]
+        return field_words(" ".join(telling[-2:]))
 
 
 def iso_date(text: str) -> str:
