@@ -20,6 +20,7 @@ ROOMS = [
     ["redaction"],
     ["embedding"],
     ["summarizer"],
+    ["ufo_view"],
     ["views"],
     ["store"],
     ["index"],
@@ -27,7 +28,10 @@ ROOMS = [
     ["scoring"],
     ["ranker"],
     ["retriever"],
+    ["framing"],
+    ["few_shot"],
     ["prompt_builder"],
+    ["live_index"],
     ["ingest"],
     ["memory"],
     ["upkeep", "task_experience", "demo"],
@@ -76,7 +80,10 @@ def test_every_module_has_its_place_in_the_list_of_rooms():
 
 def test_no_module_is_longer_than_a_room_should_be():
     """About 300 lines; a crowded room is redesigned."""
-    sizes = {str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")}
+    sizes = {
+        str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in PACKAGE.rglob("*.py")
+    }
     assert {name: size for name, size in sizes.items() if size > MAX_LINES} == {}
 
 

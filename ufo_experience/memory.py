@@ -13,32 +13,25 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ufo_experience.config import Settings, load_settings
-from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
-from ufo_experience.errors import CorruptError, ServiceError
-from ufo_experience.index.generation import Generations
-from ufo_experience.index.snapshot import Snapshot, apply, find_changes
-from ufo_experience.indexer import IndexReport, Progress, check_embedder, empty_snapshot, load_snapshot, sync
-from ufo_experience.ingest import IngestReport, ingest
-from ufo_experience.openai_client import OpenAISettings
-from ufo_experience.prompt_builder import Format, PromptBlock, build_prompt
-from ufo_experience.ranker import ActionAdvice, rank, recommend
-from ufo_experience.retriever import Query, Retrieval, Retriever
+from ufo_experience.errors import ServiceError
+from ufo_experience.indexer import IndexReport, Progress
+from ufo_experience.live_index import LiveIndex
+from ufo_experience.retriever import Query, Retrieval
 from ufo_experience.schema import Hit, State, Trust, validate
-from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
-from ufo_experience.scoring.fusion import fusion_for
 from ufo_experience.scoring.usage import credited
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.exchange import ImportReport, export_json, import_json
-from ufo_experience.summarizer import open_summarizer
-from ufo_experience.views import from_triple
 
-DEFAULT_OPENAI = "openai:text-embedding-3-small"
-OFFLINE = ("hashing", "local")
+# Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
+if TYPE_CHECKING:
+    from ufo_experience.ingest import IngestReport
+    from ufo_experience.prompt_builder import Format, PromptBlock
+    from ufo_experience.ranker import ActionAdvice
+    from ufo_experience.store.exchange import ImportReport
 
 
 class ExperienceMemory:
@@ -46,12 +39,9 @@ class ExperienceMemory:
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
         self.store, self.settings = store, settings
-        self.generations = Generations(Path(store.location) / "index")
-        self._embedder = embedder
-        self._snapshot: tuple[Snapshot, int] | None = None
-        self._finder: CandidateFinder | None = None
+        self.live = LiveIndex(store, settings, embedder)
         self._injected: set[str] = set()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     @classmethod
     def open(
@@ -88,6 +78,9 @@ class ExperienceMemory:
         trust: Trust | str | None = None,
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`."""
+        from ufo_experience.ingest import ingest
+        from ufo_experience.summarizer import open_summarizer
+
         level = None if trust is None else Trust(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer)
         report = ingest(paths, self.store, engine, format=format, include_failures=include_failures, trust=level)
@@ -97,10 +90,7 @@ class ExperienceMemory:
 
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index in line with the store; see `indexer.sync`."""
-        report = sync(self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress)
-        with self._lock:
-            self._snapshot = None
-        return report
+        return self.live.sync(rebuild=rebuild, progress=progress)
 
     def index_if_possible(self) -> str | None:
         """Index what was stored; records wait (and are found by their words) when the embedder cannot answer now."""
@@ -129,7 +119,7 @@ class ExperienceMemory:
             threshold = self.settings.threshold
         k = self.settings.top_k if top_k is None else top_k
         query = Query(task, application, env, k, threshold, exclude_session)
-        return self.retriever().retrieve(query)
+        return self.live.retriever().retrieve(query)
 
     def build_prompt(
         self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None, format: Format = "text"
@@ -138,6 +128,8 @@ class ExperienceMemory:
 
         Failed runs that came with a `Retrieval` are shown as tried and failed.
         """
+        from ufo_experience.prompt_builder import build_prompt
+
         found = self.retrieve(task) if hits is None else hits
         negatives = found.negatives if isinstance(found, Retrieval) else ()
         limit = max_tokens or self.settings.max_tokens
@@ -153,6 +145,8 @@ class ExperienceMemory:
 
         Of hits that this object built a prompt from, only those the prompt had room for are credited.
         """
+        from ufo_experience.prompt_builder import PromptBlock
+
         ids = list(what.ids) if isinstance(what, PromptBlock) else [_id(one) for one in what]
         with self._lock:
             shown = [identifier for identifier in ids if identifier in self._injected]
@@ -180,6 +174,8 @@ class ExperienceMemory:
         Raises:
             SchemaError: naming the field.
         """
+        from ufo_experience.views import from_triple
+
         experience = from_triple(state, action, outcome, salience, episode_id)
         self.store.add([experience.model_copy(update={"trust": Trust(trust)})])
         return experience.id
@@ -192,7 +188,9 @@ class ExperienceMemory:
         filters: Mapping[str, Any] | None = None,
     ) -> list[Hit]:
         """Past records of the same task, ranked by weighted overlap, outcome and recency; see `ranker.rank`."""
-        catalog = self.snapshot().catalog
+        from ufo_experience.ranker import rank
+
+        catalog = self.live.snapshot().catalog
         ranked = rank(catalog, _state(state), k=k, min_similarity=min_similarity, filters=filters)
         parts = zip(
             catalog.ids(ranked.rows), ranked.score, ranked.similarity, ranked.quality, ranked.recency, strict=True
@@ -209,84 +207,22 @@ class ExperienceMemory:
 
     def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> list[ActionAdvice]:
         """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
+        from ufo_experience.ranker import recommend
+
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
 
     def export_json(self) -> str:
         """All records with their trust and usage as JSON text."""
+        from ufo_experience.store.exchange import export_json
+
         return export_json(self.store)
 
     def import_json(self, json_str: str) -> ImportReport:
         """Take in what `export_json` gave, quarantined until somebody approves it."""
+        from ufo_experience.store.exchange import import_json
+
         return import_json(self.store, json_str)
-
-    # ---------------------------------------------------------------- parts
-
-    @property
-    def embedder(self) -> Embedder:
-        """The embedder in use, made when first needed."""
-        with self._lock:
-            if self._embedder is None:
-                cache = Path(self.store.location) / "embeddings.sqlite"
-                self._embedder = open_embedder(self._embedder_spec(), cache=cache)
-            return self._embedder
-
-    def retriever(self) -> Retriever:
-        """A retriever over the current snapshot."""
-        snapshot = self.snapshot()
-        with self._lock:
-            if self._finder is None or self._finder.snapshot is not snapshot:
-                policy = TrustPolicy(self.settings.min_trust, self.settings.min_trust_imported)
-                self._finder = CandidateFinder(snapshot, policy)
-            finder = self._finder
-        fusion = fusion_for(self.embedder.name, snapshot.manifest.calibration if snapshot.manifest else None)
-        return Retriever(finder, self.store, self.embedder, fusion)
-
-    def snapshot(self) -> Snapshot:
-        """The current view of the store, caught up with every commit."""
-        with self._lock:
-            published = self.generations.stamp()
-            held = self._snapshot
-            snapshot = held[0] if held and held[1] == published else self._load()
-            if snapshot.revision != self.store.revision():
-                snapshot = apply(snapshot, find_changes(self.store, snapshot), self._embedder_at_hand())
-            self._snapshot = (snapshot, published)
-            return snapshot
-
-    def _load(self) -> Snapshot:
-        """The published generation; one that cannot be used is set aside and its work done again in memory."""
-        try:
-            snapshot = load_snapshot(self.store, self.generations)
-        except CorruptError as error:
-            self.generations.set_aside(str(error))
-            snapshot = None
-        if snapshot is None:
-            return empty_snapshot(self._dim())
-        if snapshot.manifest is not None and self._asked_for() is not None:
-            check_embedder(snapshot.manifest, self.embedder)
-        return snapshot
-
-    def _asked_for(self) -> str | None:
-        """The embedder somebody chose; None when it is up to us."""
-        if self._embedder is not None:
-            return self._embedder.name
-        return None if self.settings.embedder == "auto" else self.settings.embedder
-
-    def _embedder_spec(self) -> str:
-        """The embedder to use: the one asked for, else the index's, else OpenAI with a key, else hashing."""
-        asked = self._asked_for()
-        manifest = None if asked else self.generations.last_manifest()
-        if manifest is not None:
-            return manifest.embedder
-        return asked or (DEFAULT_OPENAI if OpenAISettings.from_env().has_key() else "hashing")
-
-    def _embedder_at_hand(self) -> Embedder | None:
-        """The embedder if it answers without a service: a query must not wait for others' records to be embedded."""
-        return self.embedder if self._embedder_spec().partition(":")[0] in OFFLINE else None
-
-    def _dim(self) -> int:
-        """Dimensions of an index to be begun; any will do as long as nothing can be embedded."""
-        return self.embedder.dim if self._embedder_at_hand() else 1
 
 
 def _id(one: Hit | str) -> str:

@@ -134,7 +134,7 @@ def verify(db: Db = None, json: Json = False) -> None:
     from ufo_experience import upkeep
 
     with open_memory(db, json=json) as (console, memory):
-        found = upkeep.verify(memory.store, memory.generations)
+        found = upkeep.verify(memory.store, memory.live.generations)
         for problem in found.corrupt:
             console.note(f"corrupt: {problem.file}: {problem.message}")
         console.answer(

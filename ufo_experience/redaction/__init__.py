@@ -7,8 +7,23 @@ screenshot paths go. A value found anywhere is removed everywhere.
 
 from __future__ import annotations
 
-from ufo_experience.redaction.slots import SLOT_TYPE
+from typing import TYPE_CHECKING, Any
+
 from ufo_experience.redaction.text import PLACEHOLDER, redact_text
-from ufo_experience.redaction.trajectory import DEFAULT_POLICY, RedactionPolicy, redact
+
+if TYPE_CHECKING:
+    from ufo_experience.redaction.slots import SLOT_TYPE
+    from ufo_experience.redaction.trajectory import DEFAULT_POLICY, RedactionPolicy, redact
 
 __all__ = ["DEFAULT_POLICY", "PLACEHOLDER", "SLOT_TYPE", "RedactionPolicy", "redact", "redact_text"]
+
+# A query needs `redact_text` only; the rest is loaded when a trajectory is to be redacted.
+_LATER = {"SLOT_TYPE": "slots", "DEFAULT_POLICY": "trajectory", "RedactionPolicy": "trajectory", "redact": "trajectory"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -11,7 +11,7 @@ from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.schema import Problem, Trust
 from ufo_experience.store.atomic import make_folder, replace_file, storage_errors, sync_folder
 from ufo_experience.store.codec import decode
-from ufo_experience.store.layout import CORRUPT, RECORDS, SHARDS, STATUS, STORE_FILE, TOMBSTONES, Layout
+from ufo_experience.store.layout import CORRUPT, RECORDS, STATUS, STORE_FILE, TOMBSTONES, Layout
 from ufo_experience.store.reading import UNREADABLE, UNSAFE
 from ufo_experience.store.records import (
     Status,
@@ -52,8 +52,8 @@ def examine(layout: Layout) -> Iterator[Finding]:
     """Read every file and yield what was found, good or bad. Temp files of a writer at work are passed over."""
     yield _examine_file(layout, layout.root / STORE_FILE, STORE_FILE, "")
     for kind in (RECORDS, STATUS):
-        for shard in SHARDS:
-            yield from _examine_folder(layout, layout.root / kind / shard, kind)
+        for folder in layout.shards(kind):
+            yield from _examine_folder(layout, folder, kind)
     yield from _examine_folder(layout, layout.root / TOMBSTONES, TOMBSTONES)
 
 

@@ -36,15 +36,16 @@ class NewFiles:
     def publish(self) -> None:
         """Give every file its name and make it durable. Raises `StorageError`."""
         for temp, target in self._staged:
+            self._named.append(target)  # before the call: it may fail after the name was given
             if not publish_new(temp, target, self._disk):
+                self._named.remove(target)
                 raise StorageError(f"{target}: appeared while this process held the lock")
-            self._named.append(target)
         for folder in sorted({target.parent for target in self._named}):
             sync_folder(folder, self._disk)
 
     def undo(self) -> None:
         """Take back what was not committed, as far as the disk lets us."""
-        for path in [*self._named, *(temp for temp, _ in self._staged)]:
+        for path in [*reversed(self._named), *(temp for temp, _ in self._staged)]:
             remove_quietly(path, self._disk)
 
 

@@ -1,0 +1,110 @@
+"""The index as a running program sees it: an embedder, the published generation, and every commit since.
+
+`snapshot` is always caught up with the store. A process that only reads holds one snapshot until something changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from ufo_experience.config import Settings
+from ufo_experience.embedding import open_embedder
+from ufo_experience.embedding.base import Embedder
+from ufo_experience.errors import CorruptError
+from ufo_experience.index.generation import Generations
+from ufo_experience.index.snapshot import Snapshot, apply, find_changes
+from ufo_experience.indexer import IndexReport, Progress, check_embedder, empty_snapshot, load_snapshot, sync
+from ufo_experience.openai_client import OpenAISettings
+from ufo_experience.retriever import Retriever
+from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
+from ufo_experience.scoring.fusion import fusion_for
+from ufo_experience.store.base import ExperienceStore
+
+DEFAULT_OPENAI = "openai:text-embedding-3-small"
+OFFLINE = ("hashing", "local")
+
+
+class LiveIndex:
+    """Snapshot, embedder and retriever of one store. Safe to use from many threads."""
+
+    def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
+        self.store, self.settings = store, settings
+        self.generations = Generations(Path(store.location) / "index")
+        self._embedder = embedder
+        self._snapshot: tuple[Snapshot, int] | None = None
+        self._finder: CandidateFinder | None = None
+        self._lock = threading.RLock()
+
+    def sync(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
+        """Bring the published index in line with the store; see `indexer.sync`."""
+        report = sync(self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress)
+        with self._lock:
+            self._snapshot = None
+        return report
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder in use, made when first needed."""
+        with self._lock:
+            if self._embedder is None:
+                cache = Path(self.store.location) / "embeddings.sqlite"
+                self._embedder = open_embedder(self._embedder_spec(), cache=cache)
+            return self._embedder
+
+    def retriever(self) -> Retriever:
+        """A retriever over the current snapshot."""
+        snapshot = self.snapshot()
+        with self._lock:
+            if self._finder is None or self._finder.snapshot is not snapshot:
+                policy = TrustPolicy(self.settings.min_trust, self.settings.min_trust_imported)
+                self._finder = CandidateFinder(snapshot, policy)
+            finder = self._finder
+        fusion = fusion_for(self.embedder.name, snapshot.manifest.calibration if snapshot.manifest else None)
+        return Retriever(finder, self.store, self.embedder, fusion)
+
+    def snapshot(self) -> Snapshot:
+        """The current view of the store, caught up with every commit."""
+        with self._lock:
+            published = self.generations.stamp()
+            held = self._snapshot
+            snapshot = held[0] if held and held[1] == published else self._load()
+            if snapshot.revision != self.store.revision():
+                snapshot = apply(snapshot, find_changes(self.store, snapshot), self._embedder_at_hand())
+            self._snapshot = (snapshot, published)
+            return snapshot
+
+    def _load(self) -> Snapshot:
+        """The published generation; one that cannot be used is set aside and its work done again in memory."""
+        try:
+            snapshot = load_snapshot(self.store, self.generations)
+        except CorruptError as error:
+            self.generations.set_aside(str(error))
+            snapshot = None
+        if snapshot is None:
+            return empty_snapshot(self._dim())
+        if snapshot.manifest is not None and self._asked_for() is not None:
+            check_embedder(snapshot.manifest, self.embedder)
+        return snapshot
+
+    def _asked_for(self) -> str | None:
+        """The embedder somebody chose; None when it is up to us."""
+        if self._embedder is not None:
+            return self._embedder.name
+        return None if self.settings.embedder == "auto" else self.settings.embedder
+
+    def _embedder_spec(self) -> str:
+        """The embedder to use: the one asked for, else the index's, else OpenAI with a key, else hashing."""
+        asked = self._asked_for()
+        manifest = None if asked else self.generations.last_manifest()
+        if manifest is not None:
+            return manifest.embedder
+        return asked or (DEFAULT_OPENAI if OpenAISettings.from_env().has_key() else "hashing")
+
+    def _embedder_at_hand(self) -> Embedder | None:
+        """The embedder if it answers without a service: a query must not wait for others' records to be embedded."""
+        return self.embedder if self._embedder_spec().partition(":")[0] in OFFLINE else None
+
+    def _dim(self) -> int:
+        """Dimensions of an index to be begun; any will do as long as nothing can be embedded."""
+        return self.embedder.dim if self._embedder_at_hand() else 1
