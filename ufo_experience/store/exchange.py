@@ -25,6 +25,7 @@ FORMAT = "ufo_experience"
 VERSION = 1
 MAX_IMPORT_CHARS = 256 * 2**20
 
+_NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 _VIEW_HEAD = (
     "# Made from the records of this store and rewritten with them: edits here are lost.\n"
     "# `ufo-experience import FILE` reads a file like this one.\n"
@@ -172,10 +173,8 @@ def _existing(store: ExperienceStore, id: str) -> Experience | None:
 
 
 def _content(experience: Experience) -> dict[str, Any]:
-    """What makes two records the same: everything but the id and what becomes of a record in a store."""
-    return experience.model_dump(
-        mode="json", exclude={"id": True, "trust": True, "usage": True, "provenance": {"origin"}}
-    )
+    """What makes two records of one id the same: everything but the time and what becomes of a record in a store."""
+    return experience.model_dump(mode="json", exclude=_NOT_CONTENT)
 
 
 def _view(store: ExperienceStore) -> Iterator[str]:
