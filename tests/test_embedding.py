@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from openai_stub import (
     OK,
@@ -127,7 +127,7 @@ def test_hashing_does_not_depend_on_the_process() -> None:
     text = 'Open Notepad, type "hi" and save it as notes.txt'
     code = (
         "import sys; from ufo_experience.embedding.hashing import HashingEmbedder\n"
-        "sys.stdout.write(HashingEmbedder().embed([sys.argv[1]]).tobytes().hex())"
+        "sys.stdout.write(HashingEmbedder(16).embed([sys.argv[1]]).tobytes().hex())"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, text],
@@ -136,7 +136,7 @@ def test_hashing_does_not_depend_on_the_process() -> None:
         check=True,
         env={**os.environ, "PYTHONHASHSEED": "4242"},
     )
-    assert done.stdout == HashingEmbedder().embed([text]).tobytes().hex()
+    assert done.stdout == HashingEmbedder(16).embed([text]).tobytes().hex()
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
@@ -304,6 +304,7 @@ def test_requests_hold_at_most_2048_texts(stub: OpenAIStub) -> None:
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
+@example([9000] * 70)
 @given(st.lists(st.integers(0, 9000), max_size=80))
 def test_planned_requests_cover_all_texts_within_the_limits(sizes: list[int]) -> None:
     """No text is lost, doubled or moved, and no request passes the token limit."""
@@ -376,6 +377,7 @@ def test_a_reply_that_can_be_put_right_is(stub: OpenAIStub, fault: Fault) -> Non
 
 WRONG_REPLIES = {
     "short": short,
+    "long": edited(lambda data: data["data"].append(data["data"][0])),
     "repeated index": repeated_index,
     "index from 1": edited(lambda data: [row.update(index=row["index"] + 1) for row in data["data"]]),
     "no index": edited(lambda data: [row.pop("index") for row in data["data"]]),

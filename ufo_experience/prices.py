@@ -58,8 +58,8 @@ class Ledger:
 
     def price(self, model: str) -> Price | None:
         """The price of a model, also under its dated name (`gpt-4o-mini-2024-07-18`); None if unknown."""
-        names = [name for name in self._prices if model == name or model.startswith(f"{name}-20")]
-        return self._prices[max(names, key=len)] if names else None
+        dated = (price for name, price in self._prices.items() if model.startswith(f"{name}-20"))
+        return self._prices.get(model) or next(dated, None)
 
     def reserve(self, model: str, input_tokens: int, output_tokens: int = 0) -> Bill:
         """Set aside what a call may cost at most, before it is sent; use the bill as a context manager.
