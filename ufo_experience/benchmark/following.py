@@ -9,6 +9,7 @@ from typing import Any
 
 from ufo_experience.benchmark.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.filling import best_option, value_for
+from ufo_experience.benchmark.recollection import PLACES
 from ufo_experience.benchmark.wording import Goal, align, bare, substitute, words
 
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*?:?(\d+)\}\}")
@@ -48,7 +49,8 @@ class Follower:
     """Walks through remembered steps, one command at a time.
 
     A step that finds no control on the screen is waited for while the explorer moves on; a later step that fits exactly
-    resynchronises; after some vain explorer steps the missing one is given up.
+    resynchronises; after some vain explorer steps the missing one is given up. What the goal names and the memory never
+    had to select is selected first; an item that is not where it was is looked for next door.
     """
 
     def __init__(self, hints: Hints, goal: Goal) -> None:
@@ -56,8 +58,11 @@ class Follower:
         self._goal = goal
         self._pairs = align(hints.task, goal.text) if hints.task else {}
         self._known = {bare(self._name(step)) for step in hints.steps}
+        self._unmentioned = self._left_out(hints)
         self._at = 0
         self._vain = 0
+        self._place: HintStep | None = None
+        self._visited: set[str] = set()
 
     @property
     def finished(self) -> bool:
@@ -72,8 +77,11 @@ class Follower:
                 offset, command = found
                 self._at += offset + 1
                 self._vain = 0
+                self._note_place(self._steps[self._at - 1])
                 if command is not None:
                     return command
+            elif (search := self._look_next_door(observation)) is not None:
+                return search
             elif self._vain < _PATIENCE:
                 self._vain += 1
                 return None
@@ -81,29 +89,64 @@ class Follower:
                 self._at, self._vain = self._at + 1, 0
         return None
 
+    def _note_place(self, step: HintStep) -> None:
+        if step.type in PLACES:
+            self._place = step
+            self._visited.add(bare(self._name(step)))
+
+    def _left_out(self, hints: Hints) -> set[str]:
+        """Values of the goal that no remembered step speaks of."""
+        told = " ".join(substitute(f"{step.control} {' '.join(step.parameters.values())}", self._pairs) for step in hints.steps)
+        return {bare(one.text) for one in self._goal.values if bare(one.text) not in told.casefold() and "{{" not in told}
+
+    def _select_first(self, observation: Observation) -> Command | None:
+        """Select a tab or folder the goal names though the memory never did: it stood open when the memory was made."""
+        for one in observation.controls:
+            if one.type in PLACES and not one.selected and not one.dialog and bare(one.name) in self._unmentioned:
+                self._unmentioned.discard(bare(one.name))
+                return Command("click_input", one)
+        return None
+
+    def _look_next_door(self, observation: Observation) -> Command | None:
+        """The item of the next step is not in the place remembered: try the places beside it."""
+        step = self._steps[self._at]
+        if self._place is None or self._goal.value_in(self._name(step)) is None:
+            return None
+        for one in observation.controls:
+            if one.type == self._place.type and not one.selected and bare(one.name) not in self._visited:
+                self._visited.add(bare(one.name))
+                return Command("click_input", one)
+        return None
+
     def _fit(self, observation: Observation) -> tuple[int, Command | None] | None:
         """How many steps to skip and the command, which is None when its effect is there already."""
         upcoming = self._steps[self._at : self._at + _LOOK_AHEAD]
+        if upcoming[0].function == "switch_application":
+            return self._switch(upcoming[0], observation)
+        first = self._select_first(observation)
+        if first is not None:
+            return -1, first
         for adapt in (False, True):
-            for offset, step in enumerate(upcoming):
-                if adapt and offset:
-                    break
-                if step.function == "switch_application":
-                    name = step.parameters.get("text", step.control)
-                    if name in observation.applications and not offset:
-                        here = name == observation.application
-                        return offset, None if here else Command(step.function, None, {"text": name})
-                    continue
-                control = self._find(step, observation, adapt)
-                if control is not None and not (offset and self._would_skip_input(offset, observation)):
+            for offset, step in enumerate(upcoming[:1] if adapt else upcoming):
+                control = None if self._must_not_skip(offset, observation) else self._find(step, observation, adapt)
+                if control is not None:
                     return offset, self._command(step, control)
         return None
 
-    def _would_skip_input(self, offset: int, observation: Observation) -> bool:
-        """True when a skipped step types into a field that stands on the screen under another name."""
+    def _switch(self, step: HintStep, observation: Observation) -> tuple[int, Command | None] | None:
+        name = step.parameters.get("text", step.control)
+        if name not in observation.applications:
+            return None
+        return 0, None if name == observation.application else Command(step.function, None, {"text": name})
+
+    def _must_not_skip(self, offset: int, observation: Observation) -> bool:
+        """True when a step in between selects what the goal names, or types into a field that may be there renamed."""
         skipped = self._steps[self._at : self._at + offset]
         types = {one.type for one in observation.controls}
-        return any(step.type in _TYPED and step.type in types for step in skipped)
+        return any(
+            (step.type in _TYPED and step.type in types) or self._goal.value_in(self._name(step)) is not None
+            for step in skipped
+        )
 
     def _find(self, step: HintStep, observation: Observation, adapt: bool) -> ControlView | None:
         able = [one for one in observation.controls if one.enabled and _compatible(one, step)]
@@ -132,6 +175,8 @@ class Follower:
         best = max(scored, key=lambda pair: pair[0], default=None)
         if best is not None and best[0] >= _LEXICAL_MATCH:
             return best[1]
+        if self._vain:
+            return None
         valued = [one for one in strange if self._goal.value_in(one.name)]
         if valued and step.type in ("ListItem", "DataItem", "TreeItem", "RadioButton", "CheckBox", "Text"):
             return valued[0]
