@@ -163,6 +163,20 @@ def test_a_step_that_failed_is_no_successful_step() -> None:
     assert record["successful_steps"] == [{"step": "2. click(Right)"}]
 
 
+def test_a_step_in_another_application_says_so() -> None:
+    """A step names its application only where it leaves the record's own."""
+    steps = tuple(
+        Step(step_number=number, action_type="click", application=name)
+        for number, name in enumerate(("OUTLOOK.EXE", "WINWORD.EXE", None), start=1)
+    )
+    (record,) = parse_block(build_prompt(TASK, [a_hit(action=Action(steps=steps))]).text)
+    assert record["successful_steps"] == [
+        {"step": "1. click()"},
+        {"step": "2. click()", "application": "WINWORD.EXE"},
+        {"step": "3. click()"},
+    ]
+
+
 def test_advice_without_steps_shows_strategy_and_parameters() -> None:
     """A state/action/outcome record without UI steps is an example too."""
     advice = Action(strategy="outline first", skill="writer", parameters={"tone": "kind"})
@@ -212,11 +226,12 @@ def test_the_lowest_ranked_are_dropped_first_and_whole() -> None:
     ids = tuple(hit.experience.id for hit in hits)
     lengths = []
     for budget in range(0, 1400, 70):
-        block = build_prompt(TASK, hits, max_tokens=budget)
+        block = build_prompt(TASK, hits, max_tokens=budget, now=NOW)
         assert block.tokens <= budget
         assert block.ids == ids[: len(block.ids)]
         assert block.dropped == ids[len(block.ids) :]
-        assert [record["trust"] for record in parse_block(block.text)] == ["verified"] * len(block.ids)
+        shown = [(record["task"][:6], record["age"]) for record in parse_block(block.text)]
+        assert shown == [(f"task {number}", "3 days") for number in range(1, len(block.ids) + 1)]
         lengths.append(len(block.ids))
     assert lengths == sorted(lengths)
     assert (lengths[0], lengths[-1]) == (0, 5)
@@ -226,7 +241,24 @@ def test_the_callers_counter_counts() -> None:
     """`count_tokens` decides the budget and the figure reported."""
     block = build_prompt(TASK, [a_hit(1), a_hit(2)], max_tokens=2000, count_tokens=len)
     assert block.tokens == len(str(block.prompt)) - len(TASK) <= 2000
-    assert build_prompt(TASK, [a_hit()], max_tokens=2000, count_tokens=lambda text: 2001).ids == ()
+    for format in FORMATS:
+        dear = build_prompt(TASK, [a_hit()], max_tokens=2000, count_tokens=lambda text: 2001, format=format)  # type: ignore[arg-type]
+        assert (dear.ids, dear.tokens) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("Click the New Email button to open a new window. " * 10, 111),
+        ("发送一封邮件给张三" * 20, 180),
+        ("\\u003c\\u003e" * 9, 54),
+        ("\\u53d1\\u9001" * 20, 140),
+        ("0123456789abcdef9f3e" * 20, 180),
+    ],
+)
+def test_the_estimate_is_high_for_prose_escapes_and_digits(text: str, counted: int) -> None:
+    """Never under what OpenAI's cl100k encoding counts for such texts, never twice as much."""
+    assert counted <= estimate_tokens(text) < 2 * counted
 
 
 @pytest.mark.parametrize("format", ["text", "ufo"])
@@ -246,7 +278,9 @@ def test_a_huge_record_is_cut_to_its_cap(format: Any) -> None:
     block = build_prompt(TASK, [huge, a_hit(2)], format=format)
     assert len(block.ids) == 2
     assert block.tokens <= 1200
-    if format == "text":
+    if format == "ufo":
+        assert len(block.prompt[0]["Response"]["action"]["arguments"]) <= 1 + 4  # type: ignore[index, call-overload]
+    else:
         record = parse_block(block.text)[0]
         assert len(record["successful_steps"]) + record["steps_not_shown"] == 199
 
@@ -512,6 +546,8 @@ def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | Non
     block = build_prompt(task, hits, nonce=nonce, max_tokens=40_000)
     prompt = str(block.prompt)
     assert prompt.count(nonce) == 2
+    body = prompt[prompt.index(f"{nonce}>>>") + 35 : prompt.rindex("<<<")]
+    assert not set("<>&") & set(body)
     assert prompt.startswith(task)
     assert len(re.findall(r"<<<(?:end-)?past-experiences", prompt[len(task) :])) == 2
     records = parse_block(prompt, nonce)

@@ -160,6 +160,41 @@ def test_foreign_task_experience_with_start_and_end_is_read() -> None:
     assert record.id == from_task_experience(foreign).id != foreign["task_id"]
 
 
+def test_a_control_may_be_an_object_with_a_type() -> None:
+    """Where a foreign step knows the kind of control, it is kept."""
+    step = {"action_type": "click", "target_control": {"name": "Filter", "type": "Button"}}
+    record = from_task_experience({"task_description": "t", "success": True, "steps": [step]})
+    assert record.action.steps[0].target_control == Control(name="Filter", type="Button")
+
+
+def test_an_edited_description_wins_over_what_we_kept() -> None:
+    """A person who changes the words of a view means it; the canonical task stays."""
+    view = an_experience().to_task_experience() | {"task_description": "Email John"}
+    state = from_task_experience(view).state
+    assert (state.request, state.task) == ("Email John", "send an email to <recipient>")
+
+
+def test_a_record_without_steps_still_has_a_ufo_entry() -> None:
+    """Advice becomes an entry without a function; UFO's readers find every key."""
+    example = to_ufo_example(an_experience(action=Action(strategy="ask first")))["example"]
+    assert (example["Function"], example["Args"], example["Thought"], example["Plan"]) == ("", {}, "", "<FINISH>")
+
+
+def test_our_own_result_text_is_no_error() -> None:
+    """A step of ours that says "failed" and has no error comes back without one."""
+    step = Step(step_number=1, action_type="check", result="failed")
+    record = an_experience(action=Action(steps=(step,)))
+    assert from_task_experience(record.to_task_experience()).action.steps == (step,)
+
+
+def test_every_application_of_a_ufo_entry_is_kept() -> None:
+    """The first is the record's application, all are written out again."""
+    entry = {"example": {"Function": "f"}, "request": "r", "app_list": ["a.exe", "b.exe"]}
+    record = from_ufo_example(entry)
+    assert record.state.application == "a.exe"
+    assert to_ufo_example(record)["app_list"] == ["a.exe", "b.exe"]
+
+
 def test_a_foreign_file_cannot_choose_its_id() -> None:
     """A 32-hex task_id without our metadata is a foreign name like any other."""
     record = from_task_experience({"task_id": "a" * 32, "task_description": "t", "success": True}, created_at=NOON)
@@ -361,9 +396,9 @@ def test_action_sequence_of_v3_gives_a_step_for_each_action() -> None:
         },
     }
     record = from_ufo_example(entry, success=True)
-    assert [(s.step_number, s.target_control.name, s.parameters) for s in record.action.steps] == [
-        (1, "To", {"text": "a"}),
-        (2, "Title", {"text": "b"}),
+    assert [(s.step_number, s.observation, s.target_control.name, s.parameters) for s in record.action.steps] == [
+        (1, "an open draft", "To", {"text": "a"}),
+        (2, "", "Title", {"text": "b"}),
     ]
     assert record.action.plan == ("(1) Stop.", "(2) Rest.")
     assert record.outcome.success is True

@@ -135,7 +135,7 @@ def strip_block(text: str) -> str:
     for opening, closing in _pairs(text):
         following = _MARK.search(text, opening.end())
         end = closing.end() if closing else following.start() if following else len(text)
-        kept.append(text[position : max(position, _before(text, opening.start()))])
+        kept.append(text[position : _before(text, opening.start())])
         position = _after(text, end)
     return "".join([*kept, text[position:]])
 
