@@ -40,7 +40,6 @@ from openai_stub import (
     zero_vectors,
 )
 
-from ufo_experience.breaker import CircuitBreaker
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
@@ -53,8 +52,9 @@ from ufo_experience.errors import (
     ServiceError,
     UsageError,
 )
-from ufo_experience.openai_client import OpenAIService, OpenAISettings
-from ufo_experience.prices import Ledger
+from ufo_experience.openai_service.breaker import CircuitBreaker
+from ufo_experience.openai_service.client import OpenAIService, OpenAISettings
+from ufo_experience.openai_service.prices import Ledger
 
 SMALL = "text-embedding-3-small"
 DIM = 32  # asked of the stub, so that vectors stay short

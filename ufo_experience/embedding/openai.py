@@ -15,8 +15,8 @@ import numpy as np
 
 from ufo_experience.embedding.base import Kind, Spending, Vectors
 from ufo_experience.errors import UsageError
-from ufo_experience.openai_client import BATCH, QUERY, OpenAIService, OpenAISettings
-from ufo_experience.openai_errors import OpenAICallError
+from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings
+from ufo_experience.openai_service.errors import OpenAICallError
 
 if TYPE_CHECKING:
     from openai import OpenAI

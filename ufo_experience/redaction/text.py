@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ufo_experience.redaction.checks import has_digit_and_letter
 from ufo_experience.redaction.patterns import find_secrets
+from ufo_experience.redaction.words import is_secret_name
 
 IMAGE = "<image>"
 SECRET = "<secret>"
@@ -35,6 +37,19 @@ Naming = Callable[[str, str], str]
 def redact_text(text: str, *, emails: bool = False) -> str:
     """Remove secrets, images and URL queries from a free text such as a query. Idempotent."""
     return scrub(text, _anonymous, emails=emails)
+
+
+def redact_json(value: Any, *, secret: bool = False) -> Any:
+    """A copy of a JSON value with every text redacted; texts under a name such as `password` go whole."""
+    if isinstance(value, Mapping):
+        return {
+            redact_text(str(key)): redact_json(item, secret=is_secret_name(str(key))) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [redact_json(item, secret=secret) for item in value]
+    if isinstance(value, str):
+        return "<secret>" if secret and value else redact_text(value)
+    return value
 
 
 def scrub(text: str, name: Naming, *, emails: bool = False) -> str:

@@ -10,7 +10,7 @@ from ufo_experience.summarizer.base import Summarizer, experience_id
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer
 
 if TYPE_CHECKING:
-    from ufo_experience.openai_client import OpenAISettings
+    from ufo_experience.openai_service.client import OpenAISettings
 
 __all__ = ["ExtractiveSummarizer", "Summarizer", "experience_id", "open_summarizer"]
 
@@ -35,14 +35,14 @@ def _extractive(model: str, settings: OpenAISettings | None) -> Summarizer:
 
 
 def _openai(model: str, settings: OpenAISettings | None) -> Summarizer:
-    from ufo_experience.openai_client import OpenAISettings
+    from ufo_experience.openai_service.client import OpenAISettings
     from ufo_experience.summarizer.openai import DEFAULT_MODEL, OpenAISummarizer
 
     return OpenAISummarizer(model or DEFAULT_MODEL, settings=settings or OpenAISettings.from_env())
 
 
 def _auto(model: str, settings: OpenAISettings | None) -> Summarizer:
-    from ufo_experience.openai_client import OpenAISettings
+    from ufo_experience.openai_service.client import OpenAISettings
 
     settings = settings or OpenAISettings.from_env()
     return _openai(model, settings) if settings.has_key() else _extractive(model, settings)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.embedding.base import Spending
 from ufo_experience.errors import ServiceError
-from ufo_experience.openai_client import SUMMARY, OpenAIService, OpenAISettings
-from ufo_experience.openai_errors import OpenAICallError
+from ufo_experience.openai_service.client import SUMMARY, OpenAIService, OpenAISettings
+from ufo_experience.openai_service.errors import OpenAICallError
 from ufo_experience.schema import Experience, Trajectory
 from ufo_experience.summarizer.base import Summary, build_experience, redacted
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer, extract

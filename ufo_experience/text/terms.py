@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from ufo_experience.text.intent import mask_slots
@@ -94,7 +95,7 @@ def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[dict[str,
 
     for word in frame:
         add(word, weights.slot if word[0] == "<" else 1.0)
-    for left, right in zip(frame, [*frame[1:], "$"], strict=True):
+    for left, right in pairwise([*frame, "$"]):
         add(f"{left} {right}", weights.pair * (weights.slot if left[0] == "<" and right[0] in "<$" else 1.0))
     if frame:
         add(f"^ {frame[0]}", weights.head)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from ufo_experience.errors import RefusedError, UsageError
-from ufo_experience.prices import PRICES, Price
+from ufo_experience.openai_service.prices import PRICES, Price
 
 PUBLIC_URL = "https://api.openai.com/v1"
 AZURE_API_VERSION = "2024-10-21"

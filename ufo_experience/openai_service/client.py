@@ -18,12 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ufo_experience.breaker import CircuitBreaker, Clock, shared_breaker
 from ufo_experience.errors import ServiceError
-from ufo_experience.openai_errors import OpenAICallError, explain, http_errors
-from ufo_experience.openai_settings import OpenAISettings as OpenAISettings
-from ufo_experience.openai_settings import has_key as has_key
-from ufo_experience.prices import Ledger
+from ufo_experience.openai_service.breaker import CircuitBreaker, Clock, shared_breaker
+from ufo_experience.openai_service.errors import OpenAICallError, explain, http_errors
+from ufo_experience.openai_service.prices import Ledger
+from ufo_experience.openai_service.settings import OpenAISettings as OpenAISettings
+from ufo_experience.openai_service.settings import has_key as has_key
 
 if TYPE_CHECKING:
     from openai import OpenAI
