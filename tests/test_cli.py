@@ -1,0 +1,233 @@
+"""The command line as a user and a program meet it: answers on stdout, problems on stderr, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ufo_experience.demo import SAMPLES
+
+ENV = {
+    name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_", "UFO_EXPERIENCE_"))
+}
+
+
+class Cli:
+    """Runs `python -m ufo_experience` in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(
+        self, *arguments: object, code: int = 0, text: str | None = None, **env: str
+    ) -> subprocess.CompletedProcess:
+        done = subprocess.run(
+            [sys.executable, "-m", "ufo_experience", *map(str, arguments)],
+            cwd=self.folder,
+            env={**ENV, **env},
+            input=text,
+            capture_output=True,
+            encoding=env.get("PYTHONIOENCODING", "utf-8"),
+            timeout=60,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == code, done.stderr
+        return done
+
+    def json(self, *arguments: object, code: int = 0, **env: str) -> dict:
+        """The one object a command prints with --json."""
+        return json.loads(self(*arguments, "--json", code=code, **env).stdout)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """A folder with a store of the sample sessions, failures included; read only."""
+    cli = Cli(tmp_path_factory.mktemp("filled"))
+    cli("ingest", SAMPLES, "--include-failures")
+    return cli
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """An empty folder."""
+    return Cli(tmp_path)
+
+
+def test_ingest_answers_what_was_added_skipped_and_failed(cli):
+    """The contract of `ingest --json`; read again, nothing is added."""
+    first = cli.json("ingest", SAMPLES)
+    assert set(first) >= {"added", "skipped", "failed", "cost"}
+    assert first["added"]
+    assert cli.json("ingest", SAMPLES)["added"] == []
+
+
+def test_one_broken_file_does_not_stop_the_others(cli):
+    """It is named, and the rest is learned."""
+    broken = cli.folder / "logs" / "broken"
+    broken.mkdir(parents=True)
+    (broken / "response.log").write_bytes(b"\x00\x01 not a log\n")
+    good = cli.folder / "logs" / "good"
+    good.mkdir()
+    for name in ("response.log", "evaluation.log"):
+        (good / name).write_bytes((SAMPLES / "settings_bluetooth" / name).read_bytes())
+    answer = cli.json("ingest", cli.folder / "logs")
+    assert answer["added"]
+    assert "broken" in answer["failed"][0]["source"]
+
+
+def test_ingesting_nothing_usable_exits_65(cli):
+    """A typed error, not an empty success."""
+    (cli.folder / "notes.txt").write_text("hello", encoding="utf-8")
+    cli("ingest", cli.folder / "notes.txt", code=65)
+    cli("ingest", cli.folder / "missing", code=65)
+
+
+def test_retrieve_answers_hits_above_the_threshold(filled):
+    """The contract of `retrieve --json`."""
+    answer = filled.json("retrieve", "Turn Bluetooth on", "--app", "Settings")
+    assert set(answer) >= {"hits", "degraded", "withheld", "embedder", "threshold"}
+    hit = answer["hits"][0]
+    assert set(hit) >= {"id", "score", "ranked_by", "task", "application", "steps", "success"}
+    assert hit["score"] >= answer["threshold"]
+    assert (answer["degraded"], answer["embedder"], hit["success"]) == (None, "hashing", True)
+
+
+def test_explain_shows_the_parts_of_a_score(filled):
+    """Each signal's part."""
+    hit = filled.json("retrieve", "Turn Bluetooth on", "--explain")["hits"][0]
+    assert {"share", "coverage", "vector", "recency"} <= hit["explanation"].keys()
+
+
+def test_prompt_prints_the_block_and_the_ids_in_it(filled):
+    """The contract of `prompt --json`; without hits the prompt is the task."""
+    answer = filled.json("prompt", "Turn Bluetooth on")
+    assert answer["ids"]
+    assert answer["tokens"] > 0
+    assert answer["ids"][0][:8] or answer["prompt"]
+    task = "Book a one-way flight to Rome"
+    assert filled.json("prompt", task) == {"prompt": task, "ids": [], "tokens": 0}
+    messages = filled.json("prompt", "Turn Bluetooth on", "--format", "messages")["prompt"]
+    assert {message["role"] for message in messages} == {"user"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("retrieve", "x", "-k", "0"),
+        ("retrieve", "x", "-k", "1000000000"),
+        ("retrieve", "x", "-k", "2.5"),
+        ("retrieve", "x", "--threshold", "nan"),
+        ("retrieve", "x", "--threshold", "2"),
+        ("retrieve", "x", "--threshold", "much"),
+        ("index", "--embedder", "bert"),
+        ("ingest", "x", "--format", "nonsense"),
+        ("ingest", "x", "--summarizer", "poet"),
+        ("nonsense",),
+        ("report", "abcd", "--outcome", "maybe"),
+    ],
+)
+def test_usage_errors_exit_2(filled, arguments):
+    """Wrong words or numbers: one line, exit code 2."""
+    filled(*arguments, code=2)
+
+
+def test_a_store_that_is_not_there_is_an_error_not_an_empty_answer(cli):
+    """`retrieve` never makes a store."""
+    done = cli("retrieve", "x", code=65)
+    assert "experience_db" in done.stderr
+    assert not (cli.folder / "experience_db").exists()
+
+
+def test_the_store_is_named_by_option_and_by_environment(filled, cli):
+    """--db, UFO_EXPERIENCE_DB, else experience_db."""
+    store = filled.folder / "experience_db"
+    assert cli.json("list", "--db", store)["experiences"]
+    assert cli.json("list", UFO_EXPERIENCE_DB=str(store))["experiences"]
+
+
+def test_records_are_looked_after_by_id(cli):
+    """show, quarantine, approve, remove, with the beginning of an id."""
+    identifier = cli.json("ingest", SAMPLES / "settings_bluetooth")["added"][0]
+    assert cli.json("show", identifier[:8])["experiences"][0]["id"] == identifier
+    assert cli.json("quarantine", identifier[:8])["experiences"][0]["trust"] == "quarantined"
+    assert cli.json("approve", identifier)["experiences"][0]["trust"] == "approved"
+    assert cli.json("remove", identifier)["experiences"][0]["id"] == identifier
+    cli("show", identifier, code=65)
+    assert identifier not in [one["id"] for one in cli.json("list")["experiences"]]
+    assert identifier not in cli.json("ingest", SAMPLES / "settings_bluetooth")["added"]
+
+
+def test_report_credits_what_was_injected(cli):
+    """The contract of `report --json`."""
+    cli("ingest", SAMPLES)
+    ids = cli.json("prompt", "Turn Bluetooth on")["ids"]
+    assert cli.json("report", *ids, "--outcome", "success", "--session", "s-1")["updated"] == ids
+    assert cli.json("show", ids[0])["experiences"][0]["usage"]["helped"] == 1
+
+
+def test_export_and_import_carry_a_store(filled, cli):
+    """Everything arrives, in quarantine."""
+    file = cli.folder / "pack.json"
+    filled("export", "-o", file)
+    answer = cli.json("import", file)
+    assert len(answer["added"]) == len(filled.json("list")["experiences"])
+    assert {one["trust"] for one in cli.json("list")["experiences"]} == {"quarantined"}
+
+
+def test_ufos_experience_yaml_goes_out_and_comes_in(filled, cli):
+    """UFO's own file format, both ways."""
+    file = cli.folder / "experience.yaml"
+    filled("export", "--format", "ufo", "-o", file)
+    assert cli.json("import", file)["added"]
+
+
+def test_verify_finds_a_changed_record_and_exits_65(cli):
+    """One byte is enough; the file is named."""
+    cli("ingest", SAMPLES)
+    assert cli.json("verify") == {"records": 10, "corrupt": [], "index": "ok", "generation": 1}
+    record = next((cli.folder / "experience_db" / "records").rglob("*.json"))
+    data = bytearray(record.read_bytes())
+    data[len(data) // 2] ^= 1
+    record.write_bytes(data)
+    answer = cli.json("verify", code=65)
+    assert record.name in answer["corrupt"][0]["file"]
+
+
+def test_index_reports_what_it_did_and_rebuilds_for_another_embedder(cli):
+    """The contract of `index --json`; another embedder is refused without --rebuild."""
+    cli("ingest", SAMPLES)
+    answer = cli.json("index")
+    assert set(answer) >= {"records", "embedded", "cached", "requests", "generation", "seconds"}
+    assert (answer["embedded"], answer["requests"]) == (0, 0)
+    refused = cli("index", "--embedder", "hashing:256", code=65)
+    assert "--rebuild" in refused.stderr
+    assert cli.json("index", "--rebuild", "--embedder", "hashing:256")["embedded"] == answer["records"]
+
+
+def test_openai_without_a_key_says_so_and_exits_69(cli):
+    """A service that is not configured is no silent fallback when it was asked for."""
+    cli("ingest", SAMPLES, "--summarizer", "openai", code=69)
+
+
+def test_an_unknown_setting_names_the_nearest_one(cli):
+    """Typos in the settings file are errors."""
+    (cli.folder / "ufo_experience.yaml").write_text("top_kk: 4\n", encoding="utf-8")
+    done = cli("list", code=2)
+    assert "top_k" in done.stderr
+
+
+def test_demo_prints_the_prompt_it_built_with_nothing_but_python(cli):
+    """No key, no network, nothing left behind."""
+    answer = cli.json("demo")
+    assert answer["ids"]
+    assert list(cli.folder.iterdir()) == []
+
+
+def test_a_console_of_another_code_page_shows_what_it_can(filled):
+    """cp1252 cannot show everything; it never fails."""
+    filled("list", PYTHONIOENCODING="cp1252")
