@@ -1,0 +1,61 @@
+"""Measuring as commands: `bench retrieval` and its siblings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ufo_experience.cli.common import Db, Json, app
+from ufo_experience.cli.console import Console
+
+if TYPE_CHECKING:
+    from ufo_experience.benchmark.beir import TaskSet
+
+bench = typer.Typer(no_args_is_help=True, help="Measure this package: retrieval quality, saved steps, speed.")
+app.add_typer(bench, name="bench")
+
+
+@bench.command()
+def retrieval(
+    data: Annotated[Path | None, typer.Option("--data", help="Folder in BEIR layout: corpus, queries, qrels.")] = None,
+    db: Db = None,
+    leave_one_out: Annotated[
+        bool, typer.Option("--leave-one-out", help="Queries are corpus entries; none may answer itself.")
+    ] = False,
+    embedder: Annotated[
+        list[str] | None, typer.Option(help="hashing (default), local:FOLDER, …; may be given more than once.")
+    ] = None,
+    top_k: Annotated[int, typer.Option("-k", "--top-k", min=1, max=50, help="How many are served at most.")] = 3,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for a page and a plot.")] = None,
+    json: Json = False,
+) -> None:
+    """Measure retrieval on a set of tasks, or (with --db and --leave-one-out) on a store of yours."""
+    console = Console(as_json=json)
+    with console.errors():
+        from ufo_experience.benchmark.retrieval import as_data, run
+        from ufo_experience.benchmark.retrieval_page import report_text, write_page
+
+        task_set = _task_set(data, db, leave_one_out)
+        with console.progress("asking") as progress:
+            report = run(task_set, embedder or ["hashing"], k=top_k, progress=progress)
+        if output is not None:
+            for path in write_page(report, output):
+                console.note(f"wrote {path}")
+        console.answer(as_data(report), report_text(report))
+
+
+def _task_set(data: Path | None, db: str | None, leave_one_out: bool) -> TaskSet:
+    from ufo_experience.benchmark.beir import from_experiences, read_beir
+    from ufo_experience.errors import UsageError
+    from ufo_experience.store import open_store
+
+    if (data is None) == (db is None):
+        raise UsageError("give --data FOLDER or --db STORE, one of them")
+    if data is not None:
+        return read_beir(data, leave_one_out=leave_one_out)
+    if not leave_one_out:
+        raise UsageError("a store is measured with --leave-one-out")
+    store = open_store(str(db), create=False)
+    return from_experiences(Path(store.location).name, store.scan())
