@@ -135,6 +135,30 @@ def test_purge_removes_a_source_or_a_session_in_any_spelling(store):
     assert len(store.purge("s0")) == 3
 
 
+def test_purge_knows_windows_paths_without_case(store):
+    """`C:\\Logs` and `c:/logs/` are one folder; on other paths case counts."""
+    store.add([experience(1, provenance={"source": "C:\\Logs\\Run"}), experience(2, provenance={"source": "logs/Run"})])
+    assert store.purge("logs/run") == []
+    assert store.purge("c:/logs/run/") == [experience(1).id]
+
+
+def test_a_status_left_by_a_lost_record_gives_no_trust_to_a_new_one(store):
+    """Adding starts from the record's own trust."""
+    one = experience(1)
+    store.add([one])
+    store.set_status(one.id, trust=Trust.APPROVED)
+    record_path(store, one.id).unlink()
+    store.add([one])
+    assert store.get(one.id).trust is Trust.OBSERVED
+
+
+def test_a_wrong_request_is_not_taken_for_a_crash(store):
+    """After an id that is not found no note stays behind that would make the next writer tidy up."""
+    with pytest.raises(DataError):
+        store.set_status("0" * 32, trust=Trust.APPROVED)
+    assert not (Path(store.location) / ".lock.holder").exists()
+
+
 def test_the_revision_differs_after_every_change(store):
     """Add, status, removal each give a new token; reading and skipping give none."""
     seen = [store.revision()]

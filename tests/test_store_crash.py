@@ -145,7 +145,7 @@ def test_nothing_is_acknowledged_before_bytes_and_names_are_synced(prepared, tmp
 
 
 def test_tombstones_are_durable_before_records_go(prepared, tmp_path):
-    """In one removal the tombstone's folder is synced before the record is unlinked."""
+    """In one removal: sync of the tombstones, unlinking of the record, sync of its folder."""
 
     class Log(UnsyncedDisk):
         seen: list[str]
@@ -160,7 +160,24 @@ def test_tombstones_are_durable_before_records_go(prepared, tmp_path):
     disk = Log()
     disk.seen = []
     FileStore.open(shutil.copytree(prepared, tmp_path / "db"), disk=disk).remove([OLD.id])
-    assert disk.seen.index("sync tombstones") < disk.seen.index("unlink records")
+    steps = [disk.seen.index(step) for step in ("sync tombstones", "unlink records", f"sync {OLD.id[:2]}")]
+    assert steps == sorted(steps)
+
+
+def test_a_removal_that_was_cut_short_is_ended_by_the_next_writer(prepared, tmp_path):
+    """The record is hidden at once, and its file gone after the next write of anything."""
+    folder = shutil.copytree(prepared, tmp_path / "db")
+    path = folder / "records" / OLD.id[:2] / f"{OLD.id}.json"
+    data = path.read_bytes()
+    FileStore.open(folder).remove([OLD.id])
+    path.write_bytes(data)
+    path.chmod(0o600)
+    (folder / ".lock.holder").write_text("{}", encoding="utf-8")
+    store = FileStore.open(folder)
+    assert OLD.id not in store.ids()
+    assert path.exists()
+    store.add([FIRST])
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("name", ["fsync", "fsync_dir"])

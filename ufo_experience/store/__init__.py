@@ -12,12 +12,14 @@ from urllib.request import url2pathname
 from ufo_experience.errors import UsageError
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 
-__all__ = ["Added", "ExperienceStore", "StoreReport", "open_store"]
+__all__ = ["Added", "ExperienceStore", "StoreReport", "open_store", "scheme_of"]
 
 # scheme → module and class; the class has `open(location, **options)`
 _STORES = {
     "": ("ufo_experience.store.files", "FileStore"),
     "file": ("ufo_experience.store.files", "FileStore"),
+    "postgresql": ("ufo_experience.store.postgres", "PostgresStore"),
+    "postgres": ("ufo_experience.store.postgres", "PostgresStore"),
 }
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters or more: C:\… is a path
 
@@ -28,8 +30,7 @@ def open_store(location: str | Path, **options: Any) -> ExperienceStore:
     Raises:
         UsageError: no store has this kind of URL.
     """
-    match = _URL.match(location) if isinstance(location, str) else None
-    scheme = match[1].lower() if match else ""
+    scheme = scheme_of(location)
     if scheme not in _STORES:
         known = ", ".join(f"{name}://" for name in _STORES if name)
         raise UsageError(f"no store opens {scheme}:// URLs; known: the path of a folder, {known}")
@@ -37,6 +38,12 @@ def open_store(location: str | Path, **options: Any) -> ExperienceStore:
     target = _file_path(str(location)) if scheme == "file" else location
     store: ExperienceStore = getattr(import_module(module), name).open(target, **options)
     return store
+
+
+def scheme_of(location: str | Path) -> str:
+    """The scheme of a URL in lower case; empty for the path of a folder."""
+    match = _URL.match(location) if isinstance(location, str) else None
+    return match[1].lower() if match else ""
 
 
 def _file_path(url: str) -> str:

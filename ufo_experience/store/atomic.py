@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -91,6 +91,10 @@ class Disk:
         """Remove a file or a link."""
         os.unlink(path)
 
+    def rmdir(self, path: Path) -> None:
+        """Remove an empty folder."""
+        os.rmdir(path)
+
     def mkdir(self, path: Path) -> bool:
         """Make a folder (0700); False when it is there already. A file or link in its place raises."""
         try:
@@ -169,11 +173,27 @@ def replace(temp: Path, target: Path, disk: Disk) -> None:
     On Windows a scanner or a reader may hold the target for a moment: tried ten times within a second.
     """
     with storage_errors(target):
-        for _ in range(REPLACE_TRIES - 1):
-            if _replaced(temp, target, disk):
-                return
-            disk.sleep(REPLACE_PAUSE_S)
-        disk.replace(temp, target)
+        _patiently(lambda: disk.replace(temp, target), disk)
+
+
+def move_folder(source: Path, target: Path, disk: Disk) -> None:
+    """Give a finished folder its name; the caller syncs the folder both are in.
+
+    On Windows a scanner that looks into it may refuse that for a moment: tried as `replace` does.
+    """
+    with storage_errors(target):
+        _patiently(lambda: disk.rename(source, target), disk)
+
+
+def remove_tree(folder: Path, disk: Disk) -> None:
+    """Remove a folder and all that is in it; links in it are removed, not followed. Raises `OSError`."""
+    for name in disk.listdir(folder):
+        path = folder / name
+        if stat.S_ISDIR(disk.lstat(path).st_mode):
+            remove_tree(path, disk)
+        else:
+            disk.unlink(path)
+    disk.rmdir(folder)
 
 
 def write_new(path: Path, data: bytes, disk: Disk) -> None:
@@ -281,12 +301,13 @@ def _rename_new(temp: Path, target: Path, disk: Disk) -> bool:
     return True
 
 
-def _replaced(temp: Path, target: Path, disk: Disk) -> bool:
-    """False when Windows says that somebody has the target open."""
-    try:
-        disk.replace(temp, target)
-    except PermissionError:
-        if not disk.windows:
-            raise
-        return False
-    return True
+def _patiently(act: Callable[[], None], disk: Disk) -> None:
+    """Try again where Windows says that somebody has a file open: ten times within a second."""
+    for _ in range(REPLACE_TRIES - 1):
+        try:
+            return act()
+        except PermissionError:
+            if not disk.windows:
+                raise
+        disk.sleep(REPLACE_PAUSE_S)
+    return act()

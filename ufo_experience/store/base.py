@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from ufo_experience.schema import Experience, Problem, Trust, Usage
@@ -35,6 +36,16 @@ class ExperienceStore(Protocol):
     @property
     def location(self) -> str:
         """The folder or URL this store was opened from."""
+        ...
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder on this machine for what can be made again from the records: index, embeddings."""
+        ...
+
+    @property
+    def shared(self) -> bool:
+        """True when others write here whom nobody on this machine has let in: trust must then be given by approval."""
         ...
 
     @property

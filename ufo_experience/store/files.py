@@ -18,13 +18,7 @@ from ufo_experience.errors import DataError, StorageError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage
 from ufo_experience.store import check
-from ufo_experience.store.atomic import (
-    FSYNC_FAILED,
-    Disk,
-    make_folder,
-    replace_file,
-    sync_folder,
-)
+from ufo_experience.store.atomic import FSYNC_FAILED, Disk, make_folder, replace_file, sync_folder
 from ufo_experience.store.base import Added, StoreReport
 from ufo_experience.store.commit import new_files, recover, remove_file
 from ufo_experience.store.layout import NOT_FOUND, RECORDS, TOMBSTONES, Layout
@@ -75,6 +69,16 @@ class FileStore:
     def location(self) -> str:
         """The folder."""
         return str(self._layout.root)
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder."""
+        return self._layout.root
+
+    @property
+    def shared(self) -> bool:
+        """False: who may write to a folder is decided by its owner."""
+        return False
 
     @property
     def store_id(self) -> str:

@@ -35,11 +35,18 @@ def read_file(path: Path, disk: Disk, *, owner: int = 0, limit: int = MAX_RECORD
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno == _LINK:
-            raise CorruptError("a link", file=str(path), code=UNSAFE) from error
-        if error.errno in _OF_THIS_FILE:
-            raise CorruptError(f"cannot be read: {error.strerror}", file=str(path), code=UNREADABLE) from error
-        raise StorageError(f"{path}: {error.strerror or error}") from error
+        raise unreadable(error, path) from error
+
+
+def unreadable(error: OSError, path: Path) -> CorruptError | StorageError:
+    """What it means that a file could not be read: something about this file, or about the whole system."""
+    if isinstance(error, FileNotFoundError):
+        return CorruptError("no such file", file=str(path))
+    if error.errno == _LINK:
+        return CorruptError("a link", file=str(path), code=UNSAFE)
+    if error.errno in _OF_THIS_FILE:
+        return CorruptError(f"cannot be read: {error.strerror}", file=str(path), code=UNREADABLE)
+    return StorageError(f"{path}: {error.strerror or error}")
 
 
 def _open(path: Path, disk: Disk) -> int:
