@@ -16,10 +16,10 @@ from ufo_experience.benchmark.environment import Command, ControlView, Observati
 from ufo_experience.benchmark.filling import best_option, value_for
 from ufo_experience.benchmark.following import Follower, Hints
 from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES, Recollection, key_of
-from ufo_experience.benchmark.wording import Goal, bare, words
+from ufo_experience.benchmark.wording import RISKY, Goal, bare, words
 
-# Common knowledge: what people do in an application of that name, how buttons that send a form off or give it up are
-# called, and what had better not be clicked without being asked for.
+# Common knowledge: what people do in an application of that name, and how buttons that send a form off, give it up
+# or show more are called.
 _PURPOSES = {
     "mail": words("mail message email send sender inbox reply write signature receipt"),
     "sheet": words("sheet workbook column row cell chart"),
@@ -31,7 +31,7 @@ _COMMIT = words(
     "change start restore"
 )
 _RETREAT = ("cancel", "dismiss", "close", "back", "no")
-_RISKY = words("delete remove block forget clear discard erase reset stop unprotect refuse take conceal")
+_MORE = ("more", "menu", "options")
 
 _FILL, _MARK, _SEND_OFF, _ANSWER, _LEXICAL, _LEAVE = 3.0, 2.5, 2.8, 1.8, 1.0, -0.3
 _CURIOSITY = {"TabItem": 0.6, "TreeItem": 0.4, "MenuItem": 0.45, "Button": 0.45, "Hyperlink": 0.3}
@@ -119,7 +119,8 @@ class Explorer:
         if control.dialog and self._memory.sent[window] > _RETRIES:
             return None
         if control.type == "Edit":
-            filling = value_for(control, goal, self._memory.typed(window), self._memory.selected_values)
+            clickable = {one.name for one in observation.controls if one.type not in INPUT_TYPES}
+            filling = value_for(control, goal, self._memory.typed(window) | clickable, self._memory.selected_values)
             if filling is None or filling.text == control.value:
                 return None
             fits = filling.sure or window in self._memory.deferred or _is_related(control, observation, goal)
@@ -137,26 +138,29 @@ class Explorer:
         return None if close < _CLOSER or control.checked == wanted else _Idea(_MARK + close, Command("click_input", control))
 
     def _click(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
-        key, name = key_of(control, observation), bare(control.name)
+        key = key_of(control, observation)
         if control.selected:
             return None
         if self._memory.tried[key] or self._memory.behind.get(key):
             return self._again(control, observation, goal)
         close = goal.closeness(control.name)
-        if name in _RETREAT and close < 1:
+        if _is_retreat(control) and close < 1:
             return _Idea(_LEAVE, Command("click_input", control)) if control.dialog else None
         if _is_commit(control, observation):
             return self._commit(control, observation, goal)
         around = goal.closeness(control.within) if control.within and not control.dialog else 0.0
         needed = _CLOSER if control.type in ("Button", "MenuItem") and not _opens(control) else _CLOSE
         if close >= needed or (close > 0 and around >= 1):
-            eager = 1.0 if control.dialog and self._memory.is_touched(observation.window) else 0.0
+            listed = control.type in ("MenuItem", "ListItem") and self._memory.is_new(key)  # a list that came up while typing
+            eager = 1.0 if (control.dialog or listed) and self._memory.is_touched(observation.window) else 0.0
             return _Idea(_LEXICAL + close + around + eager, Command("click_input", control))
+        if around >= 1 and bare(control.name) in _MORE:
+            return _Idea(_LEXICAL, Command("click_input", control))
         return self._curious(control, observation, goal, close)
 
     def _again(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
         """Back to a control tried before: to leave, to send off again, or because something is left behind it."""
-        if bare(control.name) in _RETREAT:
+        if _is_retreat(control):
             return _Idea(_LEAVE, Command("click_input", control)) if control.dialog else None
         if _is_commit(control, observation):
             return self._commit(control, observation, goal)
@@ -170,7 +174,7 @@ class Explorer:
         if self._memory.is_touched(window):
             return None if control.dialog and not later and self._is_hasty(observation, goal) else _Idea(_SEND_OFF + 0.1 * close, command)
         question = control.dialog and not any(one.type in INPUT_TYPES for one in observation.controls)
-        if question and (self._intended or later) and (close > 0 or not words(control.name) & _RISKY):
+        if question and (self._intended or later) and (close > 0 or not words(control.name) & RISKY):
             return _Idea(_ANSWER, command)
         untried = not self._memory.tried[key_of(control, observation)]
         return _Idea(close, command) if close >= _CLOSER and untried and not control.dialog else None
@@ -217,7 +221,7 @@ class Explorer:
             return
         commits = _is_commit(control, observation)
         self._intended = goal.closeness(control.name) >= _CLOSE or (commits and self._memory.is_touched(observation.window))
-        if bare(control.name) in _RETREAT:
+        if _is_retreat(control):
             self._memory.defer(observation, self._left_undone(observation, goal), _LATER)
         elif commits:
             self._memory.committed(observation.window)
@@ -225,8 +229,8 @@ class Explorer:
             value = goal.value_in(name)
             if value is not None and control.type in (*INPUT_TYPES, "Button"):
                 self._memory.placed(value.text, observation)
-            elif value is not None:
-                self._memory.selected(value.text, observation)
+            elif value is not None or goal.closeness(name) > 1:
+                self._memory.selected(value.text if value else name, observation)
 
 
 def _likely(goal: Goal, applications: tuple[str, ...]) -> set[str]:
@@ -243,17 +247,21 @@ def _is_settled(observation: Observation, goal: Goal) -> bool:
 
 def _is_related(control: ControlView, observation: Observation, goal: Goal) -> bool:
     """False for a field of a dialog that has no word in common with the goal."""
-    names = [one.name for one in observation.controls if one.type in ("Edit", "ComboBox", "Button") and bare(one.name) not in _RETREAT]
+    names = [one.name for one in observation.controls if one.type in ("Edit", "ComboBox", "Button") and not _is_retreat(one)]
     return not control.dialog or any(goal.closeness(name) >= _CLOSE for name in (observation.window.split(" – ")[0], *names))
 
 
 def _is_commit(control: ControlView, observation: Observation) -> bool:
     """True for the last button of a dialog, and for a button of a page that is called like one."""
-    if control.type != "Button" or control.name.endswith("…") or bare(control.name) in _RETREAT:
+    if control.type not in ("Button", "Text") or control.name.endswith("…") or _is_retreat(control):
         return False
     if control.dialog:
         return control.id == max(one.id for one in observation.controls if one.type == "Button")
     return bool(words(control.name) & _COMMIT)
+
+
+def _is_retreat(control: ControlView) -> bool:
+    return bare(control.name).split(" ")[0] in _RETREAT
 
 
 def _opens(control: ControlView) -> bool:

@@ -9,15 +9,16 @@ from typing import Any
 
 from ufo_experience.benchmark.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.filling import best_option, value_for
-from ufo_experience.benchmark.recollection import PLACES
-from ufo_experience.benchmark.wording import Goal, align, bare, substitute, words
+from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES, Key, key_of
+from ufo_experience.benchmark.wording import RISKY, Goal, align, bare, substitute, words
 
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*?:?(\d+)\}\}")
 _LOOK_AHEAD = 4
 _PATIENCE = 6
 _LEXICAL_MATCH = 0.5
-_RETREATS = ("cancel", "dismiss", "close", "back", "help")
+_RETREATS = ("cancel", "dismiss", "close", "back")
 _TYPED = ("Edit", "ComboBox")
+_OPENERS = ("Button", "MenuItem", "TabItem", "TreeItem")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ class Follower:
         self._vain = 0
         self._place: HintStep | None = None
         self._visited: set[str] = set()
+        self._strangers: set[Key] = set()
+        self._probed: str | None = None
+        self._last = 0
 
     @property
     def finished(self) -> bool:
@@ -78,9 +82,12 @@ class Follower:
                 self._at += offset + 1
                 self._vain = 0
                 self._note_place(self._steps[self._at - 1])
+                self._probed = None
                 if command is not None:
+                    self._last = command.control.id if command.control else 0
                     return command
-            elif (search := self._look_next_door(observation)) is not None:
+            elif (search := self._look_next_door(observation) or self._probe(observation)) is not None:
+                self._probed = observation.window
                 return search
             elif self._vain < _PATIENCE:
                 self._vain += 1
@@ -118,6 +125,29 @@ class Follower:
                 return Command("click_input", one)
         return None
 
+    def _probe(self, observation: Observation) -> Command | None:
+        """The remembered control has another name now: try those of its kind that the memory does not know, the nearest first.
+
+        A dialog that came up in vain is left again.
+        """
+        step = self._steps[self._at]
+        if step.type not in _OPENERS or not self._at:
+            return None
+        if self._probed is not None and self._probed != observation.window:
+            leave = [one for one in observation.controls if one.dialog and bare(one.name) in _RETREATS]
+            return Command("click_input", leave[0]) if leave else None
+        strange = [
+            one
+            for one in observation.controls
+            if one.enabled and not one.selected and _compatible(one, step) and bare(one.name) not in self._known
+            and bare(one.name) not in _RETREATS and key_of(one, observation) not in self._strangers
+        ]
+        nearest = min(strange, key=lambda one: (one.id < self._last, abs(one.id - self._last)), default=None)
+        if nearest is None or len(self._strangers) > _PATIENCE or words(nearest.name) & RISKY:
+            return None
+        self._strangers.add(key_of(nearest, observation))
+        return Command("click_input", nearest)
+
     def _fit(self, observation: Observation) -> tuple[int, Command | None] | None:
         """How many steps to skip and the command, which is None when its effect is there already."""
         upcoming = self._steps[self._at : self._at + _LOOK_AHEAD]
@@ -128,7 +158,7 @@ class Follower:
             return -1, first
         for adapt in (False, True):
             for offset, step in enumerate(upcoming[:1] if adapt else upcoming):
-                control = None if self._must_not_skip(offset, observation) else self._find(step, observation, adapt)
+                control = None if self._must_not_skip(offset) else self._find(step, observation, adapt)
                 if control is not None:
                     return offset, self._command(step, control)
         return None
@@ -139,14 +169,10 @@ class Follower:
             return None
         return 0, None if name == observation.application else Command(step.function, None, {"text": name})
 
-    def _must_not_skip(self, offset: int, observation: Observation) -> bool:
-        """True when a step in between selects what the goal names, or types into a field that may be there renamed."""
+    def _must_not_skip(self, offset: int) -> bool:
+        """True when a step in between selects what the goal names, or fills a field in."""
         skipped = self._steps[self._at : self._at + offset]
-        types = {one.type for one in observation.controls}
-        return any(
-            (step.type in _TYPED and step.type in types) or self._goal.value_in(self._name(step)) is not None
-            for step in skipped
-        )
+        return any(step.type in INPUT_TYPES or self._goal.value_in(self._name(step)) is not None for step in skipped)
 
     def _find(self, step: HintStep, observation: Observation, adapt: bool) -> ControlView | None:
         able = [one for one in observation.controls if one.enabled and _compatible(one, step)]
@@ -180,6 +206,8 @@ class Follower:
         valued = [one for one in strange if self._goal.value_in(one.name)]
         if valued and step.type in ("ListItem", "DataItem", "TreeItem", "RadioButton", "CheckBox", "Text"):
             return valued[0]
+        if step.type == "Button" and strange and strange[-1].dialog:
+            return strange[-1]
         return strange[0] if len(strange) == 1 and step.type in ("Edit", "ComboBox", "Button", "CheckBox") else None
 
     def _command(self, step: HintStep, control: ControlView) -> Command | None:

@@ -19,7 +19,6 @@ APPLICATION = "MiniWoB"
 # Tasks a rule-based agent can solve in principle from the goal's words and the controls' names.
 SINGLE_STEP = ("click-test-2", "click-button", "click-dialog", "click-dialog-2")
 MULTI_STEP = (
-    "book-flight-nodelay",
     "choose-list",
     "click-checkboxes",
     "click-collapsible-2",
@@ -35,12 +34,12 @@ MULTI_STEP = (
     "enter-text",
     "login-user",
     "navigate-tree",
-    "phone-book",
-    "search-engine",
     "social-media",
     "use-autocomplete",
 )
 TASKS = (*SINGLE_STEP, *MULTI_STEP)
+# They ask for counting, comparing or reading what is no control: for agents with a language model.
+HARD = ("book-flight", "book-flight-nodelay", "phone-book", "search-engine")
 
 _NOT_THE_APPLICATION = "#reward-display,#query,#sync-task-cover,#click-canvas"
 _PROBE = "[core.getUtterance(), WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL]"

@@ -15,6 +15,7 @@ _TOKEN = re.compile(r'"[^"]*"|<[^<>]+>|\{\{[^{}]+\}\}|[\w@#][\w.@:/#-]*\w|\w')
 _WORD = re.compile(r"[a-z0-9]+")
 _QUOTED = re.compile(r'"([^"]*)"')
 _PLAIN_VALUE = re.compile(r"@\w+|\d{1,4}[/:.-]\d[\d/:.-]*|\b[A-Z][\w-]*(?: [A-Z0-9][\w-]*)*|\b\w*\d\w*\b")
+_SENTENCE_START = re.compile(r"(^|[.!?]\s+)[A-Z][\w-]*")
 _DATE = re.compile(r"(\d{2})/(\d{2})/(\d{4})")
 _PATTERN = re.compile(r'(starts|ends) with "([^"]*)"')
 _NEGATIVE = re.compile(r"\b(off|disable|stop|no longer|un(?!til|der|it|ion|iq)\w{3,})\b", re.IGNORECASE)
@@ -41,6 +42,10 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word
+
+
+# What had better not be clicked without being asked for.
+RISKY = words("delete remove block forget clear discard erase reset stop unprotect refuse take conceal")
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,8 @@ class Goal:
         """Quoted texts, then names, dates and numbers that stand without quotes, each in order."""
         quoted = [(found.start(), found.group(1), True) for found in _QUOTED.finditer(self.text)]
         rest = _QUOTED.sub(lambda found: " " * len(found.group()), self.text)
-        plain = [(found.start(), found.group(), False) for found in _PLAIN_VALUE.finditer(rest) if found.start() > 0 and found.group() != "I"]
+        rest = _SENTENCE_START.sub(lambda found: " " * len(found.group()), rest)
+        plain = [(found.start(), found.group(), False) for found in _PLAIN_VALUE.finditer(rest) if found.group() != "I"]
         return tuple(Value(text, self._words_before(at), mark) for at, text, mark in (*quoted, *plain) if text.strip())
 
     @cached_property
