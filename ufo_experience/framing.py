@@ -140,6 +140,20 @@ def strip_block(text: str) -> str:
     return "".join([*kept, text[position:]])
 
 
+def has_block(text: str) -> bool:
+    """True when `text` holds (a part of) a block; cheap."""
+    return _MARK.search(text) is not None
+
+
+def strip_blocks(value: Any) -> Any:
+    """A copy of a JSON value with `strip_block` applied to every text in it."""
+    if isinstance(value, str):
+        return strip_block(value) if has_block(value) else value
+    if isinstance(value, Mapping):
+        return {key: strip_blocks(item) for key, item in value.items()}
+    return [strip_blocks(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 @functools.cache
 def wording(name: str) -> str:
     """A text of `prompts/few_shot.yaml`: preamble, closing or ufo_tip."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ufo_experience.errors import DataError
+from ufo_experience.framing import has_block, strip_blocks
 from ufo_experience.redaction import redact
-from ufo_experience.schema import Experience, Problem, Trajectory, Trust
+from ufo_experience.schema import Experience, Problem, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarizer import Summarizer, experience_id
 from ufo_experience.traces import ReadReport, read_traces
@@ -75,7 +76,7 @@ def _experiences(
         reading = ReadReport()
         for trajectory in read_traces(path, format=format, report=reading):
             source = _name(trajectory)
-            clean = redact(trajectory)
+            clean = redact(_without_our_prompts(trajectory))
             identifier = experience_id(clean)
             if identifier in known:
                 report.skipped.append((source, f"already stored as {identifier}"))
@@ -99,6 +100,14 @@ def _commit(store: ExperienceStore, waiting: list[Experience], report: IngestRep
         report.added += done.added
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
     waiting.clear()
+
+
+def _without_our_prompts(trajectory: Trajectory) -> Trajectory:
+    """What memory put into a prompt is not learned again from the log of that run."""
+    if not has_block(trajectory.model_dump_json()):
+        return trajectory
+    stripped = validate(Trajectory, strip_blocks(trajectory.model_dump()))
+    return stripped.model_copy(update={"sensitive": trajectory.sensitive})
 
 
 def _name(trajectory: Trajectory) -> str:

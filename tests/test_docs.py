@@ -1,0 +1,103 @@
+"""What the documents say is true: commands run, outputs match, links lead somewhere, every command is described."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+DOCUMENTS = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ENV = {
+    name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_", "UFO_EXPERIENCE_"))
+}
+NONCE = re.compile(r"\b[0-9a-f]{32}\b(?=[-\s>\]])")
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command of the README prints (its first word is our program)."""
+    program, *arguments = shlex.split(command)
+    assert program == "ufo-experience"
+    done = subprocess.run(
+        [sys.executable, "-m", "ufo_experience", *arguments],
+        cwd=folder,
+        env={**ENV, "COLUMNS": "120"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def same_every_time(output: str) -> str:
+    """Output with what differs from run to run (nonces, ages) put out of sight."""
+    return re.sub(r"\d+ days? ago|today", "<age>", NONCE.sub("<nonce>", output)).strip()
+
+
+def test_the_sessions_of_the_readme_print_what_it_shows(tmp_path):
+    """Every `console` block is run in order in one folder. UPDATE_DOCS=1 writes what was printed."""
+    shutil.copytree(ROOT / "ufo_experience" / "samples", tmp_path / "ufo_experience" / "samples")
+
+    def rerun(match: re.Match[str]) -> str:
+        commands = [line for line in match.group(1).splitlines() if line.startswith("$ ")]
+        parts = [f"{command}\n{same_every_time(run(command[2:], tmp_path))}" for command in commands]
+        return "```console\n" + "\n".join(parts) + "\n```"
+
+    text = README.read_text(encoding="utf-8")
+    rerun_text = re.sub(r"```console\n(.*?)```", rerun, text, flags=re.DOTALL)
+    if os.environ.get("UPDATE_DOCS"):
+        README.write_text(rerun_text, encoding="utf-8", newline="\n")
+    assert README.read_text(encoding="utf-8") == rerun_text
+
+
+def test_the_python_of_the_readme_runs(tmp_path):
+    """The example is executed as it stands, on a real log folder."""
+    code = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL).group(1)
+    shutil.copytree(ROOT / "ufo_experience" / "samples" / "outlook_mail", tmp_path / "logs" / "2025-11-12-10-04-28")
+    check = "\nassert hits and block.ids and advice[0].trials == 1, (hits, block)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + check], cwd=tmp_path, env=ENV, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_command_stands_in_the_readme_and_has_help():
+    """No command without a line that says what it is for."""
+    import typer.main
+
+    from ufo_experience.cli import app
+
+    names = typer.main.get_command(app).commands
+    table = README.read_text(encoding="utf-8").split("| command | stage |")[1].split("\n\n")[0]
+    assert [name for name in names if f"`{name}`" not in table] == []
+    assert [name for name, command in names.items() if not command.help] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(document):
+    """Relative links of every document exist."""
+    links = re.findall(r"\]\((?!https?://)([^)#]+)", document.read_text(encoding="utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_the_two_commands_of_the_readme_are_the_ones_ci_runs():
+    """CI takes the test command from the README itself."""
+    text = README.read_text(encoding="utf-8")
+    assert "\npip install -e . && ufo-experience demo\n" in text
+    assert '\npip install -e ".[test]" && pytest\n' in text
+
+
+def test_the_changelog_has_the_current_version():
+    """A release without its entry is not one."""
+    from ufo_experience import __version__
+
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -1,0 +1,91 @@
+"""READ → redact → SUMMARIZE → STORE as one run: what goes in, what is told, what is never learned."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ufo_experience.ingest import ingest
+from ufo_experience.prompt_builder import build_prompt
+from ufo_experience.schema import Experience, Hit, Trust, validate
+from ufo_experience.store import open_store
+from ufo_experience.summarizer import ExtractiveSummarizer
+
+
+def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:
+    """A run in the plain format."""
+    step = {"action": "click", "control": "Save", "observation": "The page is open."}
+    data = {"task": "Save the page", "application": "Edge", "success": True, "steps": [step], **fields}
+    (folder / name).write_text(json.dumps(data), encoding="utf-8")
+    return folder / name
+
+
+def learn(folder: Path, *paths: Path, **options: object):
+    """Ingest into a store of the folder; returns (store, report)."""
+    store = open_store(folder / "db")
+    return store, ingest(paths, store, ExtractiveSummarizer(), **options)
+
+
+def test_what_memory_injected_is_not_learned_again(tmp_path):
+    """A block of ours in an observation of the log leaves no trace in the record."""
+    old = validate(
+        Experience,
+        {
+            "id": "a" * 32,
+            "state": {"task": "echo of the past"},
+            "action": {"steps": [{"step_number": 1, "action_type": "click", "target_control": {"name": "Old"}}]},
+            "outcome": {"success": True},
+            "created_at": datetime(2026, 1, 1, tzinfo=timezone.utc),
+        },
+    )
+    block = build_prompt("Save the page", [Hit(experience=old, score=0.9, ranked_by="fused")]).prompt
+    step = {"action": "click", "control": "Save", "observation": f"I was told: {block}"}
+    store, report = learn(tmp_path, run_file(tmp_path, steps=[step]))
+    stored = store.get(report.added[0]).model_dump_json()
+    assert "echo of the past" not in stored
+    assert "I was told" in stored
+
+
+def test_a_run_without_steps_is_skipped_with_the_reason(tmp_path):
+    """Nothing to learn is said, not stored."""
+    store, report = learn(tmp_path, run_file(tmp_path, steps=[]), run_file(tmp_path, "good.json"))
+    assert len(report.added) == len(store.ids()) == 1
+    assert len(report.skipped) + len(report.failed) == 1
+
+
+def test_trust_given_by_a_person_overrides_the_evidence(tmp_path):
+    """`--trust` is somebody's word."""
+    store, report = learn(tmp_path, run_file(tmp_path), trust=Trust.APPROVED)
+    assert store.get(report.added[0]).trust is Trust.APPROVED
+
+
+def test_a_removed_record_does_not_come_back_and_the_report_says_why(tmp_path):
+    """A deletion holds against the same log."""
+    store, report = learn(tmp_path, run_file(tmp_path))
+    store.remove(report.added)
+    _, again = learn(tmp_path, run_file(tmp_path))
+    assert again.added == []
+    assert "removed" in again.skipped[0][1]
+
+
+def test_a_summarizer_that_is_interrupted_keeps_what_was_committed(tmp_path):
+    """Records are committed in batches; a crash in the middle loses only the last, uncommitted ones."""
+
+    class Stops(ExtractiveSummarizer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.left = 70
+
+        def summarize(self, trajectory):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            return super().summarize(trajectory)
+
+    files = [run_file(tmp_path, f"{n}.json", task=f"Save page {n} of the book") for n in range(80)]
+    store = open_store(tmp_path / "db")
+    with suppress(KeyboardInterrupt):
+        ingest(files, store, Stops())
+    assert len(open_store(tmp_path / "db").ids()) == 64

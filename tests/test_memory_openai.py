@@ -1,0 +1,105 @@
+"""The façade with the real `openai` client against a local server: summarize, embed, retrieve, and how it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.openai_stub import OpenAIStub, failing, out_of_quota
+from ufo_experience import ExperienceMemory
+from ufo_experience.config import Settings
+from ufo_experience.demo import SAMPLES
+from ufo_experience.errors import IndexMismatchError
+
+TASK = "Open the Bluetooth & devices page and turn Bluetooth on."
+EMBEDDER = "openai:text-embedding-3-small"
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch):
+    """A server in the place of OpenAI, named by the environment as a user would name it."""
+    with OpenAIStub() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+def open_memory(folder: Path, **settings: object) -> ExperienceMemory:
+    """A memory as a user with a key gets it."""
+    return ExperienceMemory.open(settings=Settings(db=str(folder), **{"summarizer": "extractive", **settings}))
+
+
+def embeddings(stub: OpenAIStub) -> list[str]:
+    """All texts that were sent to be embedded."""
+    return [text for request in stub.requests if "embeddings" in request.path for text in request.body["input"]]
+
+
+def test_a_key_makes_openai_the_embedder_of_a_new_store(stub, tmp_path):
+    """One variable gives the full thing; the same task comes back by its vector, above the seed's threshold."""
+    memory = open_memory(tmp_path / "db")
+    memory.ingest(SAMPLES)
+    found = memory.retrieve(TASK)
+    assert (found.embedder, found.threshold, found.degraded) == (EMBEDDER, 0.75, None)
+    assert (found[0].ranked_by, round(found[0].score, 3)) == ("vector", 1.0)
+
+
+def test_an_unchanged_text_is_never_embedded_twice(stub, tmp_path):
+    """A rebuild asks for nothing: the cache has it all, also in a new process."""
+    open_memory(tmp_path / "db").ingest(SAMPLES)
+    before = len(stub.requests)
+    report = open_memory(tmp_path / "db").index(rebuild=True)
+    assert (report.requests, report.embedded, report.cached) == (0, 0, report.records)
+    assert len(stub.requests) == before
+
+
+def test_without_the_service_words_answer_and_say_so(stub, tmp_path):
+    """Degraded, never empty-handed and never an error."""
+    memory = open_memory(tmp_path / "db")
+    memory.ingest(SAMPLES)
+    stub.play(*[out_of_quota] * 10)
+    found = open_memory(tmp_path / "db").retrieve("Turn on Bluetooth in the settings, please")
+    assert found.degraded
+    assert found[0].ranked_by == "structured"
+    assert "Bluetooth" in found[0].experience.state.request
+
+
+def test_records_wait_for_their_vectors_when_the_service_is_down(stub, tmp_path):
+    """Ingest commits all the same; the next index run embeds what waits."""
+    memory = open_memory(tmp_path / "db")
+    stub.play(*[failing(401, "invalid_api_key")] * 10)
+    assert memory.ingest(SAMPLES).added
+    assert memory.retrieve("Turn on Bluetooth in the settings").degraded
+    stub.faults.clear()
+    assert memory.index().embedded == len(memory.store.ids())
+    assert memory.retrieve(TASK).degraded is None
+
+
+def test_without_the_key_the_index_of_openai_is_not_mixed_with_another(stub, tmp_path, monkeypatch):
+    """A store embedded by OpenAI stays so: no key means words, and another embedder is refused."""
+    open_memory(tmp_path / "db").ingest(SAMPLES)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    found = open_memory(tmp_path / "db").retrieve("Turn on Bluetooth in the settings")
+    assert found.degraded
+    assert found.embedder == EMBEDDER
+    with pytest.raises(IndexMismatchError):
+        open_memory(tmp_path / "db", embedder="hashing").retrieve(TASK)
+
+
+def test_nothing_secret_reaches_the_service(stub, tmp_path):
+    """A key in the task is redacted before it is embedded, and in the logs before they are summarized."""
+    memory = open_memory(tmp_path / "db")
+    memory.ingest(SAMPLES)
+    memory.retrieve("Log in with the key sk-proj-Zq3mV8nB1cX7kL5pR2tY9wD4fG6hJ0aS")
+    assert "Zq3mV8nB1cX7kL5pR2tY9wD4fG6hJ0aS" not in json.dumps([request.body for request in stub.requests])
+    assert embeddings(stub)
+
+
+def test_a_model_that_says_nothing_useful_costs_no_record(stub, tmp_path):
+    """Invalid answers: the offline summary is used for each item and flagged, and the batch goes through."""
+    memory = open_memory(tmp_path / "db", summarizer="openai")
+    report = memory.ingest(SAMPLES / "settings_bluetooth")
+    assert len(report.added) == 2
+    notes = [note for one in memory.store.scan() for note in one.provenance.notes]
+    assert any(note.startswith("summary:extractive:") for note in notes)
