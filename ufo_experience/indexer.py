@@ -8,6 +8,7 @@ Interrupted work resumes: each finished batch of vectors is in the cache before 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,16 +16,18 @@ from datetime import datetime, timezone
 from importlib.metadata import version
 
 from ufo_experience.embedding.base import Embedder, Spending
-from ufo_experience.errors import IndexMismatchError
+from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.faiss import FaissIndex
 from ufo_experience.index.features import TEMPLATE_VERSION
 from ufo_experience.index.generation import Calibration, Generation, Generations, Manifest, ids_digest, npy
-from ufo_experience.index.snapshot import Snapshot, apply, find_changes, insert
+from ufo_experience.index.snapshot import Snapshot, apply, find_changes, find_removed, insert, without
 from ufo_experience.store.base import ExperienceStore
 
 BATCH = 512  # records embedded between two calls of `progress`
+LOAD_TRIES = 3
 Progress = Callable[[int, int], None]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,17 @@ def load_snapshot(store: ExperienceStore, generations: Generations) -> Snapshot 
         CorruptError: the generation cannot be used; rebuild it.
         IndexMismatchError: it belongs to another store or was made with another text template.
     """
+    for _ in range(LOAD_TRIES - 1):
+        number = generations.number()
+        try:
+            return _load(store, generations)
+        except CorruptError:
+            if generations.number() == number:
+                raise  # else it was dropped while it was read: two newer ones have been published meanwhile
+    return _load(store, generations)
+
+
+def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
     generation = generations.current()
     if generation is None:
         return None
@@ -59,7 +73,20 @@ def load_snapshot(store: ExperienceStore, generations: Generations) -> Snapshot 
     check_origin(manifest, store)
     catalog = Catalog.from_arrays({name: generation.array(name) for name in Catalog.build([]).arrays()})
     index = FaissIndex.load({name: generation.read(name) for name in FaissIndex.FILES})
+    _check_agreement(generation, catalog, index)
     return Snapshot(catalog, index, stamps=manifest.stamps, manifest=manifest)
+
+
+def _check_agreement(generation: Generation, catalog: Catalog, index: FaissIndex) -> None:
+    """Columns and vectors must be about the records the manifest was made for."""
+    manifest, file = generation.manifest, str(generation.folder)
+    ids = catalog.ids()
+    if len(ids) != manifest.records or ids_digest(ids) != manifest.ids_digest:
+        raise CorruptError("the columns are not about the records in the manifest", file=file)
+    if index.dim != manifest.dim:
+        raise CorruptError(f"vectors of {index.dim} dimensions, {manifest.dim} in the manifest", file=file)
+    if not index.ids() <= set(ids):
+        raise CorruptError("vectors of records that are not in the columns", file=file)
 
 
 def check_origin(manifest: Manifest, store: ExperienceStore) -> None:
@@ -99,7 +126,7 @@ def sync(
         if progress:
             progress(start + len(batch), len(changes.added))
     snapshot = apply(replace(snapshot, index=index), changes, embedder)
-    generation = publish(store, generations, snapshot, embedder)
+    generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
     return meter.report(generation.manifest, texts=len(changes.added))
 
 
@@ -109,32 +136,86 @@ def publish(
     snapshot: Snapshot,
     embedder: Embedder,
     calibration: Calibration | None = None,
+    *,
+    rebuild: bool = False,
 ) -> Generation:
-    """Write a snapshot as the next generation. A calibration of the same embedder is carried over."""
-    catalog = snapshot.catalog.compact()
-    previous = snapshot.manifest.calibration if snapshot.manifest else None
-    kept = previous if previous and previous.embedder == embedder.name else None
-    manifest = Manifest(
+    """Write a snapshot as the next generation. A calibration of the same embedder is carried over.
+
+    What was removed from the store since the snapshot was taken does not come back with it.
+
+    Raises:
+        IndexMismatchError: meanwhile the index was made by another embedder, and this is no `rebuild`.
+        LockedError, StorageError: as `Generations.writing`.
+    """
+    with generations.writing() as write:
+        previous = generations.last_manifest()
+        if previous and not rebuild:
+            check_embedder(previous, embedder)
+        kept = previous.calibration if previous else None
+        kept = kept if kept and kept.embedder == embedder.name else None
+        snapshot = without(snapshot, find_removed(store, snapshot))
+        manifest = _manifest(store, snapshot, embedder.name, embedder.dim, calibration or kept)
+        return write(_files(snapshot), manifest)
+
+
+def prune(store: ExperienceStore, generations: Generations) -> None:
+    """Take what was removed from the store out of the index on disk, older generations included. Embeds nothing.
+
+    Raises:
+        StorageError: the disk refused, or a reader on Windows still holds an old generation open: run it again.
+        LockedError: another process is publishing.
+        FormatVersionError: a newer version made the index.
+    """
+    if not generations.exists():
+        return
+    try:
+        snapshot = load_snapshot(store, generations)
+    except (CorruptError, IndexMismatchError):
+        snapshot = None
+    if snapshot is None or snapshot.manifest is None:
+        generations.drop()
+        return
+    with generations.writing(keep=1) as write:
+        before = snapshot.manifest
+        snapshot = without(snapshot, find_removed(store, snapshot))
+        write(_files(snapshot), _manifest(store, snapshot, before.embedder, before.dim, before.calibration))
+    left = generations.leftovers()
+    if left:
+        raise StorageError(f"{left[0]}: still in use; what was removed stays there until this is run again")
+
+
+def _files(snapshot: Snapshot) -> dict[str, bytes]:
+    columns = {f"{name}.npy": npy(array) for name, array in snapshot.catalog.compact().arrays().items()}
+    return {**columns, **snapshot.index.save()}
+
+
+def _manifest(
+    store: ExperienceStore, snapshot: Snapshot, embedder: str, dim: int, calibration: Calibration | None
+) -> Manifest:
+    ids = snapshot.catalog.ids()
+    return Manifest(
         store_id=store.store_id,
-        embedder=embedder.name,
-        dim=embedder.dim,
+        embedder=embedder,
+        dim=dim,
         template=TEMPLATE_VERSION,
         engine="faiss",
-        records=len(catalog),
-        ids_digest=ids_digest(catalog.ids()),
+        records=len(ids),
+        ids_digest=ids_digest(ids),
         created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         stamps=snapshot.stamps,
         versions={name: version(name) for name in ("faiss-cpu", "numpy")},
-        calibration=calibration or kept,
+        calibration=calibration,
     )
-    columns = {f"{name}.npy": npy(array) for name, array in catalog.arrays().items()}
-    return generations.publish({**columns, **snapshot.index.save()}, manifest)
 
 
 def _start(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool) -> Snapshot:
     if rebuild:
-        return empty_snapshot(embedder.dim, generations.last_manifest())
-    snapshot = load_snapshot(store, generations)
+        return empty_snapshot(embedder.dim)
+    try:
+        snapshot = load_snapshot(store, generations)
+    except CorruptError as error:  # a new generation takes its place; the damaged one stays beside it for a while
+        _log.warning("the index is built anew: %s", error)
+        snapshot = None
     if snapshot is None:
         return empty_snapshot(embedder.dim)
     if snapshot.manifest is not None:

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
-from ufo_experience.errors import CorruptError
-from ufo_experience.index.generation import Generations
+from ufo_experience.errors import CorruptError, ExperienceError
+from ufo_experience.index.generation import VERIFY_AT_OPEN, Generation, Generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
 from ufo_experience.indexer import IndexReport, Progress, check_embedder, empty_snapshot, load_snapshot, sync
 from ufo_experience.openai_service.client import OpenAISettings
@@ -23,6 +24,7 @@ from ufo_experience.store.base import ExperienceStore
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 OFFLINE = ("hashing", "local")
+_log = logging.getLogger(__name__)
 
 
 class LiveIndex:
@@ -30,7 +32,8 @@ class LiveIndex:
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
         self.store, self.settings = store, settings
-        self.generations = Generations(Path(store.location) / "index")
+        self.generations = Generations(Path(store.location) / "index", lock_timeout=settings.lock_timeout)
+        self._damaged: set[int] = set()
         self._embedder = embedder
         self._snapshot: tuple[Snapshot, int] | None = None
         self._finder: CandidateFinder | None = None
@@ -75,17 +78,36 @@ class LiveIndex:
             return snapshot
 
     def _load(self) -> Snapshot:
-        """The published generation; one that cannot be used is set aside and its work done again in memory."""
+        """The published generation; of one that cannot be used the work is done again in memory.
+
+        Nothing is written here: a query may come to a disk that is read-only, or full. `sync` repairs.
+        """
         try:
             snapshot = load_snapshot(self.store, self.generations)
         except CorruptError as error:
-            self.generations.set_aside(str(error))
+            _log.warning("answering from the records, the index cannot be used: %s", error)
             snapshot = None
-        if snapshot is None:
+        if snapshot is None or snapshot.manifest is None or snapshot.manifest.generation in self._damaged:
             return empty_snapshot(self._dim())
-        if snapshot.manifest is not None and self._asked_for() is not None:
+        if self._asked_for() is not None:
             check_embedder(snapshot.manifest, self.embedder)
+        self._check_later(self.generations.of(snapshot.manifest))
         return snapshot
+
+    def _check_later(self, generation: Generation) -> None:
+        """Hash a generation that was too large to be hashed when it was opened."""
+        if generation.size > VERIFY_AT_OPEN:
+            threading.Thread(target=self._check, args=(generation,), name="ufo-experience-verify", daemon=True).start()
+
+    def _check(self, generation: Generation) -> None:
+        try:
+            generation.check()
+        except ExperienceError as error:
+            if generation.folder.is_dir():  # else a newer one took its place meanwhile
+                _log.warning("answering from the records, the index is damaged: %s", error)
+                with self._lock:
+                    self._damaged.add(generation.manifest.generation)
+                    self._snapshot = None
 
     def _asked_for(self) -> str | None:
         """The embedder somebody chose; None when it is up to us."""

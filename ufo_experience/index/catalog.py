@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
 from ufo_experience.index.features import describe, task_text
 from ufo_experience.index.postings import Postings, term_hash
@@ -210,8 +211,10 @@ class Catalog:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Catalog:
-        """The inverse of `arrays`."""
+        """The inverse of `arrays`. Raises `CorruptError` for rows of another form."""
         rows = arrays["rows"]
+        if rows.dtype != ROW or rows.ndim != 1 or len(arrays["texts_ends"]) != len(rows):
+            raise CorruptError("not the columns of this version", file="rows.npy")
         texts = Texts(arrays["texts_blob"], arrays["texts_ends"])
         terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights", "terms_say")))
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))

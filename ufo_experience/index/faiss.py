@@ -52,6 +52,10 @@ class FaissIndex:
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and id.encode() in self._row_of
 
+    def ids(self) -> set[str]:
+        """All ids that have a vector here."""
+        return {identifier.decode("ascii") for identifier in self._row_of}
+
     def copy(self) -> FaissIndex:
         """An index that may grow while this one is searched; vectors of the base are shared."""
         twin = FaissIndex(self._dim)
@@ -147,12 +151,16 @@ class FaissIndex:
             flat = faiss.deserialize_index(np.frombuffer(files[cls.FILES[0]], np.uint8))
         except RuntimeError as error:
             raise CorruptError("FAISS cannot read it", file="vectors.faiss") from error
+        if len(files[cls.FILES[1]]) % _ROW.itemsize:
+            raise CorruptError("not a whole number of rows", file="vectors.rows")
         rows = np.frombuffer(files[cls.FILES[1]], _ROW).copy()
         if flat.ntotal != len(rows):
             raise CorruptError(f"{flat.ntotal} vectors for {len(rows)} ids", file="vectors.faiss")
         index = cls(flat.d)
         index._parts, index._rows, index._live = [flat], rows, np.ones(len(rows), np.bool_)
         index._row_of = {identifier: row for row, identifier in enumerate(rows["id"].tolist())}
+        if len(index._row_of) != len(rows):
+            raise CorruptError("the same id twice", file="vectors.rows")
         return index
 
     def _checked(self, vectors: Vectors) -> Vectors:

@@ -1,18 +1,21 @@
-"""Immutable generations of an index on disk, published whole or not at all.
+"""Immutable generations of an index on disk, published whole or not at all, by one process at a time.
 
     index/CURRENT            the number of the generation in use
     index/<n>/MANIFEST.json  what made it, and size and SHA-256 of every file
     index/<n>/<file>         never changed once published; the previous generation is kept
+    index/.building-<n>      a generation being written; that of a dead writer is swept by the next one
 
-FAISS and numpy notice neither flipped bits nor a file of another store, so the manifest does.
+FAISS and numpy notice neither flipped bits nor a file of another store, so the manifest does. Hashing costs about a
+second for each gigabyte: generations up to `VERIFY_AT_OPEN` are hashed whenever they are opened, larger ones by
+`verify`, and in the background by a program that stays (see `live_index`).
 """
 
 from __future__ import annotations
 
 import io
-import json
-import shutil
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,56 +23,33 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ufo_experience.errors import CorruptError, FormatVersionError
-from ufo_experience.store.atomic import Disk, replace_file, write_new
+from ufo_experience.errors import CorruptError, StorageError
+from ufo_experience.index import manifest as manifests
+from ufo_experience.index.manifest import Calibration, FileEntry, Manifest, ids_digest
+from ufo_experience.store.atomic import (
+    Disk,
+    is_temp,
+    make_folder,
+    move_folder,
+    remove_tree,
+    replace_file,
+    storage_errors,
+    sync_folder,
+    write_new,
+)
+from ufo_experience.store.lock import WriterLock
+from ufo_experience.store.reading import read_file, unreadable
 
-FORMAT = 1
+__all__ = ["Calibration", "Generation", "Generations", "Manifest", "Publish", "ids_digest", "npy"]
+
 KEEP = 2  # the generation in use and the one before
-VERIFY_AT_OPEN = 64 * 2**20  # bytes; larger generations are hashed by `verify`
+VERIFY_AT_OPEN = 64 * 2**20  # bytes
+MANIFEST, CURRENT, BUILDING = "MANIFEST.json", "CURRENT", ".building-"
 
-
-class FileEntry(BaseModel):
-    """Size in bytes and SHA-256 of one file."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    bytes: int
-    sha256: str
-
-
-class Calibration(BaseModel):
-    """The threshold measured for an embedder, and on what."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    embedder: str
-    threshold: float
-    precision: float
-    recall: float
-    pairs: int
-
-
-class Manifest(BaseModel):
-    """What a generation is made of; `stamps` says how the store looked when it was read."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    format: int = FORMAT
-    generation: int = 0
-    store_id: str
-    embedder: str
-    dim: int
-    template: str
-    engine: str
-    records: int
-    ids_digest: str
-    created_at: str
-    stamps: dict[str, int]
-    versions: dict[str, str]
-    calibration: Calibration | None = None
-    files: dict[str, FileEntry] = {}
+_POINTER = re.compile(rb"([0-9]{1,12})\n")
+_POINTER_BYTES = 64
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -79,35 +59,60 @@ class Generation:
     folder: Path
     manifest: Manifest
 
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(entry.bytes for entry in self.manifest.files.values())
+
     def read(self, name: str) -> bytes:
-        """The bytes of one file."""
-        return _read(self.folder / name)
+        """The bytes of one file. Raises as `array`."""
+        path = self.folder / name
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise unreadable(error, path) from error
 
     def array(self, name: str) -> NDArray[Any]:
-        """One `.npy` file, mapped read-only; never unpickled."""
+        """One `.npy` file, mapped read-only; never unpickled.
+
+        Raises:
+            CorruptError: it is not there, or not an array.
+            StorageError: no file can be read now.
+        """
+        path = self.folder / f"{name}.npy"
         try:
-            return np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
-        except (OSError, ValueError) as error:
-            raise CorruptError(str(error), file=str(self.folder / f"{name}.npy")) from error
+            return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+        except OSError as error:
+            raise unreadable(error, path) from error
+        except ValueError as error:
+            raise CorruptError(str(error), file=str(path)) from error
 
     def check(self, *, everything: bool = True) -> None:
         """Compare sizes, and (for small ones, or if `everything`) hashes. Raises `CorruptError` naming the file."""
-        total = sum(entry.bytes for entry in self.manifest.files.values())
+        hashed = everything or self.size <= VERIFY_AT_OPEN
         for name, entry in self.manifest.files.items():
             path = self.folder / name
-            data_size = path.stat().st_size if path.is_file() else -1
-            if data_size != entry.bytes:
-                raise CorruptError(f"{data_size} bytes instead of {entry.bytes}", file=str(path))
-            if (everything or total <= VERIFY_AT_OPEN) and _hash_file(path) != entry.sha256:
+            try:
+                size = path.stat().st_size
+                digest = _hash_file(path) if hashed and size == entry.bytes else entry.sha256
+            except OSError as error:
+                raise unreadable(error, path) from error
+            if size != entry.bytes:
+                raise CorruptError(f"{size} bytes instead of {entry.bytes}", file=str(path))
+            if digest != entry.sha256:
                 raise CorruptError("bytes differ from their hash", file=str(path))
 
 
-class Generations:
-    """The `index/` folder of a store."""
+Publish = Callable[[Mapping[str, bytes], Manifest], Generation]
 
-    def __init__(self, folder: Path, disk: Disk | None = None) -> None:
+
+class Generations:
+    """The `index/` folder of a store. Reading needs no lock and writes nothing."""
+
+    def __init__(self, folder: Path, disk: Disk | None = None, *, lock_timeout: float = 10.0) -> None:
         self.folder = folder
         self._disk = disk or Disk()
+        self._lock = WriterLock(folder, lock_timeout, self._disk)
 
     def current(self) -> Generation | None:
         """The generation `CURRENT` names, checked; None when there is no index yet.
@@ -115,80 +120,141 @@ class Generations:
         Raises:
             CorruptError: it cannot be used. Callers rebuild; nothing is lost.
             FormatVersionError: a newer version wrote it.
+            StorageError: no file can be read now.
         """
-        number = self._pointer()
+        number = self.number()
         if number is None:
             return None
         generation = self._load(number)
         generation.check(everything=False)
         return generation
 
-    def last_manifest(self) -> Manifest | None:
-        """Of the current generation, unchecked; None when there is none or it cannot be read."""
-        try:
-            number = self._pointer()
-            return None if number is None else self._load(number).manifest
-        except CorruptError:
+    def of(self, manifest: Manifest) -> Generation:
+        """The generation a manifest belongs to, unchecked."""
+        return Generation(self.folder / str(manifest.generation), manifest)
+
+    def number(self) -> int | None:
+        """What `CURRENT` says; None without one. Raises as `current`."""
+        path = self.folder / CURRENT
+        data = self._read(path, _POINTER_BYTES)
+        if data is None:
             return None
+        found = _POINTER.fullmatch(data)
+        if found is None:
+            raise CorruptError(f"names no generation: {data[:40]!r}", file=str(path))
+        return int(found[1])
+
+    def last_manifest(self) -> Manifest | None:
+        """Of the current generation, or if it cannot be read, of the newest that can; None when there is none."""
+        with suppress(CorruptError):
+            number = self.number()
+            if number is None:
+                return None
+            return self._load(number).manifest
+        for number in reversed(self._numbers()):
+            with suppress(CorruptError):
+                return self._load(number).manifest
+        return None
+
+    def exists(self) -> bool:
+        """True when there is a folder for generations."""
+        return self.folder.is_dir()
 
     def stamp(self) -> int:
         """Differs after every publish (ns time of `CURRENT`, 0 without one); cheap."""
         try:
-            return (self.folder / "CURRENT").stat().st_mtime_ns
+            return (self.folder / CURRENT).stat().st_mtime_ns
         except FileNotFoundError:
             return 0
+        except OSError as error:
+            raise StorageError(f"{self.folder / CURRENT}: {error.strerror or error}") from error
 
-    def set_aside(self, reason: str) -> None:
-        """Take `CURRENT` out of use, so that the next sync builds a new generation; `reason` is kept beside it."""
-        aside = self.folder / "CURRENT.corrupt"
-        self._disk.replace(self.folder / "CURRENT", aside)
-        replace_file(self.folder / "CURRENT.reason", f"{reason}\n".encode(), self._disk)
+    @contextmanager
+    def writing(self, keep: int = KEEP) -> Iterator[Publish]:
+        """Hold the lock of the index; the value publishes the next generation and drops all but the last `keep`.
 
-    def publish(self, files: Mapping[str, bytes], manifest: Manifest) -> Generation:
-        """Write the next generation and make it the current one; drop all but the last two."""
+        What a dead writer left behind is swept first.
+
+        Raises:
+            LockedError: another process is publishing.
+            StorageError: the disk refused; `CURRENT` is the old one or the new one.
+        """
+        with storage_errors(self.folder):
+            make_folder(self.folder, self._disk)
+            with self._lock.hold():
+                self._sweep()
+                yield lambda files, manifest: self._publish(files, manifest, keep)
+
+    def leftovers(self) -> list[Path]:
+        """Folders of other generations than the current one (a reader on Windows may hold one open)."""
+        current = self.number()
+        return [self.folder / str(number) for number in self._numbers() if number != current]
+
+    def drop(self) -> None:
+        """Remove every generation: for an index that cannot be used and must not stay.
+
+        Raises:
+            StorageError: the disk refused, or a reader holds a file open.
+            LockedError: another process is publishing.
+        """
+        with self.writing(), storage_errors(self.folder):
+            with suppress(FileNotFoundError):
+                self._disk.unlink(self.folder / CURRENT)
+            sync_folder(self.folder, self._disk)
+            for number in self._numbers():
+                remove_tree(self.folder / str(number), self._disk)
+
+    def _publish(self, files: Mapping[str, bytes], manifest: Manifest, keep: int) -> Generation:
         number = max([*self._numbers(), 0]) + 1
         entries = {name: FileEntry(bytes=len(data), sha256=sha256(data).hexdigest()) for name, data in files.items()}
         manifest = manifest.model_copy(update={"generation": number, "files": entries})
-        self._disk.mkdir(self.folder)
-        building = self.folder / f".building-{number}"
-        shutil.rmtree(building, ignore_errors=True)
-        self._disk.mkdir(building)
-        for name, data in {**files, "MANIFEST.json": _dump(manifest)}.items():
+        building, final = self.folder / f"{BUILDING}{number}", self.folder / str(number)
+        make_folder(building, self._disk)
+        for name, data in {**files, MANIFEST: manifests.encode(manifest)}.items():
             write_new(building / name, data, self._disk)
-        self._disk.fsync_dir(building)
-        self._disk.rename(building, self.folder / str(number))
-        self._disk.fsync_dir(self.folder)
-        replace_file(self.folder / "CURRENT", f"{number}\n".encode("ascii"), self._disk)
-        self._drop_old(number)
-        return Generation(self.folder / str(number), manifest)
-
-    def _pointer(self) -> int | None:
-        path = self.folder / "CURRENT"
-        if not path.exists():
-            return None
-        text = _read(path).decode("ascii", "replace").strip()
-        if not text.isdecimal() or len(text) > 12:
-            raise CorruptError(f"names no generation: {text[:40]!r}", file=str(path))
-        return int(text)
+        sync_folder(building, self._disk)
+        move_folder(building, final, self._disk)
+        sync_folder(self.folder, self._disk)
+        replace_file(self.folder / CURRENT, f"{number}\n".encode("ascii"), self._disk)
+        self._drop_old(keep)
+        return Generation(final, manifest)
 
     def _load(self, number: int) -> Generation:
-        path = self.folder / str(number) / "MANIFEST.json"
-        try:
-            data = json.loads(_read(path))
-            if isinstance(data, dict) and isinstance(data.get("format"), int) and data["format"] > FORMAT:
-                raise FormatVersionError(f"index format {data['format']} is newer than {FORMAT}", file=str(path))
-            return Generation(path.parent, Manifest.model_validate(data))
-        except (ValueError, ValidationError) as error:
-            raise CorruptError("not a readable manifest", file=str(path)) from error
+        path = self.folder / str(number) / MANIFEST
+        data = self._read(path, manifests.MAX_BYTES)
+        if data is None:
+            raise CorruptError("no such file", file=str(path))
+        manifest = manifests.decode(data, str(path))
+        if manifest.generation != number:
+            raise CorruptError(f"the manifest of generation {manifest.generation}", file=str(path))
+        return Generation(path.parent, manifest)
+
+    def _read(self, path: Path, limit: int) -> bytes | None:
+        owner = self.folder.stat().st_uid if self.folder.exists() else 0
+        return read_file(path, self._disk, owner=owner, limit=limit)
+
+    def _names(self) -> list[str]:
+        with storage_errors(self.folder):
+            try:
+                return self._disk.listdir(self.folder)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
 
     def _numbers(self) -> list[int]:
-        return [int(entry.name) for entry in self.folder.glob("*") if entry.name.isdigit()]
+        return sorted(int(name) for name in self._names() if re.fullmatch("[0-9]{1,12}", name))
 
-    def _drop_old(self, newest: int) -> None:
-        """Old generations may still be mapped by a reader; where the system refuses, a later publish drops them."""
-        for number in sorted(self._numbers())[:-KEEP]:
-            if number < newest:
-                shutil.rmtree(self.folder / str(number), ignore_errors=True)
+    def _sweep(self) -> None:
+        for name in self._names():
+            if name.startswith(BUILDING):
+                remove_tree(self.folder / name, self._disk)
+            elif is_temp(name):
+                self._disk.unlink(self.folder / name)
+
+    def _drop_old(self, keep: int) -> None:
+        """A reader may still have an old one open; where the system then refuses, a later publish drops it."""
+        for number in self._numbers()[:-keep]:
+            with suppress(OSError):
+                remove_tree(self.folder / str(number), self._disk)
 
 
 def npy(array: NDArray[Any]) -> bytes:
@@ -198,25 +264,9 @@ def npy(array: NDArray[Any]) -> bytes:
     return buffer.getvalue()
 
 
-def ids_digest(ids: list[str]) -> str:
-    """SHA-256 over sorted ids."""
-    return sha256("\n".join(sorted(ids)).encode("ascii")).hexdigest()
-
-
-def _dump(manifest: Manifest) -> bytes:
-    return (json.dumps(manifest.model_dump(), sort_keys=True, indent=1) + "\n").encode()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CorruptError(error.strerror or str(error), file=str(path)) from error
-
-
 def _hash_file(path: Path) -> str:
     digest = sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
+        while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()

@@ -74,6 +74,26 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes:
     return Changes(added, updated, removed, stamps, revision)
 
 
+def find_removed(store: ExperienceStore, snapshot: Snapshot) -> list[str]:
+    """Ids of the snapshot that the store no longer has; reads no record."""
+    stamps, before = _settled(store.shard_stamps()), snapshot.stamps
+    shards = {name.partition("/")[2]: name for name in stamps.keys() | before.keys() if name.startswith("records/")}
+    removed: list[str] = []
+    for prefix, shard in sorted(shards.items()):
+        if not _same(stamps.get(shard), before.get(shard)):
+            removed += sorted(set(snapshot.catalog.ids_with_prefix(prefix)) - set(store.ids_in(shard)))
+    return removed
+
+
+def without(snapshot: Snapshot, ids: Sequence[str]) -> Snapshot:
+    """The snapshot with these ids gone; it is as far behind the store as before."""
+    if not ids:
+        return snapshot
+    index = snapshot.index.copy()
+    index.remove(ids)
+    return replace(snapshot, index=index, catalog=snapshot.catalog.with_changes([], ids))
+
+
 def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Snapshot:
     """The snapshot after `changes`. Records that cannot be embedded now are found by their words meanwhile."""
     ahead = replace(snapshot, revision=changes.revision, stamps=changes.stamps)

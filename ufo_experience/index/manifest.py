@@ -1,0 +1,101 @@
+"""MANIFEST.json: what made a generation, and size and SHA-256 of each of its files. It carries its own SHA-256 too.
+
+Reading is strict to the byte: what differs from how it was written is damage, whatever it would mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ufo_experience.errors import CorruptError, DataError, FormatVersionError
+from ufo_experience.store.codec import parse
+
+FORMAT = 1
+MAX_BYTES = 2**20
+
+_HASH = "sha256"
+
+
+class FileEntry(BaseModel):
+    """Size in bytes and SHA-256 of one file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    bytes: int
+    sha256: str
+
+
+class Calibration(BaseModel):
+    """The threshold measured for an embedder, and on what."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    embedder: str
+    threshold: float
+    precision: float
+    recall: float
+    pairs: int
+
+
+class Manifest(BaseModel):
+    """What a generation is made of; `stamps` says how the store looked when it was read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int = FORMAT
+    generation: int = 0
+    store_id: str
+    embedder: str
+    dim: int
+    template: str
+    engine: str
+    records: int
+    ids_digest: str
+    created_at: str
+    stamps: dict[str, int]
+    versions: dict[str, str]
+    calibration: Calibration | None = None
+    files: dict[str, FileEntry] = {}
+
+
+def encode(manifest: Manifest) -> bytes:
+    """The bytes of a manifest file."""
+    return _signed(manifest.model_dump())
+
+
+def decode(data: bytes, file: str) -> Manifest:
+    """The manifest in the bytes of a file.
+
+    Raises:
+        CorruptError: these are not the bytes that were written.
+        FormatVersionError: a newer version wrote them.
+    """
+    try:
+        values = parse(data, file=file)
+        if not isinstance(values, dict) or values.pop(_HASH, None) is None or _signed(values) != data:
+            raise CorruptError("bytes differ from their hash", file=file)
+        if isinstance(values.get("format"), int) and values["format"] > FORMAT:
+            raise FormatVersionError(f"index format {values['format']} is newer than {FORMAT}", file=file)
+        return Manifest.model_validate(values)
+    except (CorruptError, FormatVersionError):
+        raise
+    except (DataError, ValidationError) as error:
+        raise CorruptError("not a readable manifest", file=file) from error
+
+
+def ids_digest(ids: Iterable[str]) -> str:
+    """SHA-256 over sorted ids."""
+    return sha256("\n".join(sorted(ids)).encode("ascii")).hexdigest()
+
+
+def _signed(values: Mapping[str, Any]) -> bytes:
+    return _text({**values, _HASH: sha256(_text(values)).hexdigest()})
+
+
+def _text(values: Mapping[str, Any]) -> bytes:
+    return (json.dumps(values, sort_keys=True, indent=1) + "\n").encode("ascii")
