@@ -1,0 +1,66 @@
+"""What a session is put together from, and how it is to behave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ufo_experience.session.blackboard import Blackboard
+from ufo_experience.session.files import StrPath
+from ufo_experience.session.interact import AbsentUser
+from ufo_experience.session.log_writer import SessionLog
+from ufo_experience.session.protocols import Agent, CommandDispatcher, Evaluator, Interactor
+from ufo_experience.session.recall import ExperienceSource, Recall
+from ufo_experience.session.recovery import RecoveryPolicy
+from ufo_experience.session.save_policy import SavePolicy
+
+
+@dataclass(frozen=True)
+class SessionConfig:
+    """Limits and habits of a session.
+
+    `recall` False saves experiences and shows none. `top_k` and `max_tokens` None leave that to the memory.
+    """
+
+    log_root: StrPath = "logs"
+    max_step: int = 50
+    max_round: int = 10
+    save: SavePolicy = field(default_factory=SavePolicy)
+    recovery: RecoveryPolicy = field(default_factory=RecoveryPolicy)
+    eva_all_screenshots: bool = True
+    save_ui_tree: bool = False
+    save_full_screen: bool = False
+    log_to_markdown: bool = True
+    recall: bool = True
+    top_k: int | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class SessionParts:
+    """The parts of one session. Agents and user belong to it alone; memory may be shared by many.
+
+    Windows sessions need `host_agent` and `app_agent`, Linux sessions `app_agent` only, operator modes use
+    `operator_agent` in its place. Without `memory` nothing is recalled or saved, without `evaluator` nothing judged.
+    """
+
+    app_agent: Agent | None = None
+    host_agent: Agent | None = None
+    operator_agent: Agent | None = None
+    dispatcher: CommandDispatcher | None = None
+    evaluator: Evaluator | None = None
+    user: Interactor = field(default_factory=AbsentUser)
+    memory: ExperienceSource | None = None
+    config: SessionConfig = field(default_factory=SessionConfig)
+
+
+@dataclass
+class Desk:
+    """What the rounds of a session share besides its context. `app_agent` is None where one agent works alone."""
+
+    log: SessionLog
+    config: SessionConfig
+    user: Interactor
+    blackboard: Blackboard
+    app_agent: Agent | None = None
+    recall: Recall | None = None
+    agent_name: str = "AppAgent"

@@ -1,0 +1,177 @@
+"""Plan files: actions to replay, or a request to work on.
+
+    {"request": "Send an email to John",
+     "actions": [{"agent": "HostAgent", "action": "select_application", "parameters": {"app_name": "Outlook"}},
+                 {"agent": "AppAgent", "action": "click_element", "parameters": {"label": "New Email"}}]}
+
+An experience is exported as one by `views.to_plan_file`; its placeholders ({{input:1}}) must be filled first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ufo_experience.errors import DataError, SchemaError
+from ufo_experience.session.files import StrPath, read_json, write_atomic
+from ufo_experience.session.jsonform import dump
+from ufo_experience.session.log_lines import APP, HOST
+from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
+from ufo_experience.views import to_plan_file
+
+if TYPE_CHECKING:
+    from ufo_experience.schema import Experience
+
+MAX_PLAN_BYTES = 4 * 1024 * 1024
+
+_PLACEHOLDER = re.compile(r"\{\{((?:input|secret):\d+)\}\}|<secret>")
+_REQUEST_KEYS = ("request", "task")
+_APPLICATION_KEYS = ("app_name", "application", "application_name")
+_LABEL = "label"
+
+
+@dataclass(frozen=True)
+class PlanAction:
+    """One action of a plan, and who does it."""
+
+    agent: str
+    command: Command
+
+    @property
+    def by_host(self) -> bool:
+        """True when the host agent does it."""
+        return self.agent == HOST
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do, and the actions that do it (none: only the request is given)."""
+
+    request: str
+    actions: tuple[PlanAction, ...] = ()
+
+
+def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
+    """Read a plan file, filling placeholders: `{"input:1": "Jane"}` stands for `{{input:1}}`.
+
+    Raises:
+        DataError: no such file, too large, or (as `CorruptError`) not JSON.
+        SchemaError: no request, or an action without a name; the message names the field.
+    """
+    data = read_json(path, MAX_PLAN_BYTES)
+    if not isinstance(data, Mapping):
+        raise SchemaError("a plan is a JSON object", file=str(path))
+    request = next((data[key] for key in _REQUEST_KEYS if isinstance(data.get(key), str) and data[key].strip()), None)
+    if request is None:
+        raise SchemaError("required: what is to be done", file=str(path), field="request")
+    actions = data.get("actions", [])
+    if not isinstance(actions, list):
+        raise SchemaError("not a list", file=str(path), field="actions")
+    known = dict(values or {})
+    return Plan(_fill(request, known), tuple(_action(item, n, path, known) for n, item in enumerate(actions)))
+
+
+def check_replayable(plan: Plan, path: StrPath) -> None:
+    """Raise `DataError` for a plan without actions, or with a placeholder nobody filled: nothing may be executed."""
+    if not plan.actions:
+        raise DataError("no actions to replay; run it as a batch instead", file=str(path), field="actions")
+    for number, action in enumerate(plan.actions):
+        left = _PLACEHOLDER.search(dump([action.command.parameters, action.command.target]))
+        if left:
+            raise DataError(
+                f"{left[0]} is not filled: give its value", file=str(path), field=f"actions[{number}].parameters"
+            )
+
+
+def export_plan(experience: Experience, path: StrPath) -> Path:
+    """Write an experience as a plan file.
+
+    Raises:
+        StorageError: the disk refused.
+    """
+    write_atomic(path, dump(to_plan_file(experience)) + "\n")
+    return Path(path)
+
+
+class PlanRunner:
+    """The place in a plan, shared by the two agents that replay it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._next = 0
+
+    @property
+    def upcoming(self) -> PlanAction | None:
+        """The action that comes next; None at the end."""
+        return self.plan.actions[self._next] if self._next < len(self.plan.actions) else None
+
+    def take(self) -> PlanAction:
+        """The next action, and move on."""
+        action = self.plan.actions[self._next]
+        self._next += 1
+        return action
+
+
+class PlanAgent:
+    """Replays its part of a plan, exactly as written. Stops the run when an action does not work."""
+
+    def __init__(self, runner: PlanRunner, name: str) -> None:
+        self.name = name
+        self._runner = runner
+
+    async def act(self, turn: Turn) -> Decision:
+        """The next action of the plan."""
+        failed = next((result for _, result in turn.last if not result.ok), None)
+        if failed is not None:
+            return Decision(AgentStatus.ERROR, result=f"the plan cannot go on: {failed.error}")
+        return self._as_host(turn) if self.name == HOST else self._as_app()
+
+    def _as_host(self, turn: Turn) -> Decision:
+        upcoming = self._runner.upcoming
+        if upcoming is None:
+            return Decision(AgentStatus.FINISH, result="the plan was replayed")
+        if not upcoming.by_host:
+            return Decision(AgentStatus.ASSIGN, subtask=turn.request, application=turn.application)
+        command = self._runner.take().command
+        application = next((str(command.parameters[k]) for k in _APPLICATION_KEYS if command.parameters.get(k)), "")
+        return Decision(AgentStatus.CONTINUE, commands=(command,), application=application)
+
+    def _as_app(self) -> Decision:
+        upcoming = self._runner.upcoming
+        if upcoming is None or upcoming.by_host:
+            return Decision(AgentStatus.FINISH)
+        return Decision(AgentStatus.CONTINUE, commands=(self._runner.take().command,))
+
+
+def plan_agents(plan: Plan) -> tuple[PlanAgent, PlanAgent]:
+    """The host and the app agent that replay a plan together."""
+    runner = PlanRunner(plan)
+    return PlanAgent(runner, HOST), PlanAgent(runner, APP)
+
+
+def _action(item: Any, number: int, path: StrPath, values: Mapping[str, str]) -> PlanAction:
+    field = f"actions[{number}]"
+    if not isinstance(item, Mapping):
+        raise SchemaError("not an object", file=str(path), field=field)
+    name, parameters = item.get("action"), item.get("parameters", {})
+    if not isinstance(name, str) or not name:
+        raise SchemaError("required", file=str(path), field=f"{field}.action")
+    if not isinstance(parameters, Mapping):
+        raise SchemaError("not an object", file=str(path), field=f"{field}.parameters")
+    filled = {str(key): _fill(value, values) for key, value in parameters.items()}
+    label = filled.get(_LABEL)
+    target = Target(name=label) if isinstance(label, str) else None
+    return PlanAction(str(item.get("agent") or APP), Command(name, filled, target=target))
+
+
+def _fill(value: Any, values: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return _PLACEHOLDER.sub(lambda match: values.get(match[1] or "", match[0]), value)
+    if isinstance(value, Mapping):
+        return {key: _fill(item, values) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_fill(item, values) for item in value]
+    return value

@@ -1,0 +1,193 @@
+"""Memory in the loop of a session: asked at four moments, written down each time, credited with the outcome.
+
+    task       before a request is begun
+    subtask    before a sub-task is begun
+    risk       before a step that cannot be taken back: failures and ways of just this action, not shown yet
+    failure    after an action failed again: the same
+
+Memory helps or is silent: when it cannot answer, that is logged and the session goes on without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ufo_experience.errors import ExperienceError
+from ufo_experience.redaction import redact_text
+from ufo_experience.redaction.words import words_of
+from ufo_experience.session.log_writer import SessionLog
+from ufo_experience.session.protocols import AgentStatus, Command, Decision
+
+if TYPE_CHECKING:
+    from ufo_experience.ingest import IngestReport
+    from ufo_experience.prompt_builder import PromptBlock
+    from ufo_experience.retriever import Retrieval
+    from ufo_experience.schema import Hit
+
+STEP_CANDIDATES = 10  # looked through for those that speak of the step at hand
+
+# Actions that are hard to take back, as they are called in names of tools and controls.
+RISKY_WORDS = frozenset(
+    "delete remove erase discard overwrite format reset uninstall send submit publish post pay buy purchase order "
+    "transfer confirm unsubscribe revoke shutdown kill rm drop".split()
+)
+
+_log = logging.getLogger(__name__)
+
+
+class ExperienceSource(Protocol):
+    """What a session needs of a memory; `ExperienceMemory` is one."""
+
+    def ingest(self, *paths: str | Path, include_failures: bool = False) -> IngestReport:
+        """Learn from logs."""
+        ...
+
+    def retrieve(self, task: str, *, application: str | None = None, top_k: int | None = None) -> Retrieval:
+        """Find what helps with a task."""
+        ...
+
+    def build_prompt(
+        self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None
+    ) -> PromptBlock:
+        """Make a few-shot block of what was found."""
+        ...
+
+    def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
+        """Credit what was injected with the outcome."""
+        ...
+
+
+class Recall:
+    """Asks memory on behalf of one session. `injected` are the ids shown so far, in order."""
+
+    def __init__(
+        self,
+        memory: ExperienceSource,
+        log: SessionLog,
+        session: str,
+        *,
+        top_k: int | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self._memory, self._log, self._session = memory, log, session
+        self._top_k, self._max_tokens = top_k, max_tokens
+        self._injected: dict[str, None] = {}
+
+    @property
+    def injected(self) -> tuple[str, ...]:
+        """Ids of everything shown to an agent in this session."""
+        return tuple(self._injected)
+
+    async def before_task(self, request: str, application: str | None = None) -> PromptBlock | None:
+        """The block for a request; None when memory has nothing to say."""
+        return await asyncio.to_thread(self._ask, "task", request, application or None)
+
+    async def before_subtask(self, subtask: str, application: str | None = None) -> PromptBlock | None:
+        """The block for a sub-task; None when memory has nothing to say."""
+        return await asyncio.to_thread(self._ask, "subtask", subtask, application or None)
+
+    async def before_step(
+        self, moment: str, task: str, commands: Sequence[Command], application: str | None = None
+    ) -> PromptBlock | None:
+        """The block of experiences, failures first, that speak of one of `commands` and were not shown yet."""
+        return await asyncio.to_thread(self._ask, moment, task, application or None, tuple(commands))
+
+    def credit(self, success: bool) -> list[str]:
+        """Credit or blame everything that was shown with the outcome of the session; returns the ids updated."""
+        if not self._injected:
+            return []
+        try:
+            updated = self._memory.report(list(self._injected), success=success, session=self._session)
+        except ExperienceError as error:
+            self._fail("credit", error)
+            return []
+        self._log.audit({"moment": "credit", "success": success, "ids": updated})
+        return updated
+
+    def _ask(
+        self, moment: str, task: str, application: str | None, commands: tuple[Command, ...] = ()
+    ) -> PromptBlock | None:
+        try:
+            found = self._memory.retrieve(
+                task, application=application, top_k=STEP_CANDIDATES if commands else self._top_k
+            )
+            hits = self._about(commands, [*found.negatives, *found]) if commands else [*found, *found.negatives]
+            block = self._memory.build_prompt(task, hits, max_tokens=self._max_tokens) if hits else None
+        except ExperienceError as error:
+            self._fail(moment, error)
+            return None
+        shown = block if block is not None and block.ids else None
+        self._injected |= dict.fromkeys(shown.ids if shown else ())
+        self._write_down(moment, task, application, found, shown)
+        return shown
+
+    def _about(self, commands: Sequence[Command], hits: Sequence[Hit]) -> list[Hit]:
+        """Those not shown yet that have a step like one of `commands`."""
+        wanted = {_act(command.tool_name, command.target.name if command.target else "") for command in commands}
+        return [
+            hit
+            for hit in hits
+            if hit.experience.id not in self._injected
+            and wanted & {_act(step.action_type, step.target_control.name) for step in hit.experience.action.steps}
+        ]
+
+    def _write_down(
+        self, moment: str, task: str, application: str | None, found: Retrieval, block: PromptBlock | None
+    ) -> None:
+        hits = {hit.experience.id: hit for hit in (*found, *found.negatives)}
+        shown = [hits[identifier] for identifier in (block.ids if block else ())]
+        self._log.audit(
+            {
+                "moment": moment,
+                "query_sha256": _digest(redact_text(task)),
+                "application": application,
+                "embedder": found.embedder,
+                "threshold": found.threshold,
+                "degraded": found.degraded,
+                "found": len(found),
+                "withheld": len(found.withheld),
+                "injected": [
+                    {
+                        "id": hit.experience.id,
+                        "score": hit.score,
+                        "ranked_by": hit.ranked_by,
+                        "trust": hit.experience.trust,
+                        "success": hit.experience.outcome.success,
+                    }
+                    for hit in shown
+                ],
+                "tokens": block.tokens if block else 0,
+                "prompt_sha256": _digest(block.text) if block else None,
+            }
+        )
+
+    def _fail(self, moment: str, error: ExperienceError) -> None:
+        _log.warning("memory cannot answer (%s), going on without: %s", moment, error)
+        self._log.audit({"moment": moment, "error": f"{error.code}: {error}"})
+
+
+def is_risky(decision: Decision) -> bool:
+    """Tell whether a decision is one to look twice at: it says so, asks for consent, or its words are of that kind."""
+    if not decision.commands:
+        return False
+    if decision.risky or decision.status is AgentStatus.CONFIRM:
+        return True
+    return any(RISKY_WORDS & set(_words(command)) for command in decision.commands)
+
+
+def _words(command: Command) -> list[str]:
+    return [*words_of(command.tool_name), *words_of(command.target.name if command.target else "")]
+
+
+def _act(tool: str, control: str) -> tuple[str, ...]:
+    """What makes two actions the same for memory: the control, else the tool."""
+    return ("control", *words_of(control)) if control else ("tool", *words_of(tool))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

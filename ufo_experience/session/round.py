@@ -1,0 +1,282 @@
+"""One request of the user, worked on step by step until an agent says it is done, fails, or the steps run out.
+
+    host ──ASSIGN──▶ app ──FINISH──▶ host ──FINISH──▶ end        (two tiers)
+    agent ──FINISH──▶ end                                        (one tier)
+
+Each step: the agent decides → memory is asked if the step is risky or repeats a failure → commands are executed →
+the step is written down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import replace
+
+from ufo_experience.session.context import Context, ContextNames
+from ufo_experience.session.log_lines import APP, HOST, StepRecord
+from ufo_experience.session.parts import Desk
+from ufo_experience.session.protocols import (
+    Agent,
+    AgentStatus,
+    Command,
+    ConnectionLostError,
+    Decision,
+    Outcomes,
+    ResultStatus,
+    Turn,
+)
+from ufo_experience.session.recall import is_risky
+from ufo_experience.session.recovery import Done, Failure, attempt, execute, skipped
+
+NOT_ALLOWED = "the user did not allow it"
+
+_ENDS = (AgentStatus.FINISH, AgentStatus.FAIL, AgentStatus.ERROR)
+_NOTHING_DONE = (AgentStatus.SCREENSHOT, AgentStatus.PENDING)
+
+
+class BaseRound:
+    """One request and what was done for it. `agent` begins: the host, or the only agent."""
+
+    def __init__(self, request: str, agent: Agent, context: Context, id: int, desk: Desk) -> None:
+        self.request, self.agent, self.context, self.id = request, agent, context, id
+        self.state = AgentStatus.CONTINUE
+        self.subtask = ""
+        self.result = ""
+        self.step = 0
+        self.cost = 0.0
+        self._desk = desk
+        self._starter = agent
+        self._block = self._task_block = ""
+        self._injected: tuple[str, ...] = ()
+        self._last: Outcomes = ()
+        self._failed: Counter[tuple[str, str]] = Counter()
+        self._agent_steps: Counter[str] = Counter()
+        self._errors = 0
+
+    @property
+    def application(self) -> str:
+        """The application being worked in, "" before one was chosen."""
+        return str(self.context.get(ContextNames.APPLICATION_ROOT_NAME, ""))
+
+    def is_finished(self) -> bool:
+        """True when the request is dealt with, or the session has no steps left."""
+        return self.state in _ENDS or self.context.get(ContextNames.SESSION_STEP, 0) >= self._desk.config.max_step
+
+    async def run(self) -> str:
+        """Work on the request; returns what the agents say they achieved.
+
+        Raises:
+            StorageError: the log cannot be written.
+        """
+        self.context.set(ContextNames.REQUEST, self.request)
+        self.context.set(ContextNames.CURRENT_ROUND_ID, self.id)
+        self._desk.blackboard.add_requests({"request": self.request})
+        if self._desk.recall is not None:
+            self._show(await self._desk.recall.before_task(self.request, self.application))
+            self._task_block = self._block
+        while not self.is_finished():
+            await self._take_step()
+        return self.result
+
+    # ---- one step
+
+    async def _take_step(self) -> None:
+        started = time.perf_counter()
+        decided = await self._decide()
+        if isinstance(decided, Failure):
+            self._agent_failed(decided, started)
+            return
+        decision = decided.value
+        try:
+            outcomes = await self._execute(decision)
+        except ConnectionLostError as error:
+            self._write(replace(decision, status=AgentStatus.ERROR, commands=()), (), started, str(error))
+            self._end_in_error(str(error))
+            return
+        self._errors = 0
+        self._last = outcomes
+        self._count_failures(outcomes)
+        self._write(decision, outcomes, started)
+        await self._advance(decision)
+
+    async def _decide(self) -> Done[Decision] | Failure:
+        """Ask the agent, and ask it again with what memory knows if the step is risky or repeats a failure."""
+        turn = self._turn()
+        decided = await self._ask(turn)
+        moment = self._moment(decided.value) if isinstance(decided, Done) else None
+        if isinstance(decided, Failure) or self._desk.recall is None or moment is None:
+            return decided
+        first, task = decided.value, self.subtask or self.request
+        block = await self._desk.recall.before_step(moment, task, first.commands, self.application)
+        if block is None:
+            return decided
+        self._injected += block.ids
+        again = await self._ask(replace(turn, warning=block.text, proposed=first))
+        if isinstance(again, Failure):
+            return again
+        both = replace(again.value, cost=again.value.cost + first.cost, tokens=again.value.tokens + first.tokens)
+        return Done(both)
+
+    async def _ask(self, turn: Turn) -> Done[Decision] | Failure:
+        decided = await attempt(self.agent.act(turn), self._desk.config.recovery.agent_timeout)
+        if isinstance(decided, Done) and not isinstance(decided.value, Decision):
+            return Failure("agent", f"the agent gave a {type(decided.value).__name__}, not a Decision")
+        return decided
+
+    def _moment(self, decision: Decision) -> str | None:
+        """Why memory should be asked before this step; None when there is no reason."""
+        if any(self._failed[_signature(command)] for command in decision.commands):
+            return "failure"
+        return "risk" if is_risky(decision) else None
+
+    def _turn(self) -> Turn:
+        return Turn(
+            request=self.request,
+            subtask=self.subtask,
+            application=self.application,
+            step=self.context.get(ContextNames.SESSION_STEP, 0),
+            context=self.context,
+            blackboard=self._desk.blackboard,
+            last=self._last,
+            experiences=self._block,
+        )
+
+    async def _execute(self, decision: Decision) -> Outcomes:
+        if decision.status is AgentStatus.PENDING:
+            await asyncio.to_thread(self._ask_user, decision.questions)
+        if decision.status in _NOTHING_DONE or not decision.commands:
+            return ()
+        if decision.status is AgentStatus.CONFIRM:
+            question = f"Allow {', '.join(map(_describe, decision.commands))}?"
+            if not await asyncio.to_thread(self._desk.user.confirm, question):
+                return tuple((command, skipped(command, NOT_ALLOWED)) for command in decision.commands)
+        return await execute(self.context.command_dispatcher, decision.commands, self._desk.config.recovery)
+
+    def _ask_user(self, questions: tuple[str, ...]) -> None:
+        for question in questions:
+            answer = self._desk.user.answer(question)
+            self._desk.blackboard.add_questions({"question": question, "answer": answer})
+
+    # ---- what follows from it
+
+    async def _advance(self, decision: Decision) -> None:
+        """Choose who goes on."""
+        if decision.result:
+            self.result = decision.result
+        if decision.status is AgentStatus.ERROR:
+            self._end_in_error(decision.result or decision.comment or "the agent gave up with an error")
+        elif decision.status is AgentStatus.ASSIGN and self._works_as_host():
+            await self._assign(decision)
+        elif decision.status in _ENDS:
+            self._finish(decision.status)
+
+    async def _assign(self, decision: Decision) -> None:
+        app_agent = self._desk.app_agent
+        if app_agent is None:  # only a host assigns; `_works_as_host` has seen to it
+            return
+        self.subtask, self.agent = decision.subtask or self.request, app_agent
+        self._last = ()
+        self._enter(decision.application)
+        self.context.set(ContextNames.SUBTASK, self.subtask)
+        self.context.add(ContextNames.SUBTASK_AMOUNT, 1)
+        if self._desk.recall is not None:
+            self._show(await self._desk.recall.before_subtask(self.subtask, self.application))
+            self._block = self._block or self._task_block
+
+    def _finish(self, status: AgentStatus) -> None:
+        """End the sub-task, and the round if nobody is left to go on."""
+        if self.agent is self._starter:
+            self.state = status
+            return
+        self.context.append(ContextNames.PREVIOUS_SUBTASKS, {"subtask": self.subtask, "status": status.value})
+        self.agent, self.subtask, self._block = self._starter, "", self._task_block
+        self.context.set(ContextNames.SUBTASK, "")
+
+    def _enter(self, application: str) -> None:
+        if application:
+            self.context.set(ContextNames.APPLICATION_ROOT_NAME, application)
+            self.context.set(ContextNames.APPLICATION_WINDOW_INFO, {"name": application})
+
+    def _agent_failed(self, failure: Failure, started: float) -> None:
+        self._write(Decision(AgentStatus.ERROR), (), started, failure.message)
+        self._errors += 1
+        if self._errors > self._desk.config.recovery.agent_retries:
+            self._end_in_error(failure.message)
+
+    def _end_in_error(self, message: str) -> None:
+        self.state = AgentStatus.ERROR
+        self.context.set(ContextNames.ERROR, True)
+        self.context.set(ContextNames.ERROR_MESSAGE, message)
+
+    def _count_failures(self, outcomes: Outcomes) -> None:
+        for command, result in outcomes:
+            if result.status is ResultStatus.FAILURE:
+                self._failed[_signature(command)] += 1
+            elif result.ok:
+                self._failed.pop(_signature(command), None)
+
+    def _works_as_host(self) -> bool:
+        return self._desk.app_agent is not None and self.agent is self._starter
+
+    def _show(self, block: object) -> None:
+        self._block = getattr(block, "text", "")
+        self._injected += getattr(block, "ids", ())
+
+    # ---- writing it down
+
+    def _write(self, decision: Decision, outcomes: Outcomes, started: float, error: str | None = None) -> None:
+        step = self.context.get(ContextNames.SESSION_STEP, 0)
+        host = self._works_as_host()
+        if host and decision.application:
+            self._enter(decision.application)
+        line = self._desk.log.step(
+            StepRecord(
+                role=HOST if host else APP,
+                agent=HOST if host else self._desk.agent_name,
+                decision=decision,
+                request=self.request,
+                subtask=self.subtask,
+                application=self.application,
+                process=self.context.get(ContextNames.APPLICATION_PROCESS_NAME, ""),
+                session_step=step,
+                round_step=self.step,
+                agent_step=self._agent_steps[self.agent.name],
+                round=self.id,
+                outcomes=outcomes,
+                injected=self._injected,
+                seconds=time.perf_counter() - started,
+                error=error,
+            )
+        )
+        self._remember(decision, line)
+
+    def _remember(self, decision: Decision, line: dict[str, object]) -> None:
+        step = {
+            "round": self.id,
+            "agent": line["agent_type"],
+            "observation": line.get("observation", ""),
+            "action": line["function_call"],
+            "status": line["status"],
+            "result": line["result"],
+        }
+        self.context.append(ContextNames.TRAJECTORY, step)
+        self._desk.blackboard.add_trajectories(step)
+        self._injected = ()
+        self._agent_steps[self.agent.name] += 1
+        self.step += 1
+        self.cost += decision.cost
+        self.context.add(ContextNames.SESSION_STEP, 1)
+        self.context.add(ContextNames.TOTAL_COST, decision.cost)
+        self.context.add(ContextNames.TOTAL_TOKENS, decision.tokens)
+        self.context.update_dict(ContextNames.ROUND_STEP, {self.id: self.step})
+        self.context.update_dict(ContextNames.ROUND_COST, {self.id: self.cost})
+
+
+def _signature(command: Command) -> tuple[str, str]:
+    return command.tool_name, command.target.name if command.target else ""
+
+
+def _describe(command: Command) -> str:
+    return f'{command.tool_name} on "{command.target.name}"' if command.target else command.tool_name

@@ -1,0 +1,245 @@
+"""A session: one conversation with the user, of one or more rounds, that share a context.
+
+rounds until finished → last snapshot → evaluation → credit to memory → report → experience, by policy
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from abc import ABC, abstractmethod
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.session.blackboard import Blackboard
+from ufo_experience.session.context import Context, ContextNames
+from ufo_experience.session.files import StrPath
+from ufo_experience.session.log_writer import LogFile, SessionLog
+from ufo_experience.session.markdown import write_markdown
+from ufo_experience.session.parts import Desk, SessionParts
+from ufo_experience.session.protocols import Agent, AgentStatus
+from ufo_experience.session.recall import Recall
+from ufo_experience.session.recovery import Done, call
+from ufo_experience.session.round import BaseRound
+from ufo_experience.session.save_policy import verdict_of
+from ufo_experience.session.session_state import SessionState
+from ufo_experience.session.snapshot import capture_screenshot, capture_ui_tree
+
+
+class BaseSession(SessionState, ABC):
+    """What all sessions share. A subclass says which agents work and where requests come from."""
+
+    agent_name = "AppAgent"
+
+    def __init__(self, task: str, should_evaluate: bool, id: str | int, *, parts: SessionParts) -> None:
+        """Make a session named `task`, with a log folder of its own.
+
+        Raises:
+            UsageError: an agent is missing.
+            StorageError: the log folder cannot be made.
+        """
+        self.task = task
+        self.parts = parts
+        self.logger = logging.getLogger(__name__)
+        self._should_evaluate = should_evaluate
+        self._id = id
+        self._host_agent: Agent | None = None
+        self._app_agent: Agent | None = None
+        self._init_agents()
+        self.reset()
+
+    # ---- what subclasses say
+
+    @abstractmethod
+    def _init_agents(self) -> None:
+        """Choose the agents among the parts."""
+
+    @abstractmethod
+    def next_request(self) -> str:
+        """The next request; sets the session finished when there is none."""
+
+    @abstractmethod
+    def request_to_evaluate(self) -> str:
+        """The request or requests the evaluator is to judge by."""
+
+    def _init_context(self) -> None:
+        self._context = Context()
+        self._context.attach_command_dispatcher(self.parts.dispatcher)
+        self._context.set(ContextNames.ID, self._id)
+        self._context.set(ContextNames.MODE, getattr(self, "_mode", ""))
+        self._context.set(ContextNames.LOG_PATH, self.log_path)
+
+    def reset(self) -> None:
+        """Begin anew: no rounds, an empty context, a new log folder."""
+        self._log = SessionLog.create(self.parts.config.log_root, self.task)
+        self.log_path = f"{self._log.folder}{os.sep}"
+        self._rounds: dict[int, BaseRound] = {}
+        self._results: list[dict[str, Any]] = []
+        self._evaluation: dict[str, Any] | None = None
+        self._finish = False
+        self.saved: tuple[str, ...] = ()
+        self._init_context()
+        self._desk = self._make_desk()
+
+    def _make_desk(self) -> Desk:
+        parts, config = self.parts, self.parts.config
+        recall = None
+        if parts.memory is not None and config.recall:
+            session = f"{self.task}#{self._id}"
+            recall = Recall(parts.memory, self._log, session, top_k=config.top_k, max_tokens=config.max_tokens)
+        app_agent = self._app_agent if self._host_agent is not None else None
+        return Desk(self._log, config, parts.user, Blackboard(), app_agent, recall, self.agent_name)
+
+    # ---- running
+
+    async def run(self) -> list[dict[str, Any]]:
+        """Run all rounds and what follows them; returns the result of each round and of the evaluation.
+
+        Raises:
+            StorageError: the log cannot be written.
+        """
+        while not self.is_finished():
+            round = await asyncio.to_thread(self.create_new_round)
+            if round is None:
+                break
+            round_result = await round.run()
+            self.results.append({"request": round.request, "result": round_result})
+        self._context.set(ContextNames.SESSION_FINISH, True)
+        await self.capture_last_snapshot()
+        await asyncio.to_thread(self._conclude)
+        return self.results
+
+    def _conclude(self) -> None:
+        if self._should_evaluate and not self.is_error():
+            self.evaluation()
+        success = verdict_of(self._evaluation)
+        if self._desk.recall is not None and success is not None:
+            self._desk.recall.credit(success)
+        if self.parts.config.log_to_markdown:
+            self.save_log_to_markdown()
+        if self.parts.config.save.wants(self._evaluation, self.parts.user.experience_asker):
+            self.experience_saver()
+        self.print_cost()
+
+    def create_new_round(self) -> BaseRound | None:
+        """Make the round of the next request; None when the session is finished."""
+        request = self.next_request()
+        if self.is_finished():
+            return None
+        agent = self._host_agent or self._app_agent
+        if agent is None:
+            raise UsageError("a session needs an agent")
+        round = BaseRound(request, agent, self.context, self.total_rounds, self._desk)
+        self.add_round(round.id, round)
+        return round
+
+    def create_following_round(self) -> BaseRound | None:
+        """Make the round that follows: the next request's."""
+        return self.create_new_round()
+
+    def add_round(self, id: int, round: BaseRound) -> None:
+        """Add a round."""
+        self._rounds[id] = round
+
+    def is_finished(self) -> bool:
+        """True when it was ended, is in error, or has no steps or rounds left."""
+        config = self.parts.config
+        return self._finish or self.step >= config.max_step or self.total_rounds >= config.max_round or self.is_error()
+
+    def is_error(self) -> bool:
+        """True when the session is in the error state."""
+        round = self.current_round
+        return bool(self.context.get(ContextNames.ERROR)) or (round is not None and round.state is AgentStatus.ERROR)
+
+    def finish(self) -> None:
+        """End the session before the next round."""
+        self._finish = True
+
+    def set_error(self, error_message: str) -> None:
+        """Put the session into the error state; `context` keeps the message."""
+        self.context.set(ContextNames.ERROR, True)
+        self.context.set(ContextNames.ERROR_MESSAGE, error_message)
+
+    # ---- after the rounds
+
+    def evaluation(self) -> None:
+        """Have the session judged: by the default setting, and if that fails without all the screenshots.
+
+        When that fails too, the outcome stays unknown.
+        """
+        evaluator = self.parts.evaluator
+        if evaluator is None:
+            self.logger.warning("%s: no evaluator, so the outcome stays unknown", self.task)
+            return
+        requests = self.request_to_evaluate()
+        for all_screenshots in dict.fromkeys((self.parts.config.eva_all_screenshots, False)):
+            judged = call(partial(evaluator.evaluate, requests, self.log_path, all_screenshots, self.context))
+            if isinstance(judged, Done):
+                self._take_judgement(requests, *judged.value)
+                return
+            self.logger.warning("%s: evaluation failed: %s", self.task, judged.message)
+
+    def _take_judgement(self, requests: str, judgement: dict[str, Any], cost: float) -> None:
+        result = {**judgement, "level": "session", "request": requests, "type": "evaluation_result"}
+        self._evaluation = result
+        self.results.append(result)
+        self.cost += cost
+        if self.parts.evaluator is not None:
+            self.parts.evaluator.print_response(result)
+        self._log.evaluation(result)
+
+    def experience_saver(self) -> None:
+        """Learn from the log of this session; `saved` are the ids. A memory that refuses is logged, the log stays."""
+        if self.parts.memory is None:
+            self.logger.warning("%s: no memory to save the experience in", self.task)
+            return
+        if not self._log.response_file.exists():
+            return
+        try:
+            report = self.parts.memory.ingest(self._log.response_file, include_failures=True)
+        except ExperienceError as error:
+            self.logger.error("%s: the experience was not saved: %s", self.task, error)
+            return
+        self.saved = tuple(report.added)
+        self.cost += report.cost
+        for source, reason in report.failed:
+            self.logger.warning("%s: %s", source, reason)
+
+    def print_cost(self) -> None:
+        """Tell the user what the session cost, where that is known."""
+        known = self.cost > 0
+        text = f"Total request cost of the session: ${self.cost:.2f}" if known else "Cost is not available."
+        self.parts.user.show(text)
+
+    def save_log_to_markdown(self) -> None:
+        """Write the log as `output.md`, for people."""
+        write_markdown(self._log.folder)
+
+    async def capture_last_snapshot(self) -> None:
+        """Keep the end state of the application: a screenshot and, if configured, its UI tree and the full screen."""
+        if self.application_window is None and self.application_window_info is None:
+            return
+        await self.capture_last_screenshot(f"{self.log_path}action_step_final.png")
+        if self.parts.config.save_ui_tree:
+            await self.capture_last_ui_tree(os.path.join(self.log_path, "ui_trees", "ui_tree_final.json"))
+        if self.parts.config.save_full_screen:
+            await self.capture_last_screenshot(f"{self.log_path}desktop_final.png", full_screen=True)
+
+    async def capture_last_screenshot(self, save_path: StrPath, full_screen: bool = False) -> None:
+        """Save a screenshot of the window or of all screens; when there is none, that is logged."""
+        await capture_screenshot(self.context, Path(save_path), full_screen, self.parts.config.recovery)
+
+    async def capture_last_ui_tree(self, save_path: StrPath) -> None:
+        """Save the UI tree as JSON; when there is none, that is logged."""
+        await capture_ui_tree(self.context, Path(save_path), self.parts.config.recovery)
+
+    @staticmethod
+    def initialize_logger(log_path: StrPath, log_filename: str, mode: str = "a") -> LogFile:
+        """Open a file of the log folder to append lines to; mode "w" empties it first."""
+        path = Path(log_path) / log_filename
+        if mode == "w":
+            path.unlink(missing_ok=True)
+        return LogFile(path)
