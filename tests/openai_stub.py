@@ -82,6 +82,10 @@ class OpenAIStub:
         """Queue one fault per coming request; `OK` answers honestly."""
         self._faults.extend(faults)
 
+    def recover(self) -> None:
+        """Forget the faults still queued: from here on answers are honest."""
+        self._faults.clear()
+
     def __enter__(self) -> OpenAIStub:
         self._thread.start()
         return self

@@ -20,7 +20,7 @@ EMBEDDER = "openai:text-embedding-3-small"
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch):
     """A server in the place of OpenAI, named by the environment as a user would name it."""
-    with OpenAIStub() as server:
+    with OpenAIStub(dim=1536) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         yield server
@@ -71,7 +71,7 @@ def test_records_wait_for_their_vectors_when_the_service_is_down(stub, tmp_path)
     stub.play(*[failing(401, "invalid_api_key")] * 10)
     assert memory.ingest(SAMPLES).added
     assert memory.retrieve("Turn on Bluetooth in the settings").degraded
-    stub.faults.clear()
+    stub.recover()
     assert memory.index().embedded == len(memory.store.ids())
     assert memory.retrieve(TASK).degraded is None
 
@@ -80,6 +80,7 @@ def test_without_the_key_the_index_of_openai_is_not_mixed_with_another(stub, tmp
     """A store embedded by OpenAI stays so: no key means words, and another embedder is refused."""
     open_memory(tmp_path / "db").ingest(SAMPLES)
     monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_BASE_URL")
     found = open_memory(tmp_path / "db").retrieve("Turn on Bluetooth in the settings")
     assert found.degraded
     assert found.embedder == EMBEDDER
