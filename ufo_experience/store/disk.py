@@ -1,0 +1,116 @@
+"""The one place that calls the operating system for the store.
+
+Tests wrap `Disk` to make calls fail, to stop after any of them, or to behave like Windows on another system.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from pathlib import Path
+
+_CREATE = (
+    os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+)  # fmt: skip
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Disk:
+    """File-system calls as the operating system has them; each raises `OSError`."""
+
+    windows: bool = os.name == "nt"
+    links: bool = os.name != "nt"
+
+    def create(self, path: Path) -> int:
+        """Open a new file (0600) for writing; refuses one that exists, and links."""
+        return os.open(path, _CREATE, 0o600)
+
+    def open(self, path: Path) -> int:
+        """Open for reading; refuses links where the platform can, never waits on a pipe."""
+        return os.open(path, _READ)
+
+    def append(self, path: Path) -> int:
+        """Open for writing at the end, creating the file (0600)."""
+        return os.open(path, _APPEND, 0o600)
+
+    def read(self, handle: int, size: int) -> bytes:
+        """Up to `size` bytes; empty at the end."""
+        return os.read(handle, size)
+
+    def write(self, handle: int, data: bytes | memoryview) -> int:
+        """Write some of `data`; returns how many bytes."""
+        return os.write(handle, data)
+
+    def truncate(self, handle: int, size: int) -> None:
+        """Cut the file to `size` bytes."""
+        os.ftruncate(handle, size)
+
+    def fsync(self, handle: int) -> None:
+        """Return when the bytes are on the medium."""
+        os.fsync(handle)
+
+    def close(self, handle: int) -> None:
+        """Close a handle."""
+        os.close(handle)
+
+    def fstat(self, handle: int) -> os.stat_result:
+        """What the file behind a handle is."""
+        return os.fstat(handle)
+
+    def lstat(self, path: Path) -> os.stat_result:
+        """What stands at `path`; a link is not followed."""
+        return os.lstat(path)
+
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second name; refuses a name that is taken."""
+        os.link(source, target)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Move; Windows refuses a name that is taken, others overwrite files."""
+        os.rename(source, target)
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Move over whatever stands at `target`."""
+        os.replace(source, target)
+
+    def unlink(self, path: Path) -> None:
+        """Remove a file or a link."""
+        os.unlink(path)
+
+    def rmdir(self, path: Path) -> None:
+        """Remove an empty folder."""
+        os.rmdir(path)
+
+    def mkdir(self, path: Path) -> bool:
+        """Make a folder (0700); False when it is there already. A file or link in its place raises."""
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                raise
+            return False
+        return True
+
+    def listdir(self, path: Path) -> list[str]:
+        """Names in a folder, in no order."""
+        return os.listdir(path)
+
+    def fsync_dir(self, path: Path) -> None:
+        """Return when the names in a folder are on the medium. Windows has no such call: NTFS journals names."""
+        if self.windows:
+            return
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def utime(self, path: Path, ns: int) -> None:
+        """Set the time of last change, in nanoseconds."""
+        os.utime(path, ns=(ns, ns))
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
