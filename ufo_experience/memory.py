@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
-from ufo_experience.errors import ServiceError
+from ufo_experience.errors import LockedError, ServiceError
 from ufo_experience.indexer import IndexReport, Progress
 from ufo_experience.live_index import LiveIndex
 from ufo_experience.retriever import Query, Retrieval
@@ -93,10 +93,12 @@ class ExperienceMemory:
         return self.live.sync(rebuild=rebuild, progress=progress)
 
     def index_if_possible(self) -> str | None:
-        """Index what was stored; records wait (and are found by their words) when the embedder cannot answer now."""
+        """Index what was stored; records wait (and are found by their words) when the embedder cannot answer now,
+        or another process is publishing.
+        """
         try:
             self.index()
-        except ServiceError as error:
+        except (ServiceError, LockedError) as error:
             return str(error)
         return None
 

@@ -28,6 +28,7 @@ CREATE INDEX IF NOT EXISTS vectors_by_text ON vectors (text);
 """
 _CHUNK = 500  # SQLite takes at least 999 variables in one statement
 _PLAIN_BATCH = 256
+_SEAL_BYTES = 8
 
 
 class EmbeddingCache:
@@ -46,11 +47,11 @@ class EmbeddingCache:
     def get(self, keys: Sequence[bytes], dim: int | None) -> dict[bytes, Vectors]:
         """The vectors that are there, whole and of length `dim` (None: any)."""
         rows = self._guard(lambda db: [row for part in _chunks(keys) for row in _select(db, part)])
-        return {key: vector for key, blob in rows or () if (vector := _read_vector(blob, dim)) is not None}
+        return {row[0]: vector for row in rows or () if (vector := _read_vector(*row, dim)) is not None}
 
     def put(self, rows: Iterable[tuple[bytes, bytes, Vectors]]) -> None:
         """Keep (key, hash of the text, vector) rows; on the disk when it returns, unless `warning` says otherwise."""
-        values = [(key, text, np.asarray(vector, "<f4").tobytes()) for key, text, vector in rows]
+        values = [(key, text, _sealed(key, text, vector)) for key, text, vector in rows]
         self._guard(lambda db: db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", values))
 
     def purge(self, texts: Iterable[str]) -> int:
@@ -59,6 +60,21 @@ class EmbeddingCache:
         deleted = self._guard(lambda db: db.executemany("DELETE FROM vectors WHERE text = ?", hashes).rowcount)
         self._guard(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         return max(0, deleted or 0)
+
+    def check(self) -> str | None:
+        """Read every row; what is wrong with the file, None when nothing is (or there is none). Changes nothing."""
+        if not self.path.is_file():
+            return None
+        try:
+            with contextlib.closing(_connect_to_read(self.path)) as connection:
+                for (line,) in connection.execute("PRAGMA quick_check(1)"):
+                    if line != "ok":
+                        return str(line)
+                rows = connection.execute("SELECT key, text, vector FROM vectors")
+                damaged = sum(_read_vector(*row, None) is None for row in rows)
+                return f"{damaged} damaged rows" if damaged else None
+        except (sqlite3.Error, OSError) as error:
+            return str(error)
 
     def __len__(self) -> int:
         rows = self._guard(lambda db: db.execute("SELECT count(*) FROM vectors").fetchall())
@@ -200,22 +216,34 @@ def _hash(*parts: str) -> bytes:
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).digest()
 
 
-def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+def _select(connection: sqlite3.Connection, keys: Sequence[bytes]) -> list[tuple[bytes, bytes, bytes]]:
     marks = ",".join("?" * len(keys))
-    return connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", keys).fetchall()
+    return connection.execute(f"SELECT key, text, vector FROM vectors WHERE key IN ({marks})", keys).fetchall()
 
 
 def _chunks(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK))
 
 
-def _read_vector(blob: object, dim: int | None) -> Vectors | None:
+def _sealed(key: bytes, text: bytes, vector: Vectors) -> bytes:
+    """A vector's bytes and a check sum: SQLite notices few flipped bits, and a turned sign keeps the norm."""
+    body = np.asarray(vector, "<f4").tobytes()
+    return body + _seal(key, text, body)
+
+
+def _seal(key: bytes, text: bytes, body: bytes) -> bytes:
+    return hashlib.blake2b(key + text + body, digest_size=_SEAL_BYTES).digest()
+
+
+def _read_vector(key: bytes, text: bytes, blob: bytes, dim: int | None) -> Vectors | None:
     """A damaged row is a missing row."""
-    if not isinstance(blob, bytes) or not blob or len(blob) % 4:
+    if not all(isinstance(part, bytes) for part in (key, text, blob)) or len(blob) <= _SEAL_BYTES:
         return None
-    vector = np.frombuffer(blob, "<f4").astype(np.float32)
-    whole = bool(np.isfinite(vector).all()) and abs(float(np.linalg.norm(vector)) - 1.0) < 1e-3
-    return vector if whole and dim in (None, len(vector)) else None
+    body, seal = blob[:-_SEAL_BYTES], blob[-_SEAL_BYTES:]
+    if len(body) % 4 or seal != _seal(key, text, body):
+        return None
+    vector = np.frombuffer(body, "<f4").astype(np.float32)
+    return vector if dim in (None, len(vector)) else None
 
 
 def _connect(path: Path, wait: float) -> sqlite3.Connection:
@@ -226,6 +254,10 @@ def _connect(path: Path, wait: float) -> sqlite3.Connection:
     except (sqlite3.OperationalError, OSError) as error:
         if not path.is_file() or "locked" in str(error):
             raise sqlite3.OperationalError(str(error)) from error
+    return _connect_to_read(path)
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
     uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     return _prepared(sqlite3.connect(uri, uri=True, check_same_thread=False), lambda db: None)
 

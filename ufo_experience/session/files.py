@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import os
-import tempfile
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import CorruptError, DataError, StorageError, UsageError
+from ufo_experience.store.atomic import Disk, replace_file
 
 StrPath = str | os.PathLike[str]
 
 MAX_LINES_BYTES = 64 * 1024 * 1024
 
 _log = logging.getLogger(__name__)
-
-# Windows refuses to replace a file that a virus scanner or an editor holds open for a moment.
-_REPLACE_TRIES = 10
-_REPLACE_PAUSE_S = 0.1
 
 
 def write_atomic(path: StrPath, text: str) -> None:
@@ -31,23 +25,11 @@ def write_atomic(path: StrPath, text: str) -> None:
         StorageError: the disk refused; the old file is as it was.
     """
     target = Path(path)
-    temporary: str | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        with open(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        _replace(temporary, target)
-        temporary = None
-        _sync_folder(target.parent)
     except OSError as error:
         raise StorageError(f"{target}: cannot be written: {error.strerror or error}") from error
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
+    replace_file(target, text.encode("utf-8"), Disk())
 
 
 def append_line(path: StrPath, line: str) -> None:
@@ -150,23 +132,3 @@ def _missing_newline(file: Any) -> bytes:
         return b""
     file.seek(-1, os.SEEK_END)
     return b"" if file.read(1) == b"\n" else b"\n"
-
-
-def _replace(temporary: str, target: Path, tries: int = _REPLACE_TRIES) -> None:
-    try:
-        os.replace(temporary, target)
-    except PermissionError:
-        if os.name != "nt" or tries == 1:
-            raise
-        time.sleep(_REPLACE_PAUSE_S)
-        _replace(temporary, target, tries - 1)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # a folder cannot be opened there; NTFS journals the rename
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

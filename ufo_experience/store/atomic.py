@@ -25,7 +25,8 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{error.filename or path}: {error.strerror or error}") from error
+        place = error.filename2 or error.filename or path  # of a move, where to
+        raise StorageError(f"{place}: {error.strerror or error}") from error
 
 
 def write_temp(target: Path, chunks: Iterable[bytes], disk: Disk) -> Path:
