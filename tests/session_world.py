@@ -73,7 +73,10 @@ class SwitchAgent:
             return Decision(AgentStatus.FINISH, result=f"{self.feature} is on")
         name = self.plan.pop(0)
         target = Target(name, "TabItem" if name in PAGES else "CheckBox", id=str(len(self.plan)))
-        return Decision(AgentStatus.CONTINUE, (Command("click_input", {"button": "left"}, target=target),), cost=0.01)
+        command = Command("click_input", {"button": "left"}, target=target)
+        prompt = [{"role": "user", "content": f"{turn.experiences}\n\n{turn.request}"}]
+        thought = f"I was told: {turn.experiences}"
+        return Decision(AgentStatus.CONTINUE, (command,), thought=thought, cost=0.01, prompt=prompt)
 
     def remembered(self, turn: Turn) -> list[str]:
         for record in parse_block(turn.experiences):

@@ -572,6 +572,27 @@ def test_attempt_tells_how_work_ended():
     assert late.kind == "timeout"
 
 
+def test_a_command_that_cannot_be_written_down_is_not_executed(tmp_path):
+    """Parameters that contain themselves are an agent error; such a result of a tool becomes text."""
+    loop: list = []
+    loop.append(loop)
+    desktop = Desktop()
+    tools = desktop.dispatcher(look=lambda: loop)
+    bad, look = act(Command("set_edit_text", {"text": loop})), act(Command("look"))
+    session = linux(tmp_path, [bad, look], dispatcher=tools)
+    run(session)
+    assert desktop.done == []
+    assert "no JSON form" in log(session)[0]["last_error"]
+    assert log(session)[1]["action"][0]["result"]["result"] == "[[...]]"
+
+
+def test_half_a_character_does_not_stop_the_log(tmp_path):
+    """A lone surrogate in typed text is written escaped, and read back."""
+    session = linux(tmp_path, [act(fill("Name", "a\ud83d"))])
+    run(session)
+    assert log(session)[0]["action"][0]["arguments"]["text"] == "a\ud83d"
+
+
 # ---- secrets
 
 
@@ -603,7 +624,18 @@ def test_ordinary_text_is_written_as_it_was_typed(tmp_path):
     assert log(session)[0]["action"][0]["arguments"]["text"] == "Ünïcode “x” 你好"
 
 
-# ---- memory before a step
+# ---- memory before a round and a step
+
+
+def test_the_application_of_the_last_round_does_not_narrow_the_next_request(tmp_path):
+    """The host has yet to choose one; the sub-task is asked for inside the application it chose."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    user = ScriptedUser(["First", "Second"])
+    host = [assign("One", "olk.exe"), Decision(FINISH), assign("Two", "excel.exe")]
+    session = Session("t", True, 0, parts=parts(tmp_path, host=host, user=user, memory=memory))
+    run(session)
+    asked = [(event["moment"], event["application"]) for event in log(session, "memory.audit")]
+    assert asked == [("task", None), ("subtask", "olk.exe"), ("task", None), ("subtask", "excel.exe")]
 
 
 def failed_before(tmp_path: Path, button: str, request: str) -> ExperienceMemory:

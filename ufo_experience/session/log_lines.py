@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ufo_experience.errors import DataError
+from ufo_experience.session.jsonform import plain
 from ufo_experience.session.protocols import Command, Decision, Outcomes, Result
 
 HOST, APP = "HostAgent", "AppAgent"
@@ -144,7 +146,7 @@ def _action(step: StepRecord, command: Command, result: Result, parameters: Mapp
     outcome = {
         "status": result.status.value,
         "error": result.error,
-        "result": result.result,
+        "result": _written(result.result),
         "namespace": result.namespace,
         "call_id": command.call_id,
     }
@@ -158,6 +160,14 @@ def _action(step: StepRecord, command: Command, result: Result, parameters: Mapp
         "action_string": text,
         "action_representation": shown,
     }
+
+
+def _written(value: Any) -> Any:
+    """A tool's result in its JSON form; one that is nested too deeply, or contains itself, as text."""
+    try:
+        return plain(value)
+    except DataError:
+        return str(value)
 
 
 def _target(command: Command) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from ufo_experience.redaction.fields import Field, fields_of
 from ufo_experience.redaction.parameters import SECRET, rewrite_parameters
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.values import Vault
-from ufo_experience.schema import Control, Step, clip
+from ufo_experience.schema import Control, Step
 from ufo_experience.session.jsonform import plain
 from ufo_experience.session.protocols import Command
 
@@ -75,12 +75,11 @@ class Masker:
 
 def _as_step(command: Command, observation: str) -> Step:
     target = command.target
-    return Step(
+    control = Control.model_construct(name=target.name if target else "", type=target.type if target else None)
+    return Step.model_construct(  # not checked: whatever an agent did must be possible to write down
         step_number=1,
-        observation=clip(observation),
-        action_type=clip(command.tool_name, 512),
-        target_control=Control(
-            name=clip(target.name) if target else "", type=clip(target.type, 512) if target and target.type else None
-        ),
+        observation=observation,
+        action_type=command.tool_name,
+        target_control=control,
         parameters=plain(dict(command.parameters)),
     )

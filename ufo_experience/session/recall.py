@@ -33,8 +33,8 @@ STEP_CANDIDATES = 10  # looked through for those that speak of the step at hand
 
 # Actions that are hard to take back, as they are called in names of tools and controls.
 RISKY_WORDS = frozenset(
-    "delete remove erase discard overwrite format reset uninstall send submit publish post pay buy purchase order "
-    "transfer confirm unsubscribe revoke shutdown kill rm drop".split()
+    "delete remove erase discard overwrite reset uninstall send submit publish post pay buy purchase transfer confirm "
+    "unsubscribe revoke shutdown kill rm".split()
 )
 
 _log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Recall:
             return None
         shown = block if block is not None and block.ids else None
         self._injected |= dict.fromkeys(shown.ids if shown else ())
-        self._write_down(moment, task, application, found, shown)
+        self._write_down(moment, task, application, found, shown, commands)
         return shown
 
     def _about(self, commands: Sequence[Command], hits: Sequence[Hit]) -> list[Hit]:
@@ -137,7 +137,13 @@ class Recall:
         ]
 
     def _write_down(
-        self, moment: str, task: str, application: str | None, found: Retrieval, block: PromptBlock | None
+        self,
+        moment: str,
+        task: str,
+        application: str | None,
+        found: Retrieval,
+        block: PromptBlock | None,
+        commands: Sequence[Command],
     ) -> None:
         hits = {hit.experience.id: hit for hit in (*found, *found.negatives)}
         shown = [hits[identifier] for identifier in (block.ids if block else ())]
@@ -146,6 +152,7 @@ class Recall:
                 "moment": moment,
                 "query_sha256": _digest(redact_text(task)),
                 "application": application,
+                "about": [[one.tool_name, one.target.name if one.target else ""] for one in commands],
                 "embedder": found.embedder,
                 "threshold": found.threshold,
                 "degraded": found.degraded,

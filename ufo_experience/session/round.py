@@ -14,7 +14,9 @@ import time
 from collections import Counter
 from dataclasses import replace
 
+from ufo_experience.errors import DataError
 from ufo_experience.session.context import Context, ContextNames
+from ufo_experience.session.jsonform import plain
 from ufo_experience.session.log_lines import APP, HOST, StepRecord
 from ufo_experience.session.parts import Desk
 from ufo_experience.session.protocols import (
@@ -74,7 +76,9 @@ class BaseRound:
         self.context.set(ContextNames.CURRENT_ROUND_ID, self.id)
         self._desk.blackboard.add_requests({"request": self.request})
         if self._desk.recall is not None:
-            self._show(await self._desk.recall.before_task(self.request, self.application))
+            # A host has yet to choose the application; the one of the round before says nothing.
+            application = self.application if self._desk.app_agent is None else ""
+            self._show(await self._desk.recall.before_task(self.request, application))
             self._task_block = self._block
         while not self.is_finished():
             await self._take_step()
@@ -121,9 +125,8 @@ class BaseRound:
 
     async def _ask(self, turn: Turn) -> Done[Decision] | Failure:
         decided = await attempt(self.agent.act(turn), self._desk.config.recovery.agent_timeout)
-        if isinstance(decided, Done) and not isinstance(decided.value, Decision):
-            return Failure("agent", f"the agent gave a {type(decided.value).__name__}, not a Decision")
-        return decided
+        fault = _fault(decided.value) if isinstance(decided, Done) else None
+        return decided if fault is None else Failure("agent", fault)
 
     def _moment(self, decision: Decision) -> str | None:
         """Why memory should be asked before this step; None when there is no reason."""
@@ -272,6 +275,17 @@ class BaseRound:
         self.context.add(ContextNames.TOTAL_TOKENS, decision.tokens)
         self.context.update_dict(ContextNames.ROUND_STEP, {self.id: self.step})
         self.context.update_dict(ContextNames.ROUND_COST, {self.id: self.cost})
+
+
+def _fault(decision: object) -> str | None:
+    """What is wrong with an agent's answer: what cannot be written down is not executed."""
+    if not isinstance(decision, Decision):
+        return f"the agent gave a {type(decision).__name__}, not a Decision"
+    try:
+        plain([dict(command.parameters) for command in decision.commands])
+    except DataError as error:
+        return f"the agent gave a command with parameters that have no JSON form: {error}"
+    return None
 
 
 def _signature(command: Command) -> tuple[str, str]:

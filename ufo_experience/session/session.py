@@ -215,8 +215,11 @@ class BaseSession(SessionState, ABC):
         self.parts.user.show(text)
 
     def save_log_to_markdown(self) -> None:
-        """Write the log as `output.md`, for people."""
-        write_markdown(self._log.folder)
+        """Write the log as `output.md`, for people; when that cannot be done, it is logged."""
+        try:
+            write_markdown(self._log.folder)
+        except ExperienceError as error:
+            self.logger.warning("%s: no report: %s", self.task, error)
 
     async def capture_last_snapshot(self) -> None:
         """Keep the end state of the application: a screenshot and, if configured, its UI tree and the full screen."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,8 @@ def decode_image(value: Any) -> bytes | None:
 
 
 async def _collect(context: Context, command: Command, policy: RecoveryPolicy) -> Any:
-    try:
-        [(_, result)] = await execute(context.command_dispatcher, [command], policy)
+    try:  # a client that is gone is not waited for again
+        [(_, result)] = await execute(context.command_dispatcher, [command], replace(policy, reconnects=0))
     except ConnectionLostError as error:
         _log.warning("%s: %s", command.tool_name, error)
         return None
