@@ -34,7 +34,7 @@ ROOMS = [
     ["live_index"],
     ["ingest"],
     ["memory"],
-    ["upkeep", "task_experience", "demo"],
+    ["upkeep", "purging", "task_experience", "demo"],
     ["session"],
     ["benchmark", "integrations", "examples"],
     ["cli"],

@@ -1,4 +1,4 @@
-"""Looking after a store: find, approve, quarantine, remove, purge, import, export, verify."""
+"""Looking after a store: find, approve, quarantine, remove, import, export, verify. (`purging` deletes by source.)"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ufo_experience.embedding.cache import EmbeddingCache
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, IndexMismatchError, UsageError
 from ufo_experience.index.generation import Generations, ids_digest
 from ufo_experience.indexer import check_origin
@@ -49,13 +50,6 @@ def remove(store: ExperienceStore, ids: Iterable[str]) -> list[Experience]:
     return gone
 
 
-def purge(store: ExperienceStore, source: str) -> list[Experience]:
-    """Delete every record of a source (its path or its session); returns what they were."""
-    here = [one for one in store.scan() if source in (one.provenance.source, one.provenance.session)]
-    store.remove([one.id for one in here], reason=f"purged: {source}")
-    return here
-
-
 def import_file(store: ExperienceStore, file: Path) -> ImportReport:
     """Take in an export of this package (JSON), or a log or `experience.yaml` of UFO's; all of it quarantined."""
     if file.suffix.lower() == ".json" and _is_export(file):
@@ -73,9 +67,13 @@ def export(store: ExperienceStore, format: str) -> str:
 
 
 def verify(store: ExperienceStore, generations: Generations) -> Verification:
-    """Read every byte of records and index."""
+    """Read every byte of records, index and cached vectors."""
     records = store.verify()
     found = Verification(records.records, list(records.corrupt))
+    cache = EmbeddingCache(Path(store.location) / "embeddings.sqlite")
+    damage = cache.check()
+    if damage:
+        found.corrupt.append(Problem(file=str(cache.path), code=CorruptError.default_code, message=damage))
     try:
         generation = generations.current()
         if generation is None:

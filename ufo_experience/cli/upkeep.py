@@ -78,10 +78,10 @@ def purge(
     json: Json = False,
 ) -> None:
     """Delete everything that came from one source, from records, index and cache."""
-    from ufo_experience import upkeep
+    from ufo_experience.purging import purge
 
     with open_memory(db, json=json) as (console, memory):
-        answer_records(console, upkeep.purge(memory.store, source))
+        answer_records(console, purge(memory.store, memory.live.generations, source))
 
 
 @app.command("import")

@@ -47,7 +47,8 @@ class EmbeddingCache:
     def get(self, keys: Sequence[bytes], dim: int | None) -> dict[bytes, Vectors]:
         """The vectors that are there, whole and of length `dim` (None: any)."""
         rows = self._guard(lambda db: [row for part in _chunks(keys) for row in _select(db, part)])
-        return {row[0]: vector for row in rows or () if (vector := _read_vector(*row, dim)) is not None}
+        read = ((key, _read_vector(key, text, blob, dim)) for key, text, blob in rows or ())
+        return {key: vector for key, vector in read if vector is not None}
 
     def put(self, rows: Iterable[tuple[bytes, bytes, Vectors]]) -> None:
         """Keep (key, hash of the text, vector) rows; on the disk when it returns, unless `warning` says otherwise."""
@@ -71,7 +72,7 @@ class EmbeddingCache:
                     if line != "ok":
                         return str(line)
                 rows = connection.execute("SELECT key, text, vector FROM vectors")
-                damaged = sum(_read_vector(*row, None) is None for row in rows)
+                damaged = sum(_read_vector(key, text, blob, None) is None for key, text, blob in rows)
                 return f"{damaged} damaged rows" if damaged else None
         except (sqlite3.Error, OSError) as error:
             return str(error)

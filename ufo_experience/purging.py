@@ -1,0 +1,79 @@
+"""Deleting everything that came from one source, so that no byte of its texts stays in the store folder.
+
+Derived things go first (cached vectors, set-aside copies), then the records, then what is rewritten from the records
+(the view, the index). Cut short at any point, the same purge run again finishes the work.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from ufo_experience.embedding.cache import EmbeddingCache
+from ufo_experience.errors import StorageError
+from ufo_experience.index.features import task_text
+from ufo_experience.index.generation import Generations
+from ufo_experience.indexer import prune
+from ufo_experience.schema import Experience
+from ufo_experience.store.atomic import storage_errors
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.exchange import write_view
+from ufo_experience.store.files import FileStore
+from ufo_experience.store.layout import CORRUPT
+from ufo_experience.store.origin import is_from
+
+CACHE, VIEW = "embeddings.sqlite", "experience.yaml"
+
+
+def purge(store: ExperienceStore, generations: Generations, source: str) -> list[Experience]:
+    """Delete every record of a source (its path or its session), and whatever was derived from it.
+
+    Gone afterwards: records, cached vectors, every generation of the index that held them, copies of damaged files
+    that mention them, and their part of `experience.yaml`. Returns what the records were.
+
+    Raises:
+        StorageError: something could not be deleted, and the message names it; run the same purge again.
+        LockedError: another process is writing.
+    """
+    found = [one for one in store.scan() if is_from(one.provenance, source)]
+    if isinstance(store, FileStore):
+        store.set_aside_corrupt()
+        folder = Path(store.location)
+        _purge_cache(folder / CACHE, [task_text(one) for one in found])
+        _purge_copies(folder / CORRUPT, [source, *(text for one in found for text in _texts(one))])
+    store.remove([one.id for one in found], reason="purged")
+    if isinstance(store, FileStore) and (folder / VIEW).exists():
+        write_view(store, folder / VIEW)
+    prune(store, generations)
+    return found
+
+
+def _texts(one: Experience) -> list[str]:
+    return [one.id, one.state.request, one.state.task, one.provenance.source, one.provenance.session]
+
+
+def _purge_cache(path: Path, texts: Iterable[str]) -> None:
+    """Vectors count as sensitive as their text, also those in a cache that was moved aside."""
+    with storage_errors(path):
+        for aside in path.parent.glob(f"{path.name}.corrupt-*"):
+            aside.unlink()
+    if path.is_file():
+        with EmbeddingCache(path) as cache:
+            cache.purge(texts)
+            if cache.warning:
+                raise StorageError(f"{path}: not purged: {cache.warning}")
+
+
+def _purge_copies(folder: Path, texts: Iterable[str]) -> None:
+    """Delete files that were set aside and hold one of the texts, as they stand in a record or plain."""
+    wanted = {form.encode("utf-8") for text in texts if text for form in (text, _in_json(text))}
+    with storage_errors(folder):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            data = path.read_bytes()
+            if any(text in data for text in wanted):
+                path.unlink()
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
