@@ -10,7 +10,7 @@ memory.report(hits, success=True, session="s-17")
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,16 +111,19 @@ class ExperienceMemory:
         top_k: int | None = None,
         similarity_threshold: float | None = None,
         exclude_session: str | None = None,
+        only: Collection[str] | None = None,
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
-        `similarity_threshold` None means the one calibrated for the embedder in use.
+        `similarity_threshold` None means the one calibrated for the embedder in use. `only` are ids: no other record
+        answers, and they are ranked among themselves.
         """
         threshold = similarity_threshold
         if threshold is None and self.settings.threshold != "auto":
             threshold = self.settings.threshold
         k = self.settings.top_k if top_k is None else top_k
-        query = Query(task, application, env, k, threshold, exclude_session)
+        among = None if only is None else frozenset(only)
+        query = Query(task, application, env, k, threshold, exclude_session, among)
         return self.live.retriever().retrieve(query)
 
     def build_prompt(

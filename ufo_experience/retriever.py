@@ -35,7 +35,7 @@ EQUAL = 0.05  # near-duplicates within this score are equals: the most useful, t
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked. `threshold` None means the one of the embedder in use."""
+    """What is asked. `threshold` None means the one of the embedder in use; `only` are the ids that may answer."""
 
     task: str
     application: str | None = None
@@ -43,6 +43,7 @@ class Query:
     k: int = 3
     threshold: float | None = None
     exclude_session: str | None = None
+    only: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
@@ -141,6 +142,7 @@ class Retriever:
             application=query.application,
             env=query.env,
             exclude_session=query.exclude_session,
+            only=query.only,
         )
         return Ranking(candidates, held, fusion, degraded)
 

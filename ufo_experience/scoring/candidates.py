@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,9 +68,15 @@ class CandidateFinder:
         application: str | None = None,
         env: str | None = None,
         exclude_session: str | None = None,
+        only: Collection[str] | None = None,
     ) -> tuple[Candidates, Candidates]:
-        """(candidates that may be injected, those that may not), both inside the filters, without a threshold."""
+        """(candidates that may be injected, those that may not), both inside the filters, without a threshold.
+
+        `only` are the ids that may answer at all; None means any.
+        """
         inside = self.snapshot.catalog.mask(Filter(application, env))
+        if only is not None:
+            inside &= self._among(only)
         if exclude_session:
             inside &= self.snapshot.catalog.column("session") != name_hash(exclude_session)
         words = Words(*self._words.scores(text))
@@ -78,7 +84,9 @@ class CandidateFinder:
         best = float(words.share[usable].max(initial=0.0))
         pool = _top(words.share, usable, POOL)
         if vector is not None:
-            pool = np.union1d(pool, self._near(vector, usable, replace(self._limits, application=application, env=env)))
+            limits = replace(self._limits, application=application, env=env)
+            near = self._near(vector, usable, limits) if only is None else self._nearest_of(vector, usable)
+            pool = np.union1d(pool, near)
         judge = self._judge(words, vector, fusion, best)
         return judge(pool), judge(_top(words.share, held, POOL))
 
@@ -88,6 +96,19 @@ class CandidateFinder:
         rows = self.snapshot.catalog.find([identifier for identifier, _ in near])
         rows = rows[rows >= 0]
         return rows[usable[rows]]
+
+    def _nearest_of(self, vector: Floats, usable: Mask) -> Rows:
+        """Rows of `usable` whose vectors are nearest, all compared: an index cannot filter by arbitrary ids."""
+        rows = np.flatnonzero(usable)
+        cosine = self.snapshot.index.similarity(vector, self.snapshot.catalog.ids(rows))
+        rows, cosine = rows[~np.isnan(cosine)], cosine[~np.isnan(cosine)]
+        return rows[np.argsort(-cosine, kind="stable")[:POOL]]
+
+    def _among(self, ids: Collection[str]) -> Mask:
+        rows = self.snapshot.catalog.find(list(ids))
+        mask = np.zeros(len(self.snapshot.catalog.rows), np.bool_)
+        mask[rows[rows >= 0]] = True
+        return mask
 
     def _judge(self, words: Words, vector: Floats | None, fusion: Fusion, best: float) -> Callable[[Rows], Candidates]:
         catalog, index = self.snapshot.catalog, self.snapshot.index
