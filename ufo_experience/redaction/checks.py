@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import re
+from itertools import pairwise
 
 from ufo_experience.redaction.words import listed
 
@@ -88,8 +89,16 @@ def is_random(text: str) -> bool:
     )
 
 
+def is_generated(text: str) -> bool:
+    """True for what a machine made: 16 characters or more, letters and several digits in no order of words."""
+    digits = sum(c.isdigit() for c in text)
+    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(text))
+    return len(text) >= 16 and digits >= 2 and changes >= 3 and is_random(text)
+
+
 def is_password(text: str) -> bool:
     """True for a value that reads like a password rather than like the next word of a sentence."""
+    text = text.rstrip(".,;:?…")
     if is_stand_in(text) or len(text) < 6:
         return False
     letters = any(c.isalpha() for c in text)

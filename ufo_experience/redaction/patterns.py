@@ -78,7 +78,8 @@ _KEYS = (
     ),
 )
 
-_NAME_OF_TOKEN = r"(?:secret|api[_-]?key|access[_-]?key|account[_-]?key|private[_-]?key|token|credential)"
+_NAME_OF_KEY = r"(?:(?:secret|api|access|account|private|auth|client|signing|encryption)[ _-]?){1,3}key"
+_NAME_OF_TOKEN = rf"(?:{_NAME_OF_KEY}|secret|token|credential)"
 _NAME_OF_PASSWORD = r"(?:password|passwd|passphrase|passwort|kennwort|contraseña|senha|pwd)\d?"
 _TOKEN_HINTS = "secret key token credential"
 _PASSWORD_HINTS = "passw passphrase kennwort contraseña senha pwd"
@@ -128,11 +129,17 @@ _PASSWORD_WORDS = (
     r"|密码|密碼|パスワード)"
 )
 _CODE_WORDS = (
-    r"(?:otp|pin(?:[ -]?code)?|cvv2?|cvc2?|(?:one[- ]time|verification|security|authentication|2fa|sms) (?:pass)?code)"
+    r"(?:otp|pin(?:[ -]?code)?|cvv2?|cvc2?|one[- ]time pass(?:word|code)"
+    r"|(?:one[- ]time|verification|security|authentication|authenticator|confirmation|log-?in|access|2fa|mfa|sms)"
+    r" (?:pass)?code|(?:bestätigungs|sicherheits|zugangs|anmelde|einmal)code|code de (?:vérification|sécurité)"
+    r"|código de (?:verificación|seguridad))"
 )
 _PROSE_HINTS = "passw passcode passphrase kennwort mot contraseña senha wachtwoord пароль 密码 密碼 パスワード"
-_CODE_HINTS = "otp pin cvv cvc code"
-_LINK = r"(?:\s{1,9}(?:field|box|input))?\s{0,9}(?:(?:is|was|to|as|of|ist|est|es|auf|是|为|=|:)\s{0,9})?"
+_CODE_HINTS = "otp pin cvv cvc code código one"
+_SAID = r"(?:is|was|to|as|of|ist|est|es|auf|lautet|lauten|是|为|=|:)"
+_LINK = rf"(?:\s{{1,9}}(?:field|box|input))?\s{{0,9}}(?:{_SAID}\s{{0,9}})?"
+_TYPED = r"(?i)\b(?:type|enter|put|write|input|paste|use|fill)\s{1,3}(?:in\s)?"  # … a value into a field of some name
+_INTO = r"[\"'”’`]?\s{1,3}(?:in|into|as|for)\s{1,3}(?:the\s|your\s|my\s)?[\"'“‘`]?(?:[\w-]{1,20}\s){0,2}?"
 _PROSE = (
     Rule(
         "password",
@@ -147,6 +154,49 @@ _PROSE = (
         _PROSE_HINTS,
     ),
     Rule("code", re.compile(rf"(?i)\b{_CODE_WORDS}{_LINK}[\"'“‘`]?(?P<v>\d{{3,8}})(?!\w|[.-]\d)"), None, _CODE_HINTS),
+    Rule(
+        "code",
+        re.compile(
+            rf"(?i)(?<![\w.-])(?P<v>\d{{4,8}})\s{{1,3}}(?:is|as|ist)\s{{1,3}}(?:your|my|the|ihr|dein)\s{{1,3}}{_CODE_WORDS}"
+        ),
+        None,
+        _CODE_HINTS,
+    ),
+    Rule(
+        "code",
+        re.compile(
+            r"(?i)\bcode\s{1,3}[\"'“‘`]?(?P<v>\d{4,8})[\"'”’`]?\s{1,3}"
+            r"(?:(?:from|in|aus)\s{1,3}(?:\w{1,12}\s{1,3}){0,2}"
+            r"(?:authenticator|sms|text|message|mail|email|phone|token)|(?:was |just )?(?:sent|texted))\b"
+        ),
+        None,
+        "code",
+    ),
+    Rule(
+        "password",
+        re.compile(rf"{_TYPED}[\"'“‘`]?(?P<v>[^\s\"'“‘`<>]{{4,}}?){_INTO}{_PASSWORD_WORDS}"),
+        checks.is_password,
+        _PROSE_HINTS,
+    ),
+    Rule("code", re.compile(rf"{_TYPED}[\"'“‘`]?(?P<v>\d{{3,8}}){_INTO}{_CODE_WORDS}(?!\w)"), None, _CODE_HINTS),
+    Rule(
+        "token",
+        re.compile(rf"{_TYPED}[\"'“‘`]?(?P<v>[^\s\"'“‘`<>]{{16,}}?){_INTO}{_NAME_OF_TOKEN}"),
+        checks.is_generated,
+        _TOKEN_HINTS,
+    ),
+    Rule(
+        "token",
+        re.compile(rf"(?i)(?<!\w){_NAME_OF_TOKEN}\s{{1,3}}{_SAID}\s{{1,3}}[\"'“‘`]?(?P<v>[^\s\"'”’`<>,;)]{{16,}})"),
+        checks.is_generated,
+        _TOKEN_HINTS,
+    ),
+    Rule(
+        "token",
+        re.compile(rf"(?i){_NAME_OF_KEY}\s{{1,3}}[\"'“‘`]?(?P<v>[^\s\"'”’`<>,;)]{{16,}})"),
+        checks.is_generated,
+        _TOKEN_HINTS,
+    ),
 )
 
 _SSN = r"(?!000|666|9\d\d)\d{3}[- ]?(?!00)\d{2}[- ]?(?!0000)\d{4}"
