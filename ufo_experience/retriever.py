@@ -114,7 +114,7 @@ class Retriever:
         self, text: str, query: Query, ranking: Ranking, notes: Sequence[str] = (), *, now: datetime | None = None
     ) -> Retrieval:
         """What of a ranking is served for the (redacted) text of a query: threshold, opposites, diversity."""
-        threshold = ranking.fusion.threshold if query.threshold is None else query.threshold
+        threshold = ranking.fusion.bar(self._finder.size) if query.threshold is None else query.threshold
         said = list(notes)
         hits, negatives = (
             self._load(islice(self._choose(text, ranking, threshold, failed), query.k), ranking, said, now)

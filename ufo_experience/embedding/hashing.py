@@ -29,7 +29,7 @@ FEATURES_VERSION = 1  # raise it when `features` gives anything else: the name c
 
 _SPEC = re.compile(r"(\d{1,6})?(?:v(\d{1,6}))?")
 _WORD = re.compile(r"[^\W_]+")
-_WEIGHTS = TermWeights(pair=0.5, head=1.5, slot=0.6, value=0.3)  # its own: tuning lexical search must not move vectors
+_WEIGHTS = TermWeights(pair=0.5, head=1.5, slot=1.0, value=0.15)  # its own: tuning lexical search must not move vectors
 _LETTERS = (3, 4)  # lengths of the letter runs
 _LETTERS_WORTH = 0.2  # of one run; enough for typos and other languages, too little to drown the words
 _COMMON_SHARE = 0.5  # of a word that says little: a fixed stand-in for rarity, which a stored vector must not hold

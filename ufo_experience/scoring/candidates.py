@@ -50,7 +50,10 @@ class Words:
 
 
 class CandidateFinder:
-    """Finds candidates in one snapshot. Statistics come from trusted rows, whatever the filters of a query."""
+    """Finds candidates in one snapshot. Statistics come from trusted rows, whatever the filters of a query.
+
+    `size` is the number of runs the trusted rows come from.
+    """
 
     def __init__(self, snapshot: Snapshot, policy: TrustPolicy) -> None:
         self.snapshot, self.policy = snapshot, policy
@@ -58,6 +61,7 @@ class CandidateFinder:
         self._trusted = snapshot.catalog.mask(self._limits)
         self._open = self._trusted & ~harmful(snapshot.catalog)
         self._words = LexicalIndex(snapshot.catalog, self._trusted)
+        self.size = _count_runs(snapshot.catalog.column("session")[self._trusted])
 
     def find(
         self,
@@ -125,6 +129,12 @@ class CandidateFinder:
             return Candidates(rows[top], order[top], score[top], share[top], coverage[top], cosine[top])
 
         return judge
+
+
+def _count_runs(sessions: NDArray[np.uint64]) -> int:
+    """How many runs the records come from: those of one session are one, those without a session one each."""
+    named = sessions[sessions != 0]
+    return len(np.unique(named)) + len(sessions) - len(named)
 
 
 def _top(scores: Floats, rows: Mask, count: int) -> Rows:

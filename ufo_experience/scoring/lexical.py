@@ -54,7 +54,8 @@ class LexicalIndex:
         best = mass = _TINY
         for name, term in request_terms(query)[0].items():
             rows, times = self._catalog.postings(name)
-            rarity, voice = self._rarity(int(self._trusted[rows].sum())), say(name)
+            # A word no record holds is as rare as one that one record holds: in a small store anything is unheard of.
+            rarity, voice = self._rarity(max(int(self._trusted[rows].sum()), 1)), say(name)
             best, mass = best + term.weight * rarity, mass + voice * rarity
             gain = times / (times + self._settings.k1 * self._size[rows])
             share[rows] += np.float32(term.weight * rarity) * gain

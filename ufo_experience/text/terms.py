@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -29,6 +31,8 @@ _COMMON_WORDS = (
     "the a an of to in on at for from with by and or is are was were be been it its this that these those my me i you"
     " your our we as if so not do does did have has had can could will would should all any some there here what which"
     " who when where how then than into please help want need like make set get show tell give find use using file"
+    " about out up also just too very such own am he she they them his her their us may might must but because while"
+    " why again each both"
 )
 COMMON_SAY = 0.3  # of common words, placeholders and hidden values, in how much of a request another one covers
 
@@ -83,7 +87,8 @@ def words(text: str) -> list[str]:
     return [stem(word) for word in _WORD.findall(text.lower().replace("’", "'"))]
 
 
-def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[dict[str, Term], int]:
+@lru_cache(maxsize=256)  # a query is asked for its terms by lexical search and by the hashing embedder
+def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[Mapping[str, Term], int]:
     """The terms of a request, and its length in words without politeness."""
     masked = mask_slots(text)
     bare = _POLITE.sub("", masked)
