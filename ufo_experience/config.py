@@ -24,18 +24,22 @@ Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
-    """What can be configured. Trust: `min_trust` for own records, `min_trust_imported` for imported ones."""
+    """What can be configured.
+
+    Trust: `min_trust` for own records (None: verified, and approved in a store shared with others), and
+    `min_trust_imported` for imported ones. `index` is an engine, see `open_index`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     db: str = "experience_db"
     embedder: str = "auto"
-    index: str = "faiss"
+    index: str = "auto"
     summarizer: str = "auto"
     top_k: Annotated[int, Field(ge=1, le=50)] = 3
     threshold: Threshold | Literal["auto"] = "auto"
     max_tokens: Annotated[int, Field(ge=1)] = 1200
-    min_trust: Trust = Trust.VERIFIED
+    min_trust: Trust | None = None
     min_trust_imported: Trust = Trust.APPROVED
     lock_timeout: Annotated[float, Field(ge=0.0)] = 10.0
     max_cost: Annotated[float, Field(ge=0.0)] | None = None

@@ -17,6 +17,8 @@ from importlib.metadata import version
 
 from ufo_experience.embedding.base import Embedder, Spending
 from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
+from ufo_experience.index import open_index, without_password
+from ufo_experience.index.base import Space, VectorIndex
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.faiss import FaissIndex
 from ufo_experience.index.features import TEMPLATE_VERSION
@@ -48,8 +50,16 @@ def empty_snapshot(dim: int, manifest: Manifest | None = None) -> Snapshot:
     return Snapshot(Catalog.build([]), FaissIndex(dim), manifest=manifest)
 
 
+def begin(store: ExperienceStore, engine: str, embedder: Embedder) -> Snapshot:
+    """A view of nothing whose vectors will be kept by `engine`."""
+    index = open_index(engine, Space(store.store_id, embedder.name, TEMPLATE_VERSION, embedder.dim), store=store)
+    return Snapshot(Catalog.build([]), index, engine=engine)
+
+
 def load_snapshot(store: ExperienceStore, generations: Generations) -> Snapshot | None:
-    """The published generation as a snapshot, not yet caught up with the store; None when there is none.
+    """The published generation as a snapshot, not yet caught up with the store.
+
+    None when there is none, or none whose vectors are kept by the engine in use.
 
     Raises:
         CorruptError: the generation cannot be used; rebuild it.
@@ -67,25 +77,26 @@ def load_snapshot(store: ExperienceStore, generations: Generations) -> Snapshot 
 
 def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
     generation = generations.current()
-    if generation is None:
+    if generation is None or generation.manifest.engine != without_password(generations.engine):
         return None
-    manifest = generation.manifest
+    manifest, engine = generation.manifest, generations.engine
     check_origin(manifest, store)
     catalog = Catalog.from_arrays({name: generation.array(name) for name in Catalog.build([]).arrays()})
-    index = FaissIndex.load({name: generation.read(name) for name in FaissIndex.FILES})
+    space = Space(manifest.store_id, manifest.embedder, manifest.template, manifest.dim)
+    index = open_index(engine, space, store=store, generation=generation)
     _check_agreement(generation, catalog, index)
-    return Snapshot(catalog, index, stamps=manifest.stamps, manifest=manifest)
+    return Snapshot(catalog, index, stamps=manifest.stamps, manifest=manifest, engine=engine)
 
 
-def _check_agreement(generation: Generation, catalog: Catalog, index: FaissIndex) -> None:
-    """Columns and vectors must be about the records the manifest was made for."""
+def _check_agreement(generation: Generation, catalog: Catalog, index: VectorIndex) -> None:
+    """Columns and vectors must be about the records the manifest was made for; a server's vectors may be ahead."""
     manifest, file = generation.manifest, str(generation.folder)
     ids = catalog.ids()
     if len(ids) != manifest.records or ids_digest(ids) != manifest.ids_digest:
         raise CorruptError("the columns are not about the records in the manifest", file=file)
     if index.dim != manifest.dim:
         raise CorruptError(f"vectors of {index.dim} dimensions, {manifest.dim} in the manifest", file=file)
-    if not index.ids() <= set(ids):
+    if isinstance(index, FaissIndex) and not index.ids() <= set(ids):
         raise CorruptError("vectors of records that are not in the columns", file=file)
 
 
@@ -126,6 +137,10 @@ def sync(
         if progress:
             progress(start + len(batch), len(changes.added))
     snapshot = apply(replace(snapshot, index=index), changes, embedder)
+    if rebuild:
+        snapshot.index.retain(snapshot.catalog.ids())
+    elif snapshot.manifest is not None and not generations.is_due(len(changes), len(snapshot.catalog)):
+        return meter.report(snapshot.manifest, texts=len(changes.added))
     generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
     return meter.report(generation.manifest, texts=len(changes.added))
 
@@ -198,7 +213,7 @@ def _manifest(
         embedder=embedder,
         dim=dim,
         template=TEMPLATE_VERSION,
-        engine="faiss",
+        engine=without_password(snapshot.engine),
         records=len(ids),
         ids_digest=ids_digest(ids),
         created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -210,14 +225,14 @@ def _manifest(
 
 def _start(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool) -> Snapshot:
     if rebuild:
-        return empty_snapshot(embedder.dim)
+        return begin(store, generations.engine, embedder)
     try:
         snapshot = load_snapshot(store, generations)
     except CorruptError as error:  # a new generation takes its place; the damaged one stays beside it for a while
         _log.warning("the index is built anew: %s", error)
         snapshot = None
     if snapshot is None:
-        return empty_snapshot(embedder.dim)
+        return begin(store, generations.engine, embedder)
     if snapshot.manifest is not None:
         check_embedder(snapshot.manifest, embedder)
     return snapshot

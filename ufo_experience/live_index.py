@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from pathlib import Path
 
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import CorruptError, ExperienceError
-from ufo_experience.index.generation import VERIFY_AT_OPEN, Generation, Generations
+from ufo_experience.index.generation import VERIFY_AT_OPEN, Generation
+from ufo_experience.index.home import open_generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
-from ufo_experience.indexer import IndexReport, Progress, check_embedder, empty_snapshot, load_snapshot, sync
+from ufo_experience.indexer import IndexReport, Progress, begin, check_embedder, empty_snapshot, load_snapshot, sync
 from ufo_experience.openai_service.client import OpenAISettings
 from ufo_experience.retriever import Retriever
+from ufo_experience.schema import Trust
 from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
 from ufo_experience.scoring.fusion import fusion_for
 from ufo_experience.store.base import ExperienceStore
@@ -32,7 +33,7 @@ class LiveIndex:
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
         self.store, self.settings = store, settings
-        self.generations = Generations(Path(store.location) / "index", lock_timeout=settings.lock_timeout)
+        self.generations = open_generations(store, settings.index, lock_timeout=settings.lock_timeout)
         self._damaged: set[int] = set()
         self._embedder = embedder
         self._snapshot: tuple[Snapshot, int] | None = None
@@ -51,7 +52,7 @@ class LiveIndex:
         """The embedder in use, made when first needed."""
         with self._lock:
             if self._embedder is None:
-                cache = Path(self.store.location) / "embeddings.sqlite"
+                cache = self.store.cache_folder / "embeddings.sqlite"
                 self._embedder = open_embedder(self._embedder_spec(), cache=cache)
             return self._embedder
 
@@ -60,8 +61,7 @@ class LiveIndex:
         snapshot = self.snapshot()
         with self._lock:
             if self._finder is None or self._finder.snapshot is not snapshot:
-                policy = TrustPolicy(self.settings.min_trust, self.settings.min_trust_imported)
-                self._finder = CandidateFinder(snapshot, policy)
+                self._finder = CandidateFinder(snapshot, self._trust_policy())
             finder = self._finder
         fusion = fusion_for(self.embedder.name, snapshot.manifest.calibration if snapshot.manifest else None)
         return Retriever(finder, self.store, self.embedder, fusion)
@@ -88,7 +88,8 @@ class LiveIndex:
             _log.warning("answering from the records, the index cannot be used: %s", error)
             snapshot = None
         if snapshot is None or snapshot.manifest is None or snapshot.manifest.generation in self._damaged:
-            return empty_snapshot(self._dim())
+            embedder = self._embedder_at_hand()
+            return begin(self.store, self.generations.engine, embedder) if embedder else empty_snapshot(dim=1)
         if self._asked_for() is not None:
             check_embedder(snapshot.manifest, self.embedder)
         self._check_later(self.generations.of(snapshot.manifest))
@@ -127,6 +128,7 @@ class LiveIndex:
         """The embedder if it answers without a service: a query must not wait for others' records to be embedded."""
         return self.embedder if self._embedder_spec().partition(":")[0] in OFFLINE else None
 
-    def _dim(self) -> int:
-        """Dimensions of an index to be begun; any will do as long as nothing can be embedded."""
-        return self.embedder.dim if self._embedder_at_hand() else 1
+    def _trust_policy(self) -> TrustPolicy:
+        """What may be injected. In a store others write to, too, a judged run is not enough: somebody must approve."""
+        own = self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED)
+        return TrustPolicy(own, self.settings.min_trust_imported)

@@ -70,7 +70,7 @@ def verify(store: ExperienceStore, generations: Generations) -> Verification:
     """Read every byte of records, index and cached vectors."""
     records = store.verify()
     found = Verification(records.records, list(records.corrupt))
-    cache = EmbeddingCache(Path(store.location) / "embeddings.sqlite")
+    cache = EmbeddingCache(store.cache_folder / "embeddings.sqlite")
     damage = cache.check()
     if damage:
         found.corrupt.append(Problem(file=str(cache.path), code=CorruptError.default_code, message=damage))

@@ -38,6 +38,16 @@ class Filter:
     success: bool | None = None
 
 
+@dataclass(frozen=True)
+class Space:
+    """What makes vectors comparable: their store, who made them, from which text, and how long they are."""
+
+    store_id: str
+    embedder: str
+    template: str
+    dim: int
+
+
 Neighbour = tuple[str, float]
 
 
@@ -57,8 +67,12 @@ class VectorIndex(Protocol):
         """True when this id has a vector here."""
         ...
 
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Those of `ids` that have no vector here, in their order."""
+        ...
+
     def copy(self) -> Self:
-        """An index that may change while this one is searched."""
+        """An index that may change while this one is searched; one on a server is shared and returns itself."""
         ...
 
     def save(self) -> dict[str, bytes]:
@@ -75,6 +89,10 @@ class VectorIndex(Protocol):
 
     def remove(self, ids: Sequence[str]) -> int:
         """Take ids out; unknown ones are ignored. Returns how many were there."""
+        ...
+
+    def retain(self, ids: Sequence[str]) -> int:
+        """Take out every id that is not one of these. Returns how many were there."""
         ...
 
     def search(self, vectors: Vectors, k: int, filter: Filter | None = None) -> list[list[Neighbour]]:

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError, DataError
-from ufo_experience.index.base import Attributes, Filter, Neighbour, Vectors
+from ufo_experience.index.base import Attributes, Filter, Neighbour, Space, Vectors
 from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, name_hash
+from ufo_experience.index.generation import Generation
+from ufo_experience.store.base import ExperienceStore
 from ufo_experience.text.applications import application_key
 
 _ROW = np.dtype(
@@ -41,6 +43,13 @@ class FaissIndex:
         self._row_of: dict[bytes, int] = {}
         self._parts: list[Any] = [faiss.IndexFlatIP(dim)]
 
+    @classmethod
+    def open(
+        cls, engine: str, space: Space, *, store: ExperienceStore, generation: Generation | None = None
+    ) -> FaissIndex:
+        """The vectors of a generation, or none; see `open_index`."""
+        return cls.load({name: generation.read(name) for name in cls.FILES}) if generation else cls(space.dim)
+
     @property
     def dim(self) -> int:
         """Length of a vector."""
@@ -51,6 +60,10 @@ class FaissIndex:
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and id.encode() in self._row_of
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Those that have no vector here; see `VectorIndex.missing`."""
+        return [identifier for identifier in ids if identifier not in self]
 
     def ids(self) -> set[str]:
         """All ids that have a vector here."""
@@ -95,6 +108,10 @@ class FaissIndex:
         rows = [row for i in ids if (row := self._row_of.pop(i.encode("ascii"), None)) is not None]
         self._live[rows] = False
         return len(rows)
+
+    def retain(self, ids: Sequence[str]) -> int:
+        """Take all others out; see `VectorIndex.retain`."""
+        return self.remove(sorted(self.ids().difference(ids)))
 
     def search(self, vectors: Vectors, k: int, filter: Filter | None = None) -> list[list[Neighbour]]:
         """Exact top-k inside the filter; see `VectorIndex.search`."""

@@ -38,6 +38,7 @@ from ufo_experience.store.atomic import (
     sync_folder,
     write_new,
 )
+from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.lock import WriterLock
 from ufo_experience.store.reading import read_file, unreadable
 
@@ -107,7 +108,17 @@ Publish = Callable[[Mapping[str, bytes], Manifest], Generation]
 
 
 class Generations:
-    """The `index/` folder of a store. Reading needs no lock and writes nothing."""
+    """The `index/` folder of a store. Reading needs no lock and writes nothing.
+
+    `engine` keeps the vectors (see `open_index`).
+    """
+
+    engine = "faiss"
+
+    @classmethod
+    def open(cls, store: ExperienceStore, *, lock_timeout: float = 10.0) -> Generations:
+        """Those of a store in a folder."""
+        return cls(store.cache_folder / "index", lock_timeout=lock_timeout)
 
     def __init__(self, folder: Path, disk: Disk | None = None, *, lock_timeout: float = 10.0) -> None:
         self.folder = folder
@@ -155,6 +166,10 @@ class Generations:
             with suppress(CorruptError):
                 return self._load(number).manifest
         return None
+
+    def is_due(self, changed: int, records: int) -> bool:
+        """True when `changed` of `records` are reason enough to publish: files of this machine are cheap to write."""
+        return changed > 0
 
     def exists(self) -> bool:
         """True when there is a folder for generations."""

@@ -25,13 +25,17 @@ RELIST = 0  # a stamp that equals no other
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Columns and vectors of the same records. `reason` says why some have no vector yet."""
+    """Columns and vectors of the same records. `reason` says why some have no vector yet.
+
+    An index on a server (`engine`) is shared: it may know ids of later commits, which these columns do not have yet.
+    """
 
     catalog: Catalog
     index: VectorIndex
     revision: str = ""
     stamps: dict[str, int] = field(default_factory=dict)
     manifest: Manifest | None = None
+    engine: str = "faiss"
     reason: str | None = None
 
 
@@ -45,8 +49,8 @@ class Changes:
     stamps: dict[str, int]
     revision: str
 
-    def __bool__(self) -> bool:
-        return bool(self.added or self.updated or self.removed)
+    def __len__(self) -> int:
+        return len(self.added) + len(self.updated) + len(self.removed)
 
 
 def find_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes:
@@ -100,10 +104,10 @@ def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Sn
     if not changes:
         return ahead
     index, reason = snapshot.index.copy(), snapshot.reason
-    index.remove(changes.removed)
-    index.update([one.id for one in changes.updated], [attributes(one) for one in changes.updated])
     try:
-        insert(index, [one for one in changes.added if one.id not in index], embedder)
+        index.remove(changes.removed)
+        index.update([one.id for one in changes.updated], [attributes(one) for one in changes.updated])
+        insert(index, changes.added, embedder)
     except ServiceError as error:
         reason = str(error)
     catalog = snapshot.catalog.with_changes(changes.added + changes.updated, changes.removed)
@@ -111,13 +115,19 @@ def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Sn
 
 
 def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embedder | None) -> None:
-    """Embed and add records. Raises `ServiceError` when they cannot be embedded now."""
-    if not experiences:
-        return
-    if embedder is None:
+    """Embed and add what has no vector yet. Raises `ServiceError` when that cannot be done now.
+
+    What has one was put there by another machine, perhaps before its trust changed.
+    """
+    absent = set(index.missing([one.id for one in experiences]))
+    known = [one for one in experiences if one.id not in absent]
+    index.update([one.id for one in known], [attributes(one) for one in known])
+    new = [one for one in experiences if one.id in absent]
+    if new and embedder is None:
         raise ServiceError("no embedder is available")
-    vectors = embedder.embed([task_text(one) for one in experiences], "document")
-    index.add([one.id for one in experiences], vectors, [attributes(one) for one in experiences])
+    if new and embedder is not None:
+        vectors = embedder.embed([task_text(one) for one in new], "document")
+        index.add([one.id for one in new], vectors, [attributes(one) for one in new])
 
 
 def _settled(stamps: dict[str, int]) -> dict[str, int]:
