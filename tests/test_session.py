@@ -548,6 +548,9 @@ def test_a_malformed_command_is_skipped():
     desktop = Desktop()
     result = executed(desktop.dispatcher(), Command("set_edit_text", {"txt": "x"}))
     assert (result.status, desktop.done) == (ResultStatus.SKIPPED, [])
+    [direct] = asyncio.run(desktop.dispatcher().execute_commands([Command("set_edit_text", {"txt": "x"})]))
+    assert direct.status is ResultStatus.SKIPPED
+    assert "wrong parameters" in direct.error
     assert executed(Unreliable(DataError("bad")), click("A")).status is ResultStatus.SKIPPED
     assert executed(desktop.dispatcher(), Command("fly")).error == "no tool 'fly'"
 
@@ -591,6 +594,43 @@ def test_half_a_character_does_not_stop_the_log(tmp_path):
     session = linux(tmp_path, [act(fill("Name", "a\ud83d"))])
     run(session)
     assert log(session)[0]["action"][0]["arguments"]["text"] == "a\ud83d"
+
+
+APP_KEYS = (
+    "agent_type agent_name app_root application_process_name session_step round_step round_num status request llm_cost "
+    "action action_type subtask action_representation result clean_screenshot_path annotated_screenshot_path "
+    "concat_screenshot_path selected_control_screenshot_path desktop_screenshot_path action_success function_call "
+    "save_screenshot control_log"
+)
+HOST_KEYS = (
+    "status round_step agent_step round_num subtask_index action function_call action_representation arguments "
+    "action_type request agent_type agent_name application cost results result last_error execution_times total_time "
+    "control_log"
+)
+
+
+def test_lines_have_the_keys_of_ufo_v3_in_their_order(tmp_path):
+    """For host and app agent; the locator stands among the arguments, as UFO mixes them."""
+    session = Session("t", True, 0, "x", parts=parts(tmp_path, [act(fill("To", "Jane"))], [assign("Write")]))
+    run(session)
+    host, app, *_ = log(session)
+    assert (list(host), list(app)) == (HOST_KEYS.split(), APP_KEYS.split())
+    assert app["action"][0]["arguments"] == {"id": "9", "name": "To", "text": "Jane"}
+    assert app["function_call"] == ["set_edit_text(id='9', name='To', text='Jane')"]
+    assert app["action_success"][0]["result"]["status"] == "success"
+    assert (host["subtask_index"], app["session_step"], app["round_step"]) == (-1, 1, 1)
+
+
+def test_what_the_agent_said_follows_after_ufos_keys(tmp_path):
+    """Observation, thought, plan and comment are kept; controls in view and the plan are in request.log too."""
+    said = {"observation": "a form", "thought": "fill it", "plan": ("one",), "comment": "easy"}
+    view = (Target("To", "Edit", "9"),)
+    session = linux(tmp_path, [act(click("A"), controls=view, prompt="Look: data:image/png;base64,iVBO", **said)])
+    run(session)
+    line, asked = log(session)[0], log(session, "request.log")[0]
+    assert list(line)[-4:] == list(said)
+    assert asked["control_info"] == [{"id": "9", "name": "To", "type": "Edit"}]
+    assert (asked["plan"], asked["prompt"]) == (["one"], "Look: <image>")
 
 
 # ---- secrets
