@@ -134,6 +134,12 @@ class Retriever:
     def rank(self, text: str, query: Query) -> Ranking:
         """Candidates inside the filters, best first, without threshold or diversity: what `retrieve` chooses from."""
         vector, degraded = self._vector(text)
+        try:
+            return self._ranked(text, query, vector, degraded)
+        except ServiceError as error:  # the server that keeps the vectors cannot answer: words do
+            return self._ranked(text, query, None, f"index unavailable: {error}")
+
+    def _ranked(self, text: str, query: Query, vector: Floats | None, degraded: str | None) -> Ranking:
         fusion = self._fusion.degraded() if vector is None else self._fusion
         candidates, held = self._finder.find(
             text,
@@ -149,8 +155,11 @@ class Retriever:
     def _vector(self, text: str) -> tuple[Floats | None, str | None]:
         """The query's vector, or why there is none; an index without vectors is worth no request."""
         snapshot = self._finder.snapshot
-        if not len(snapshot.index):
-            return None, snapshot.reason
+        try:
+            if not snapshot.index:
+                return None, snapshot.reason
+        except ServiceError as error:
+            return None, f"index unavailable: {error}"
         try:
             return self._embedder.embed([text], "query")[0], None
         except ServiceError as error:
