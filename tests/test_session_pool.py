@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_session import CONTINUE, Desktop, act, assign, click, config, parts
+from session_parts import CONTINUE, Desktop, act, assign, click, config, parts
 
 from ufo_experience.errors import DataError, SchemaError, UsageError
 from ufo_experience.session.factory import SessionFactory, plan_files

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_session import Desktop, act, assign, click, fill, parts
+from session_parts import Desktop, act, assign, click, fill, parts
 
 from ufo_experience.errors import DataError, FormatVersionError, RefusedError, SchemaError
 from ufo_experience.session.factory import SessionFactory

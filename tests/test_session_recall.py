@@ -1,0 +1,232 @@
+"""When a session is saved, and when memory is asked: before a request, a sub-task, a risky or repeated step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from session_parts import CONTINUE, FINISH, YES, Desktop, act, assign, click, config, linux, log, parts, run
+
+from ufo_experience.errors import StorageError, UsageError
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.session.interact import ScriptedUser
+from ufo_experience.session.linux import LinuxSession
+from ufo_experience.session.protocols import (
+    AgentStatus,
+    Decision,
+)
+from ufo_experience.session.recall import is_risky
+from ufo_experience.session.save_policy import SavePolicy, score_of
+from ufo_experience.session.scripted import ScriptedAgent, ScriptedEvaluator
+from ufo_experience.session.windows import Session
+
+# ---- saving
+
+
+@pytest.mark.parametrize(
+    ("mode", "complete", "saved"),
+    [
+        ("always", "yes", 1),
+        ("always", "no", 1),
+        ("auto", "yes", 1),
+        ("auto", "no", 0),
+        ("auto", "unsure", 0),
+        ("always_not", "yes", 0),
+    ],
+)
+def test_a_session_is_saved_by_policy(tmp_path, mode, complete, saved):
+    """`always` saves a failure as a failure; `auto` only what passes the threshold."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    judge = ScriptedEvaluator(lambda request, context: {"complete": complete, "reason": "r"})
+    settings = config(tmp_path, save=SavePolicy.of(mode))
+    session = linux(tmp_path, [act(click("Save"))], evaluator=judge, memory=memory, config=settings)
+    run(session)
+    assert len(session.saved) == saved == len(memory.store.ids())
+    for identifier in session.saved:
+        assert memory.store.get(identifier).outcome.success is (complete == "yes")
+
+
+def test_ask_saves_what_the_user_wants(tmp_path):
+    """Asked once; the answer counts."""
+    counts = {}
+    for yes in (True, False):
+        memory = ExperienceMemory.open(tmp_path / f"db-{yes}", embedder="hashing")
+        settings = config(tmp_path, save=SavePolicy.of("ask"))
+        user = ScriptedUser(yes=yes)
+        run(linux(tmp_path, [act(click("A"))], evaluator=YES, memory=memory, config=settings, user=user))
+        counts[yes] = (user.asked, len(memory.store.ids()))
+    assert counts == {True: (["experience"], 1), False: (["experience"], 0)}
+
+
+def test_an_unjudged_session_is_never_filed_as_a_success(tmp_path):
+    """FINISH is the agent's claim: the outcome is unknown, and it is not injected."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    settings = config(tmp_path, save=SavePolicy.of("always"))
+    session = linux(tmp_path, [act(click("Save"))], request="Save the report", memory=memory, config=settings)
+    run(session)
+    assert memory.store.get(session.saved[0]).outcome.success is None
+    assert list(memory.retrieve("Save the report")) == []
+
+
+def test_a_memory_that_refuses_leaves_session_and_log_whole(tmp_path, caplog):
+    """Whatever the store says, results and log are there, and the refusal is logged."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    memory.settings = memory.settings.model_copy(update={"summarizer": "openai:no-key"})
+    settings = config(tmp_path, save=SavePolicy.of("always"))
+    session = linux(tmp_path, [act(click("A"))], evaluator=YES, memory=memory, config=settings)
+    results = run(session)
+    assert (session.saved, len(results), len(log(session))) == ((), 2, 2)
+
+
+def test_scores_come_from_the_judgement():
+    """A number if given, else the verdict, else the share of sub-scores, in both of UFO's shapes."""
+    assert score_of(None) is None
+    assert score_of({"complete": "yes"}) == 1.0
+    assert score_of({"complete": "no", "score": 0.9}) == 0.9
+    assert score_of({"complete": "unsure", "sub_scores": {"a": "yes", "b": "no"}}) == 0.5
+    assert score_of({"sub_scores": [{"name": "a", "evaluation": "Yes"}]}) == 1.0
+    assert score_of({"score": float("nan"), "complete": "unsure"}) is None
+    assert score_of({"sub_scores": 7}) is None
+
+
+def test_auto_never_passes_a_no_and_wants_more_than_the_threshold():
+    """Equal is not above; a "no" with a high score stays a no."""
+    policy = SavePolicy.of("auto", 0.7)
+    assert policy.passes({"score": 0.71})
+    assert not policy.passes({"score": 0.7})
+    assert not policy.passes({"complete": "no", "score": 0.9})
+    assert not policy.passes(None)
+
+
+def test_unknown_save_modes_and_thresholds_are_refused():
+    """With the known names in the message."""
+    with pytest.raises(UsageError, match="always, ask, auto, always_not"):
+        SavePolicy.of("sometimes")
+    with pytest.raises(UsageError, match="threshold"):
+        SavePolicy.of("auto", 1.5)
+
+
+# ---- memory before a round and a step
+
+
+def test_the_application_of_the_last_round_does_not_narrow_the_next_request(tmp_path):
+    """The host has yet to choose one; the sub-task is asked for inside the application it chose."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    user = ScriptedUser(["First", "Second"])
+    host = [assign("One", "olk.exe"), Decision(FINISH), assign("Two", "excel.exe")]
+    session = Session("t", True, 0, parts=parts(tmp_path, host=host, user=user, memory=memory))
+    run(session)
+    asked = [(event["moment"], event["application"]) for event in log(session, "memory.audit")]
+    assert asked == [("task", None), ("subtask", "olk.exe"), ("task", None), ("subtask", "excel.exe")]
+
+
+def failed_before(tmp_path: Path, button: str, request: str) -> ExperienceMemory:
+    """A memory with a failed run of `request` that pressed `button`."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    judge = ScriptedEvaluator(lambda request, context: {"complete": "no", "reason": "the draft was lost"})
+    settings = config(tmp_path, save=SavePolicy.of("always"), recall=False)
+    run(linux(tmp_path, [act(click(button))], request=request, evaluator=judge, memory=memory, config=settings))
+    return memory
+
+
+class Forgetful(ExperienceMemory):
+    """A memory that has nothing to say before a task, to see what it says before a step."""
+
+    def retrieve(self, task, *, top_k=None, **more):
+        found = super().retrieve(task, top_k=top_k, **more)
+        return found if top_k == 10 else replace(found, hits=(), negatives=())
+
+
+def test_a_subtask_is_helped_inside_its_application(tmp_path):
+    """The app agent sees how the sub-task was done there before; in another application there is nothing to see."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    settings = config(tmp_path, save=SavePolicy.of("always"))
+
+    def mail(request: str, application: str) -> tuple[str, str]:
+        host = [assign("Compose an email", application)]
+        made = parts(tmp_path, [act(click("New mail"))], host, evaluator=YES, memory=memory, config=settings)
+        run(Session("t", True, 0, request, parts=made))
+        return made.host_agent.turns[0].experiences, made.app_agent.turns[0].experiences
+
+    assert mail("Invite everybody to lunch", "olk.exe") == ("", "")
+    elsewhere = mail("Book a room upstairs", "notepad.exe")
+    host, app = mail("Thank the speaker afterwards", "olk.exe")
+    assert elsewhere == ("", "")
+    assert host == ""
+    assert "click_input(New mail)" in app
+
+
+def test_before_a_risky_step_the_agent_is_shown_past_failures_of_it(tmp_path):
+    """It is asked again with the failed run before anything is executed, and may decide otherwise."""
+    failed_before(tmp_path, "Delete all", "Tidy up the mailbox")
+    memory = Forgetful.open(tmp_path / "db", embedder="hashing")
+
+    class Careful(ScriptedAgent):
+        async def act(self, turn):
+            self.turns.append(turn)
+            if turn.proposed is not None:
+                return act(click("Archive"))
+            return act(click("Delete all")) if turn.step == 0 else Decision(FINISH)
+
+    desktop, agent = Desktop(), Careful()
+    made = replace(parts(tmp_path, desktop=desktop, memory=memory), app_agent=agent)
+    session = LinuxSession("t", True, 0, "Tidy up the mailbox", parts=made)
+    run(session)
+    assert desktop.done == ["click Archive"]
+    assert "tried_and_failed" in agent.turns[1].warning
+    assert "the draft was lost" in agent.turns[1].warning
+    assert [event["moment"] for event in log(session, "memory.audit")] == ["task", "risk"]
+    assert log(session, "request.log")[0]["experience_examples"] == list(session.injected) != []
+
+
+def test_before_a_failed_action_is_repeated_memory_is_asked(tmp_path):
+    """Once it has failed, and only if there is something that was not shown yet."""
+    failed_before(tmp_path, "Broken", "Open the drawer")
+    memory = Forgetful.open(tmp_path / "db", embedder="hashing")
+    session = linux(tmp_path, [act(click("Broken"))] * 3, request="Open the drawer", memory=memory)
+    run(session)
+    events = log(session, "memory.audit")
+    assert [(event["moment"], len(event["injected"])) for event in events] == [
+        ("task", 0),
+        ("failure", 1),
+        ("failure", 0),
+    ]
+
+
+def test_a_memory_that_cannot_answer_does_not_stop_the_session(tmp_path):
+    """The work is done, and the audit says why memory was silent."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+
+    class Down(ExperienceMemory):
+        def retrieve(self, task, **more):
+            raise StorageError("the disk is gone")
+
+    desktop = Desktop()
+    down = Down(memory.store, memory.settings)
+    session = linux(tmp_path, [act(click("A"))], desktop=desktop, memory=down)
+    run(session)
+    assert desktop.done == ["click A"]
+    assert "the disk is gone" in log(session, "memory.audit")[0]["error"]
+
+
+def test_blame_goes_to_what_was_shown_when_a_run_fails(tmp_path):
+    """An evaluator's no counts as hurt; no judgement credits nobody."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    settings = config(tmp_path, save=SavePolicy.of("always"))
+    first = linux(tmp_path, [act(click("A"))], request="Print it", evaluator=YES, memory=memory, config=settings)
+    run(first)
+    no = ScriptedEvaluator(lambda request, context: {"complete": "no"})
+    for evaluator in (no, None):
+        run(linux(tmp_path, [act(click("A"))], request="Print it", evaluator=evaluator, memory=memory))
+    usage = memory.store.get(first.saved[0]).usage
+    assert (usage.injected, usage.helped, usage.hurt) == (1, 0, 1)
+
+
+def test_what_is_risky_shows_in_words_and_flags():
+    """Tool and control names, the agent's own word, or its wish for consent; never a step without commands."""
+    assert is_risky(act(click("Send now")))
+    assert is_risky(act(click("Next"), risky=True))
+    assert is_risky(act(click("Next"), status=AgentStatus.CONFIRM))
+    assert not is_risky(act(click("Sender")))
+    assert not is_risky(Decision(CONTINUE, risky=True))
