@@ -64,7 +64,7 @@ class LexicalIndex:
         return share / np.float32(best), shared / np.sqrt(np.float32(mass) * np.maximum(self._mass, _TINY))
 
     def _rarity(self, holding: int) -> float:
-        return math.pow(math.log1p((self._count - holding + 0.5) / (holding + 0.5)), self._settings.rarity)
+        return math.pow(math.log1p((max(self._count - holding, 0) + 0.5) / (holding + 0.5)), self._settings.rarity)
 
     def _masses(self) -> Scores:
         """Weight of all rare words of each row: what a query would have to hold to cover it."""
