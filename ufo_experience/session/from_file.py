@@ -9,7 +9,7 @@ from ufo_experience.session.files import StrPath
 from ufo_experience.session.interact import AbsentUser
 from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.plan import check_replayable, load_plan, plan_agents
-from ufo_experience.session.session import BaseSession
+from ufo_experience.session.requests import next_from_file
 from ufo_experience.session.windows import WindowsBaseSession
 
 
@@ -71,11 +71,3 @@ class FromFileSession(WindowsBaseSession):
     def next_request(self) -> str:
         """The file's request, once."""
         return next_from_file(self, self.plan.request)
-
-
-def next_from_file(session: BaseSession, request: str) -> str:
-    """The one request of a session that asks nobody; ends the session after its round."""
-    if session.total_rounds > 0:
-        session.finish()
-        return ""
-    return request

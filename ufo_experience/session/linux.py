@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ufo_experience.session.context import ContextNames
-from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.parts import SessionParts, need
+from ufo_experience.session.requests import MODES, next_from_user, one_of
 from ufo_experience.session.session import BaseSession
-from ufo_experience.session.windows import MODES, need, next_from_user, one_of
 
 
 class LinuxBaseSession(BaseSession):

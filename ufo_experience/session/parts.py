@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ufo_experience.errors import UsageError
 from ufo_experience.session.blackboard import Blackboard
 from ufo_experience.session.files import StrPath
 from ufo_experience.session.interact import AbsentUser
@@ -64,3 +65,10 @@ class Desk:
     app_agent: Agent | None = None
     recall: Recall | None = None
     agent_name: str = "AppAgent"
+
+
+def need(agent: Agent | None, part: str, session_type: str) -> Agent:
+    """`agent`, or a `UsageError` that names the missing part."""
+    if agent is None:
+        raise UsageError(f"{session_type} needs {part} in its parts")
+    return agent

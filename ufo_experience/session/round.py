@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ufo_experience.errors import DataError
 from ufo_experience.session.context import Context, ContextNames
@@ -31,6 +32,9 @@ from ufo_experience.session.protocols import (
 )
 from ufo_experience.session.recall import is_risky
 from ufo_experience.session.recovery import Done, Failure, attempt, execute, skipped
+
+if TYPE_CHECKING:
+    from ufo_experience.prompt_builder import PromptBlock
 
 NOT_ALLOWED = "the user did not allow it"
 
@@ -223,9 +227,10 @@ class BaseRound:
     def _works_as_host(self) -> bool:
         return self._desk.app_agent is not None and self.agent is self._starter
 
-    def _show(self, block: object) -> None:
-        self._block = getattr(block, "text", "")
-        self._injected += getattr(block, "ids", ())
+    def _show(self, block: PromptBlock | None) -> None:
+        """Take a block for the turns to come, and note its ids for the next line of the log."""
+        self._block = block.text if block else ""
+        self._injected += block.ids if block else ()
 
     # ---- writing it down
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from ufo_experience.errors import UsageError
-from ufo_experience.session.parts import SessionParts
-from ufo_experience.session.protocols import Agent
+from ufo_experience.session.parts import SessionParts, need
+from ufo_experience.session.requests import MODES, next_from_user, one_of
 from ufo_experience.session.session import BaseSession
-
-MODES = ("normal", "normal_operator")
 
 
 class WindowsBaseSession(BaseSession):
@@ -70,29 +67,3 @@ class OpenAIOperatorSession(WindowsBaseSession):
     def next_request(self) -> str:
         """The request given at first, then what the user says; none ends the session."""
         return next_from_user(self, self._init_request)
-
-
-def next_from_user(session: BaseSession, init_request: str) -> str:
-    """The first request (`init_request` if not empty), then the user's next; ends the session when there is none."""
-    user = session.parts.user
-    if session.total_rounds == 0:
-        request, done = init_request or user.first_request(), False
-    else:
-        request, done = user.new_request()
-    if done or not request.strip():
-        session.finish()
-    return request
-
-
-def need(agent: Agent | None, part: str, session_type: str) -> Agent:
-    """`agent`, or a `UsageError` that names the missing part."""
-    if agent is None:
-        raise UsageError(f"{session_type} needs {part} in its parts")
-    return agent
-
-
-def one_of(mode: str, modes: tuple[str, ...]) -> str:
-    """`mode`, or a `UsageError` that names the known ones."""
-    if mode not in modes:
-        raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(modes)}")
-    return mode
