@@ -150,7 +150,9 @@ class Browser:
     def _set_text(self, command: Command) -> str | None:
         text = command.parameters.get("text", "")
         if command.control is not None and command.control.input in _TYPED_BY_VALUE:
-            return None if self.run("return uiPage.assign(arguments[0], arguments[1])", _id(command), text) else "refused"
+            return (
+                None if self.run("return uiPage.assign(arguments[0], arguments[1])", _id(command), text) else "refused"
+            )
         if not self.run("return uiPage.focus(arguments[0])", _id(command)):
             return "the field cannot be focused"
         if text:

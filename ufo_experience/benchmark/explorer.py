@@ -1,10 +1,10 @@
 """A rule-based agent that knows nothing of the tasks.
 
-It sees the goal and the controls of the screen. It tries what looks lexically close, fills fields by the form and the
-wording of the goal's values, opens menus, tabs and dialogs one after the other, backs out where nothing fits, comes back
-to what it left untried, and gives up when nothing is left. It remembers what it tried in this episode and nothing beyond
-it. With hints it follows the remembered steps first. It is not a language model, and figures measured with it are not
-figures of one.
+It sees the goal and the controls of the screen. It tries what looks lexically close, fills fields by the form and
+the wording of the goal's values, opens menus, tabs and dialogs one after the other, backs out where nothing fits,
+comes back to what it left untried, and gives up when nothing is left. It remembers what it tried in this episode and
+nothing beyond it. With hints it follows the remembered steps first. It is not a language model, and figures measured
+with it are not figures of one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _PURPOSES = {
     "mail": words("mail message email send sender inbox reply write signature receipt"),
     "sheet": words("sheet workbook column row cell chart"),
     "files": words("file folder directory document archive"),
-    "settings": words("turn alert network proxy server traffic device account language computer display light update allow camera microphone location"),
+    "settings": words(
+        "turn alert network proxy server traffic device account language computer display light update allow camera "
+        "microphone location"
+    ),
 }
 _COMMIT = words(
     "save ok apply send submit search login next finish continue done confirm yes create accept go dispatch keep put "
@@ -73,14 +76,28 @@ class Explorer:
         self._notice_selected(observation, read)
         if hints is not None and self._follower is None:
             self._follower = Follower(hints, read)
+        ideas = self._ideas(observation, read, hints)
         command = self._follower.next(observation) if self._follower else None
+        if self._follower and command and command.control and _is_commit(command.control, observation):
+            fields = [idea for idea in ideas if idea.score >= _MARK and _is_input(idea.command)]
+            if fields:  # the memory had nothing to fill in here, the goal has
+                self._follower.postpone()
+                command = self._best(fields)
         if command is None:
-            command = self._explore(observation, read, hints)
+            command = self._best(ideas)
         if command is not None:
             self._remember(command, observation, read)
         return command
 
-    def _explore(self, observation: Observation, goal: Goal, hints: Hints | None) -> Command | None:
+    def _best(self, ideas: list[_Idea]) -> Command | None:
+        best = max(
+            ideas,
+            key=lambda idea: (round(idea.score, 2), idea.score < _LEXICAL and self._random.random()),
+            default=None,
+        )
+        return best.command if best is not None and best.score > _GIVE_UP else None
+
+    def _ideas(self, observation: Observation, goal: Goal, hints: Hints | None) -> list[_Idea]:
         avoided = {bare(step.control) for step in hints.avoid} if hints else set()
         ideas = [] if any(one.dialog for one in observation.controls) else self._switches(observation, goal)
         for control in observation.controls:
@@ -90,8 +107,7 @@ class Explorer:
                 continue
             self._memory.promise[key_of(control, observation)] = idea.score
             ideas.append(_Idea(idea.score - 0.5, idea.command) if bare(control.name) in avoided else idea)
-        best = max(ideas, key=lambda idea: (round(idea.score, 2), idea.score < _LEXICAL and self._random.random()), default=None)
-        return best.command if best is not None and best.score > _GIVE_UP else None
+        return ideas
 
     # ---- ideas, by kind of control ----
 
@@ -135,7 +151,11 @@ class Explorer:
     def _mark(self, control: ControlView, goal: Goal) -> _Idea | None:
         wanted = control.type == "RadioButton" or not goal.is_negative
         close = max(goal.closeness(control.name), 0.9 if words(control.name) & goal.undone else 0.0)
-        return None if close < _CLOSER or control.checked == wanted else _Idea(_MARK + close, Command("click_input", control))
+        return (
+            None
+            if close < _CLOSER or control.checked == wanted
+            else _Idea(_MARK + close, Command("click_input", control))
+        )
 
     def _click(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
         key = key_of(control, observation)
@@ -151,7 +171,9 @@ class Explorer:
         around = goal.closeness(control.within) if control.within and not control.dialog else 0.0
         needed = _CLOSER if control.type in ("Button", "MenuItem") and not _opens(control) else _CLOSE
         if close >= needed or (close > 0 and around >= 1):
-            listed = control.type in ("MenuItem", "ListItem") and self._memory.is_new(key)  # a list that came up while typing
+            listed = control.type in ("MenuItem", "ListItem") and self._memory.is_new(
+                key
+            )  # a list that came up while typing
             eager = 1.0 if (control.dialog or listed) and self._memory.is_touched(observation.window) else 0.0
             return _Idea(_LEXICAL + close + around + eager, Command("click_input", control))
         if around >= 1 and bare(control.name) in _MORE:
@@ -172,7 +194,11 @@ class Explorer:
         command = Command("click_input", control)
         later = window in self._memory.deferred
         if self._memory.is_touched(window):
-            return None if control.dialog and not later and self._is_hasty(observation, goal) else _Idea(_SEND_OFF + 0.1 * close, command)
+            return (
+                None
+                if control.dialog and not later and self._is_hasty(observation, goal)
+                else _Idea(_SEND_OFF + 0.1 * close, command)
+            )
         question = control.dialog and not any(one.type in INPUT_TYPES for one in observation.controls)
         if question and (self._intended or later) and (close > 0 or not words(control.name) & RISKY):
             return _Idea(_ANSWER, command)
@@ -198,7 +224,7 @@ class Explorer:
         return _Idea(worth + fresh + close, Command("click_input", control))
 
     def _left_undone(self, observation: Observation, goal: Goal) -> list[ControlView]:
-        """What a dialog that is being left still offers: fields, or the answer to a question that speaks of the goal."""
+        """What a dialog that is being left still offers: fields, or the answer to a question about the goal."""
         controls = [one for one in observation.controls if one.dialog and one.enabled]
         fields = [one for one in controls if one.type in INPUT_TYPES and self._input_of(one, observation, goal)]
         if fields or not any(goal.value_in(text) for text in observation.status):
@@ -206,7 +232,9 @@ class Explorer:
         return [one for one in controls if _is_commit(one, observation)]
 
     def _input_of(self, control: ControlView, observation: Observation, goal: Goal) -> bool:
-        return key_of(control, observation) in self._memory.promise or self._input(control, observation, goal) is not None
+        return (
+            key_of(control, observation) in self._memory.promise or self._input(control, observation, goal) is not None
+        )
 
     def _notice_selected(self, observation: Observation, goal: Goal) -> None:
         for control in observation.controls:
@@ -220,7 +248,9 @@ class Explorer:
         if control is None:
             return
         commits = _is_commit(control, observation)
-        self._intended = goal.closeness(control.name) >= _CLOSE or (commits and self._memory.is_touched(observation.window))
+        self._intended = goal.closeness(control.name) >= _CLOSE or (
+            commits and self._memory.is_touched(observation.window)
+        )
         if _is_retreat(control):
             self._memory.defer(observation, self._left_undone(observation, goal), _LATER)
         elif commits:
@@ -247,8 +277,12 @@ def _is_settled(observation: Observation, goal: Goal) -> bool:
 
 def _is_related(control: ControlView, observation: Observation, goal: Goal) -> bool:
     """False for a field of a dialog that has no word in common with the goal."""
-    names = [one.name for one in observation.controls if one.type in ("Edit", "ComboBox", "Button") and not _is_retreat(one)]
-    return not control.dialog or any(goal.closeness(name) >= _CLOSE for name in (observation.window.split(" – ")[0], *names))
+    names = [
+        one.name for one in observation.controls if one.type in ("Edit", "ComboBox", "Button") and not _is_retreat(one)
+    ]
+    return not control.dialog or any(
+        goal.closeness(name) >= _CLOSE for name in (observation.window.split(" – ")[0], *names)
+    )
 
 
 def _is_commit(control: ControlView, observation: Observation) -> bool:
@@ -258,6 +292,10 @@ def _is_commit(control: ControlView, observation: Observation) -> bool:
     if control.dialog:
         return control.id == max(one.id for one in observation.controls if one.type == "Button")
     return bool(words(control.name) & _COMMIT)
+
+
+def _is_input(command: Command) -> bool:
+    return command.control is not None and command.control.type in INPUT_TYPES
 
 
 def _is_retreat(control: ControlView) -> bool:

@@ -29,7 +29,9 @@ class Filling:
     sure: bool
 
 
-def value_for(control: ControlView, goal: Goal, used: Collection[str] = (), picked: Collection[str] = ()) -> Filling | None:
+def value_for(
+    control: ControlView, goal: Goal, used: Collection[str] = (), picked: Collection[str] = ()
+) -> Filling | None:
     """What an edit field should get, or None when the goal has nothing for it.
 
     `used` holds values that went elsewhere already: only a field that asks for a repetition gets them again. `picked`

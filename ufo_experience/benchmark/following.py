@@ -61,10 +61,11 @@ class Follower:
         self._known = {bare(self._name(step)) for step in hints.steps}
         self._unmentioned = self._left_out(hints)
         self._at = 0
+        self._before = 0
         self._vain = 0
         self._place: HintStep | None = None
         self._visited: set[str] = set()
-        self._strangers: set[Key] = set()
+        self._strangers: set[Key] | None = None
         self._probed: str | None = None
         self._last = 0
 
@@ -75,12 +76,13 @@ class Follower:
 
     def next(self, observation: Observation) -> Command | None:
         """The next remembered command that fits the screen, or None: let the explorer take a step."""
+        self._before = self._at
         while not self.finished:
             found = self._fit(observation)
             if found is not None:
                 offset, command = found
                 self._at += offset + 1
-                self._vain = 0
+                self._vain, self._strangers = 0, None
                 self._note_place(self._steps[self._at - 1])
                 self._probed = None
                 if command is not None:
@@ -93,8 +95,12 @@ class Follower:
                 self._vain += 1
                 return None
             else:
-                self._at, self._vain = self._at + 1, 0
+                self._at, self._vain, self._strangers = self._at + 1, 0, None
         return None
+
+    def postpone(self) -> None:
+        """Take the last answer back: something has to be done before it."""
+        self._at = self._before
 
     def _note_place(self, step: HintStep) -> None:
         if step.type in PLACES:
@@ -103,8 +109,12 @@ class Follower:
 
     def _left_out(self, hints: Hints) -> set[str]:
         """Values of the goal that no remembered step speaks of."""
-        told = " ".join(substitute(f"{step.control} {' '.join(step.parameters.values())}", self._pairs) for step in hints.steps)
-        return {bare(one.text) for one in self._goal.values if bare(one.text) not in told.casefold() and "{{" not in told}
+        told = " ".join(
+            substitute(f"{step.control} {' '.join(step.parameters.values())}", self._pairs) for step in hints.steps
+        )
+        return {
+            bare(one.text) for one in self._goal.values if bare(one.text) not in told.casefold() and "{{" not in told
+        }
 
     def _select_first(self, observation: Observation) -> Command | None:
         """Select a tab or folder the goal names though the memory never did: it stood open when the memory was made."""
@@ -117,16 +127,17 @@ class Follower:
     def _look_next_door(self, observation: Observation) -> Command | None:
         """The item of the next step is not in the place remembered: try the places beside it."""
         step = self._steps[self._at]
-        if self._place is None or self._goal.value_in(self._name(step)) is None:
+        kind = self._place.type if self._place else "TreeItem"
+        if step.type not in ("ListItem", "DataItem") or self._goal.value_in(self._name(step)) is None:
             return None
         for one in observation.controls:
-            if one.type == self._place.type and not one.selected and bare(one.name) not in self._visited:
+            if one.type == kind and not one.dialog and not one.selected and bare(one.name) not in self._visited:
                 self._visited.add(bare(one.name))
                 return Command("click_input", one)
         return None
 
     def _probe(self, observation: Observation) -> Command | None:
-        """The remembered control has another name now: try those of its kind that the memory does not know, the nearest first.
+        """Try controls of the remembered kind that the memory does not know, the nearest first: it may have a new name.
 
         A dialog that came up in vain is left again.
         """
@@ -136,17 +147,19 @@ class Follower:
         if self._probed is not None and self._probed != observation.window:
             leave = [one for one in observation.controls if one.dialog and bare(one.name) in _RETREATS]
             return Command("click_input", leave[0]) if leave else None
-        strange = [
-            one
-            for one in observation.controls
-            if one.enabled and not one.selected and _compatible(one, step) and bare(one.name) not in self._known
-            and bare(one.name) not in _RETREATS and key_of(one, observation) not in self._strangers
-        ]
+        able = {key_of(one, observation): one for one in observation.controls if one.enabled and _compatible(one, step)}
+        if self._strangers is None:
+            self._strangers = {key for key, one in able.items() if self._is_strange(one)}
+        strange = [able[key] for key in self._strangers & able.keys()]
         nearest = min(strange, key=lambda one: (one.id < self._last, abs(one.id - self._last)), default=None)
-        if nearest is None or len(self._strangers) > _PATIENCE or words(nearest.name) & RISKY:
+        if nearest is None:
             return None
-        self._strangers.add(key_of(nearest, observation))
+        self._strangers.discard(key_of(nearest, observation))
         return Command("click_input", nearest)
+
+    def _is_strange(self, control: ControlView) -> bool:
+        name = bare(control.name)
+        return not control.selected and name not in self._known and name not in _RETREATS and not words(name) & RISKY
 
     def _fit(self, observation: Observation) -> tuple[int, Command | None] | None:
         """How many steps to skip and the command, which is None when its effect is there already."""
@@ -156,6 +169,15 @@ class Follower:
         first = self._select_first(observation)
         if first is not None:
             return -1, first
+        if (
+            len(upcoming) > 1
+            and upcoming[0].type in PLACES
+            and upcoming[1].type in INPUT_TYPES
+            and not self._must_not_skip(1)
+        ):
+            control = self._find(upcoming[1], observation, False)
+            if control is not None:  # the field is on this side of the tab now
+                return 1, self._command(upcoming[1], control)
         for adapt in (False, True):
             for offset, step in enumerate(upcoming[:1] if adapt else upcoming):
                 control = None if self._must_not_skip(offset) else self._find(step, observation, adapt)
@@ -189,7 +211,7 @@ class Follower:
         return self._adapted(step, name, able)
 
     def _closest(self, controls: list[ControlView], name: str) -> ControlView:
-        """Of several controls of one name, the one in the row the goal speaks of; else the last, as dialogs lie on top."""
+        """Of several controls of one name, the one in the row the goal speaks of, else the last: dialogs lie on top."""
         inside = [one for one in controls if one.within and self._goal.value_in(one.within)]
         return (inside or controls)[0 if inside else -1]
 
@@ -199,7 +221,7 @@ class Follower:
         wanted = words(name)
         scored = [(_share(words(one.name), wanted), one) for one in strange]
         best = max(scored, key=lambda pair: pair[0], default=None)
-        if best is not None and best[0] >= _LEXICAL_MATCH:
+        if best is not None and best[0] >= _LEXICAL_MATCH and self._goal.value_in(name) is None:
             return best[1]
         if self._vain:
             return None
@@ -226,11 +248,10 @@ class Follower:
         if not marks and text == step.parameters.get("text", "") and not self._goal.names(text):
             guess = value_for(control, self._goal)
             return guess.text if guess else text
+        guess = value_for(control, self._goal) if marks else None
         for mark in marks:
-            guess = value_for(control, self._goal)
             numbered = self._goal.values[int(mark) - 1].text if 0 < int(mark) <= len(self._goal.values) else ""
-            value = guess.text if guess else numbered
-            text = _PLACEHOLDER.sub(lambda _, value=value: value, text, count=1)
+            text = _PLACEHOLDER.sub((guess.text if guess else numbered).replace("\\", r"\\"), text, count=1)
         return text
 
     def _name(self, step: HintStep) -> str:

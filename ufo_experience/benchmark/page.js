@@ -57,7 +57,7 @@
     if (native || !reacts(el)) return native;
     if (/^(UL|OL|TABLE|TBODY)$/.test(el.tagName) || [...el.querySelectorAll('*')].some(nativeType)) return null;
     const outer = el.parentElement;
-    if (outer.closest('[role=tab],[role=menuitem],[role=treeitem]') || (text(outer) === text(el) && reacts(outer))) return null;
+    if (outer.closest('[role=tab],[role=menuitem],[role=treeitem]') || (!/^(UL|OL)$/.test(outer.tagName) && text(outer) === text(el) && reacts(outer))) return null;
     return el.closest('[role=menu],.ui-menu') ? 'MenuItem' : el.tagName === 'LI' || el.tagName === 'TR' ? 'ListItem' : 'Text';
   };
 

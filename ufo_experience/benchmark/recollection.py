@@ -34,6 +34,7 @@ class Recollection:
     def saw(self, observation: Observation) -> None:
         """Learn what the last command brought up and what it hid."""
         if self._last is None:
+            self._follow_dialogs(observation)
             return
         before, command = self._last
         old = {key_of(one, before): one for one in before.controls if one.enabled}
@@ -111,7 +112,8 @@ class Recollection:
         scores = [
             score
             for child in self.behind.get(key, ())
-            if (score := self.worth_reopening(child, depth + 1) if self.tried[child] else self.promise.get(child)) is not None
+            if (score := self.worth_reopening(child, depth + 1) if self.tried[child] else self.promise.get(child))
+            is not None
         ]
         return max(scores) - _WAY_BACK if scores else None
 

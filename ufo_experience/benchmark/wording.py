@@ -143,15 +143,17 @@ def align(past: str, present: str) -> dict[str, str]:
         if kind != "replace":
             continue
         whole = [(" ".join(old[a:b]), " ".join(new[c:d]))]
-        pairs.update({x.strip('"'): y.strip('"') for x, y in (zip(old[a:b], new[c:d], strict=True) if b - a == d - c else whole)})
+        pairs.update(
+            {x.strip('"'): y.strip('"') for x, y in (zip(old[a:b], new[c:d], strict=True) if b - a == d - c else whole)}
+        )
         pairs.update({x.strip('"'): y.strip('"') for x, y in whole})
     return pairs
 
 
 def substitute(text: str, pairs: dict[str, str]) -> str:
-    """Replace past values by present ones, the longest first and each place once."""
+    """Replace past values by present ones in any case, the longest first and each place once."""
     if not pairs:
         return text
-    known = sorted((key for key in pairs if key), key=len, reverse=True)
-    found = re.compile("|".join(rf"(?<!\w){re.escape(key)}(?!\w)" for key in known))
-    return found.sub(lambda match: pairs[match.group()], text)
+    plain = {key.casefold(): value for key, value in pairs.items() if key}
+    known = "|".join(rf"(?<!\w){re.escape(key)}(?!\w)" for key in sorted(plain, key=len, reverse=True))
+    return re.sub(known, lambda match: plain[match.group().casefold()], text, flags=re.IGNORECASE)

@@ -42,14 +42,18 @@ class Template:
 
     def variant(self, seed: int) -> Variant:
         """The task as the seed makes it."""
-        values = {slot: POOLS[pool][(seed + at) % len(POOLS[pool])] for at, (slot, pool) in enumerate(self.slots.items())}
+        values = {
+            slot: POOLS[pool][(seed + at) % len(POOLS[pool])] for at, (slot, pool) in enumerate(self.slots.items())
+        }
         start = start_state(f"{self.name}/{seed}")
         if "file" in values:
             values["home"] = start["files"]["files"][values["file"]]["folder"]
         _apply(start, self.before, values)
         wanted = copy.deepcopy(start)
         _apply(wanted, self.changes, values)
-        facts = tuple((operation, _fill(path, values).split("/"), _fill(value, values)) for operation, path, value in self.changes)
+        facts = tuple(
+            (operation, _fill(path, values).split("/"), _fill(value, values)) for operation, path, value in self.changes
+        )
         return Variant(_fill(self.goal, values), start, wanted, facts, tuple(_fill(step, values) for step in self.way))
 
 

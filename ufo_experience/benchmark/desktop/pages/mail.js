@@ -26,7 +26,7 @@ app('Mail', (view, mail) => {
     form: { signature: mail.signature, receipts: mail.receipts, preview: true },
     tabs: {
       General: (form) => check(form, 'sound', 'Play a sound for new mail'),
-      Reading: (form) => [check(form, 'preview', 'Show preview'), choose(form, 'receipts', 'Answer read receipts', ['Ask', 'Always', 'Never'])],
+      Reading: (form) => [check(form, 'preview', 'Show preview'), choose(form, 'receipts', 'Answer read receipts', ['Ask', 'Always', 'Never', 'Weekdays only', 'Later'])],
       Composing: (form) => [choose(form, 'format', 'Format', ['Rich', 'Plain']), button('Signature…', () => dialog('Signature', {
         form, body: (inner) => field(inner, 'signature', 'Signature text', 'area'), ok: 'OK', commit: (inner) => { form.signature = inner.signature; },
       }))],
