@@ -29,6 +29,7 @@ ROOMS = [
     ["scoring"],
     ["ranker"],
     ["retriever"],
+    ["calibration"],
     ["few_shot"],
     ["prompt_builder"],
     ["live_index"],

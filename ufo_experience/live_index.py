@@ -14,8 +14,18 @@ from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import CorruptError, ExperienceError
 from ufo_experience.index.generation import VERIFY_AT_OPEN, Generation
 from ufo_experience.index.home import open_generations
+from ufo_experience.index.manifest import Calibration
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
-from ufo_experience.indexer import IndexReport, Progress, begin, check_embedder, empty_snapshot, load_snapshot, sync
+from ufo_experience.indexer import (
+    IndexReport,
+    Progress,
+    begin,
+    check_embedder,
+    empty_snapshot,
+    load_snapshot,
+    publish,
+    sync,
+)
 from ufo_experience.openai_service.client import OpenAISettings
 from ufo_experience.retriever import Retriever
 from ufo_experience.schema import Trust
@@ -46,6 +56,12 @@ class LiveIndex:
         with self._lock:
             self._snapshot = None
         return report
+
+    def publish(self, calibration: Calibration) -> None:
+        """Publish the current view once more, with this calibration."""
+        publish(self.store, self.generations, self.snapshot(), self.embedder, calibration)
+        with self._lock:
+            self._snapshot = None
 
     @property
     def embedder(self) -> Embedder:

@@ -21,13 +21,14 @@ from ufo_experience.errors import LockedError, ServiceError
 from ufo_experience.indexer import IndexReport, Progress
 from ufo_experience.live_index import LiveIndex
 from ufo_experience.retriever import Query, Retrieval
-from ufo_experience.schema import Hit, State, Trust, validate
+from ufo_experience.schema import Hit, State, Trust, Usage, validate
 from ufo_experience.scoring.usage import credited
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
 
 # Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
 if TYPE_CHECKING:
+    from ufo_experience.index.manifest import Calibration
     from ufo_experience.ingest import IngestReport
     from ufo_experience.prompt_builder import Format, PromptBlock
     from ufo_experience.ranker import ActionAdvice
@@ -148,7 +149,8 @@ class ExperienceMemory:
     ) -> list[str]:
         """Credit (or blame) what was injected with the outcome of the run; returns the ids that were updated.
 
-        Of hits that this object built a prompt from, only those the prompt had room for are credited.
+        Of hits that this object built a prompt from, only those the prompt had room for are credited. A `session` that
+        was reported before changes nothing.
         """
         from ufo_experience.prompt_builder import PromptBlock
 
@@ -157,10 +159,33 @@ class ExperienceMemory:
             shown = [identifier for identifier in ids if identifier in self._injected]
         now = datetime.now(timezone.utc)
         updated = shown or ids
-        for identifier in updated:
-            usage = self.store.get(identifier).usage
-            self.store.set_status(identifier, usage=credited(usage, success, now))
-        return updated
+        return [identifier for identifier in updated if self._credit(identifier, success, now, session)]
+
+    def _credit(self, identifier: str, success: bool, now: datetime, session: str | None) -> bool:
+        """Credit one record; False when this session was reported before."""
+        counted = False
+
+        def change(usage: Usage) -> Usage:
+            nonlocal counted
+            after = credited(usage, success, now, session)
+            counted = after is not usage
+            return after
+
+        self.store.update_usage(identifier, change)
+        return counted
+
+    def calibrate(self, labels: str | Path | None = None, *, precision: float = 0.95) -> Calibration:
+        """Set the threshold of the embedder in use from labelled pairs, or (without) from the store itself.
+
+        It is kept in the index until another embedder or another calibration replaces it; see `calibration.calibrate`.
+        """
+        from ufo_experience.calibration import calibrate, read_pairs
+
+        self.index()
+        pairs = None if labels is None else read_pairs(Path(labels), self.store)
+        found = calibrate(self.live.retriever().finder, self.live.embedder, pairs, precision=precision)
+        self.live.publish(found)
+        return found
 
     # ---------------------------------------------------------------- state → action → outcome
 

@@ -193,12 +193,17 @@ def _advice(name: str, group: Sequence[Experience], now: float) -> ActionAdvice:
     rate = float((success[judged] == 1).mean()) if judged.any() else 0.0
     quality = float(outcome_quality(success, score).mean())
     reasons = Counter(one.outcome.failure_reason for one in group if one.is_negative and one.outcome.failure_reason)
-    wins = [one.created_at for one in group if one.outcome.success]
-    last = max(wins, default=None)
+    last = max(filter(None, map(_last_success, group)), default=None)
     fresh = float(recency(np.array([now - last.timestamp()]))[0]) if last else 0.0
     total = ACTION_WEIGHTS[0] * rate + ACTION_WEIGHTS[1] * quality + ACTION_WEIGHTS[2] * fresh
     patterns = tuple(str(reason) for reason, _ in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:3])
     return ActionAdvice(name, len(group), rate, quality, patterns, last, total)
+
+
+def _last_success(one: Experience) -> datetime | None:
+    """When it worked last: in its own run, or injected into a later one."""
+    own = one.created_at if one.outcome.success else None
+    return max(filter(None, (own, one.usage.last_success)), default=None)
 
 
 def _timestamp(now: datetime | None) -> float:

@@ -97,6 +97,11 @@ class Retriever:
         self._finder, self._store, self._embedder, self._fusion = finder, store, embedder, fusion
         self._catalog = finder.snapshot.catalog
 
+    @property
+    def finder(self) -> CandidateFinder:
+        """What finds and scores candidates."""
+        return self._finder
+
     def retrieve(self, query: Query, *, now: datetime | None = None) -> Retrieval:
         """The top-k experiences at or above the threshold.
 

@@ -23,6 +23,7 @@ MAX_RECORD_BYTES = 256 * 1024
 MAX_STEPS = 10_000
 MAX_DEPTH = 64
 MAX_TAGS = 64
+MAX_SESSIONS = 64
 MAX_NAME = 512
 MAX_TEXT = 8_192
 
@@ -172,12 +173,13 @@ class Provenance(Model):
 
 
 class Usage(Model):
-    """What became of a record after it was injected into a prompt."""
+    """What became of a record after it was injected; `sessions` are digests of the last ones that were reported."""
 
     injected: Count = 0
     helped: Count = 0
     hurt: Count = 0
     last_success: Instant | None = None
+    sessions: Annotated[tuple[Name, ...], Field(max_length=MAX_SESSIONS)] = ()
 
 
 class Experience(Model):

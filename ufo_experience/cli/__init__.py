@@ -3,10 +3,10 @@
 Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write, 75 locked, 77 refused for safety.
 """
 
-from ufo_experience.cli import bench, stages, upkeep
+from ufo_experience.cli import advice, bench, stages, upkeep
 from ufo_experience.cli.common import app
 
-__all__ = ["app", "bench", "main", "stages", "upkeep"]
+__all__ = ["advice", "app", "bench", "main", "stages", "upkeep"]
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ class FileEntry(BaseModel):
 
 
 class Calibration(BaseModel):
-    """The threshold measured for an embedder, and on what."""
+    """The threshold measured for an embedder, and on what; `lexical_threshold` is the one of words alone."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,6 +40,7 @@ class Calibration(BaseModel):
     precision: float
     recall: float
     pairs: int
+    lexical_threshold: float | None = None
 
 
 class Manifest(BaseModel):

@@ -52,16 +52,16 @@ class Words:
 class CandidateFinder:
     """Finds candidates in one snapshot. Statistics come from trusted rows, whatever the filters of a query.
 
-    `size` is the number of runs the trusted rows come from.
+    `trusted` says which rows may be injected, `size` is the number of runs they come from.
     """
 
     def __init__(self, snapshot: Snapshot, policy: TrustPolicy) -> None:
         self.snapshot, self.policy = snapshot, policy
         self._limits = Filter(min_trust=policy.own.rank, min_trust_imported=policy.imported.rank)
-        self._trusted = snapshot.catalog.mask(self._limits)
-        self._open = self._trusted & ~harmful(snapshot.catalog)
-        self._words = LexicalIndex(snapshot.catalog, self._trusted)
-        self.size = _count_runs(snapshot.catalog.column("session")[self._trusted])
+        self.trusted = snapshot.catalog.mask(self._limits)
+        self._open = self.trusted & ~harmful(snapshot.catalog)
+        self._words = LexicalIndex(snapshot.catalog, self.trusted)
+        self.size = _count_runs(snapshot.catalog.column("session")[self.trusted])
 
     def find(
         self,

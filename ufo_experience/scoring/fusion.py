@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.index.generation import Calibration
+from ufo_experience.index.manifest import Calibration
 
 Floats = NDArray[np.float32]
 SEED_THRESHOLD = 0.75  # for text-embedding-3-small, from the document this package implements
@@ -83,11 +83,16 @@ _KNOWN = {
 }
 
 
+def measured_fusion(embedder: str) -> Fusion:
+    """How an embedder is used once there are measurements of it; one that is not known here like a local model."""
+    return replace(_KNOWN.get(embedder.partition(":")[0], _KNOWN["local"]), embedder=embedder)
+
+
 def fusion_for(embedder: str, calibration: Calibration | None) -> Fusion:
-    """The fusion of the embedder with this spec, with its calibrated threshold where there is one."""
-    known = _KNOWN.get(embedder.partition(":")[0])
+    """The fusion of the embedder with this spec, with its calibrated thresholds where there are some."""
     if calibration is not None and calibration.embedder == embedder:
-        return replace(known or _KNOWN["local"], embedder=embedder, threshold=calibration.threshold)
-    if known is not None:
-        return replace(known, embedder=embedder)
+        fused, words = calibration.threshold, calibration.lexical_threshold
+        return replace(measured_fusion(embedder), threshold=fused, lexical_threshold=words)
+    if embedder.partition(":")[0] in _KNOWN:
+        return measured_fusion(embedder)
     return Fusion(embedder, order_voice=1.0, score_voice=1.0, threshold=SEED_THRESHOLD)

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.ids import content_id
 from ufo_experience.index.catalog import Catalog, Mask
-from ufo_experience.schema import Usage
+from ufo_experience.schema import MAX_SESSIONS, Usage
 
 PRIOR = 2.0
 WITHHOLD_BELOW = 0.3
@@ -41,11 +42,18 @@ def harmful(catalog: Catalog) -> Mask:
     return mask
 
 
-def credited(usage: Usage, success: bool, when: datetime) -> Usage:
-    """Usage after one more run in which the experience was injected."""
+def credited(usage: Usage, success: bool, when: datetime, session: str | None = None) -> Usage:
+    """Usage after one more run in which the experience was injected; unchanged when this session was reported before.
+
+    The last `MAX_SESSIONS` sessions are remembered, as digests.
+    """
+    key = content_id([session])[:16] if session else None
+    if key in usage.sessions:
+        return usage
     return Usage(
         injected=usage.injected + 1,
         helped=usage.helped + int(success),
         hurt=usage.hurt + int(not success),
         last_success=when if success else usage.last_success,
+        sessions=(*usage.sessions, key)[-MAX_SESSIONS:] if key else usage.sessions,
     )

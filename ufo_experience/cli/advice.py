@@ -1,0 +1,65 @@
+"""Advice and its measure as commands: recommend, calibrate."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ufo_experience.cli.common import Db, Json, app, open_memory
+from ufo_experience.cli.console import table
+from ufo_experience.errors import DataError
+
+
+@app.command()
+def recommend(
+    state: Annotated[str, typer.Option(help="File with the state as a JSON object (task, env, …), or - for stdin.")],
+    k_actions: Annotated[int, typer.Option(min=1, help="How many actions at most.")] = 5,
+    k_records: Annotated[int, typer.Option(min=1, help="How many records they are drawn from at most.")] = 25,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Say which actions tend to work in a state. Advice, never a decision."""
+    with open_memory(db, json=json) as (console, memory):
+        advice = memory.recommend(_read_state(state), k_actions=k_actions, k_records=k_records)
+        rows = [(f"{one.action_score:.3f}", one.trials, f"{one.success_rate:.0%}", one.signature) for one in advice]
+        text = table(("score", "trials", "success", "action"), rows) if rows else "nothing is known about this task"
+        console.answer({"actions": [asdict(one) for one in advice]}, text)
+
+
+@app.command()
+def calibrate(
+    labels: Annotated[
+        Path | None, typer.Option(help='JSON lines {"query", "id" or "text", "relevant"}. Default: the store itself.')
+    ] = None,
+    precision: Annotated[float, typer.Option(help="Share of what is served that must be relevant.")] = 0.95,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Set the threshold of the embedder in use, from labelled pairs or from the store itself."""
+    with open_memory(db, json=json) as (console, memory):
+        found = memory.calibrate(labels, precision=precision)
+        text = (
+            f"threshold {found.threshold:.3f} for {found.embedder}: precision {found.precision:.1%}, "
+            f"recall {found.recall:.1%} on {found.pairs} pairs"
+        )
+        console.answer(found.model_dump(), text)
+
+
+def _read_state(name: str) -> dict[str, Any]:
+    from json import JSONDecodeError, loads
+
+    file = "stdin" if name == "-" else name
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        state = loads(data.decode("utf-8-sig"))
+    except OSError as error:
+        raise DataError(error.strerror or str(error), file=file) from error
+    except (UnicodeDecodeError, JSONDecodeError, RecursionError) as error:
+        raise DataError(f"not JSON: {error}", file=file) from error
+    if not isinstance(state, dict):
+        raise DataError("not an object", file=file)
+    return state
