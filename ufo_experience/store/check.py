@@ -21,7 +21,9 @@ from ufo_experience.store.records import (
     encode_status,
     encode_tombstone,
     experience_of,
+    mistrust,
 )
+from ufo_experience.store.seal import UNSIGNED
 
 STRAY = "E_STRAY"
 ORPHAN = "E_ORPHAN"
@@ -60,12 +62,13 @@ def examine(layout: Layout) -> Iterator[Finding]:
 def set_aside(layout: Layout) -> list[Problem]:
     """Take every file that cannot be used out of the store. The caller holds the lock.
 
-    Left where they are: files of a newer version, and files the system would not let us read.
+    Left where they are: files of a newer version, files the system would not let us read, and records that are whole
+    but unsigned.
     """
     moved = []
     for finding in list(examine(layout)):
         error = finding.error
-        if error is None or isinstance(error, FormatVersionError) or error.code == UNREADABLE:
+        if error is None or isinstance(error, FormatVersionError) or error.code in (UNREADABLE, UNSIGNED):
             continue
         if finding.kind != STORE_FILE:
             _SET_ASIDE[finding.kind](layout, finding)
@@ -101,8 +104,19 @@ def _read_store_file(layout: Layout, path: Path, id: str) -> None:
 
 
 def _read_record(layout: Layout, path: Path, id: str) -> None:
-    payload = decode_record(_bytes(layout, path), id, str(path))
+    data = _bytes(layout, path)
+    payload = decode_record(data, id, str(path))
     experience_of(payload, None, str(path))
+    if reason := mistrust(data, payload, _readable_status(layout, id), layout.seal):
+        raise CorruptError(f"{reason}; held as quarantined until approved", file=str(path), code=UNSIGNED)
+
+
+def _readable_status(layout: Layout, id: str) -> Status | None:
+    """The status of a record; one that cannot be read is named for itself."""
+    try:
+        return layout.load_status(id)
+    except DataError:
+        return None
 
 
 def _read_status(layout: Layout, path: Path, id: str) -> None:

@@ -73,6 +73,12 @@ def decode(data: bytes, *, file: str | None = None) -> dict[str, Any]:
     return payload
 
 
+def hash_in(data: bytes) -> str:
+    """The SHA-256 that the bytes of a file (already decoded once) carry."""
+    parts = _FILE.fullmatch(data)
+    return parts[2].decode("ascii") if parts else ""
+
+
 def parse(data: bytes | str, *, file: str | None = None) -> Any:
     """Read strict JSON: no key twice, no NaN, no huge numbers, at most `MAX_LEVELS` deep, valid UTF-8.
 

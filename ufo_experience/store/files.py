@@ -20,12 +20,14 @@ from ufo_experience.schema import Experience, Problem, Trust, Usage
 from ufo_experience.store import check
 from ufo_experience.store.atomic import FSYNC_FAILED, Disk, make_folder, replace_file, sync_folder
 from ufo_experience.store.base import Added, StoreReport
+from ufo_experience.store.codec import hash_in
 from ufo_experience.store.commit import new_files, recover, remove_file
 from ufo_experience.store.layout import NOT_FOUND, RECORDS, TOMBSTONES, Layout
 from ufo_experience.store.lock import WriterLock
 from ufo_experience.store.opening import open_layout
 from ufo_experience.store.origin import is_from
 from ufo_experience.store.records import Status, encode_record, encode_status, encode_tombstone
+from ufo_experience.store.seal import Seal, seal_from_environment
 
 GROUP = 512  # records in one commit; the lock is free between groups
 
@@ -49,12 +51,14 @@ class FileStore:
         lock_timeout: float = 10.0,
         read_only: bool = False,
         disk: Disk | None = None,
+        seal: Seal | None = None,
     ) -> FileStore:
         """Open the store in a folder, making it first if allowed. Only making it writes anything.
 
         Args:
             lock_timeout: seconds a write waits for another writer.
             disk: the file system; tests pass their own.
+            seal: signs what is written and mistrusts what is not; default: that of the environment (`seal.py`).
 
         Raises:
             DataError: no store there (`E_NOT_FOUND`), or a store file that cannot be used.
@@ -62,7 +66,8 @@ class FileStore:
             StorageError: it cannot be made.
             RefusedError: its folders are links to somewhere else.
         """
-        layout, store_id = open_layout(Path(path), disk or Disk(), create=create and not read_only)
+        seal = seal or seal_from_environment(Path(path))
+        layout, store_id = open_layout(Path(path), disk or Disk(), create=create and not read_only, seal=seal)
         return cls(layout, store_id, WriterLock(layout.root, lock_timeout, layout.disk), read_only=read_only)
 
     @property
@@ -98,7 +103,7 @@ class FileStore:
         skipped: list[str] = []
         source = iter(experiences)
         while group := list(islice(source, GROUP)):
-            encoded = [(experience, encode_record(experience)) for experience in group]
+            encoded = [(experience, encode_record(experience, self._layout.seal)) for experience in group]
             fresh = self._add_group(encoded, revive)
             added += fresh
             skipped += _without([experience.id for experience in group], fresh)
@@ -224,8 +229,8 @@ class FileStore:
                     self._remove_files(id)  # what a removal that was cut short left
                     files.stage(layout.record(id), data)
                     if experience.usage != Usage():
-                        status = Status(id=id, trust=experience.trust, usage=experience.usage)
-                        files.stage(layout.status(id), encode_status(status))
+                        status = Status(id=id, trust=experience.trust, usage=experience.usage, content=hash_in(data))
+                        files.stage(layout.status(id), encode_status(status, layout.seal))
             if revive:
                 self._lift_tombstones(fresh)
         return list(fresh)
@@ -258,7 +263,8 @@ class FileStore:
                 path = self._layout.status(id)
                 make_folder(path.parent, self._layout.disk)
                 touched.add(path.parent)
-                replace_file(path, encode_status(new), self._layout.disk)
+                bound = new.model_copy(update={"content": hash_in(self._layout.read(self._layout.record(id)) or b"")})
+                replace_file(path, encode_status(bound, self._layout.seal), self._layout.disk)
         return new
 
     @contextmanager
@@ -288,10 +294,4 @@ class FileStore:
 def _without(ids: list[str], fresh: list[str]) -> list[str]:
     """What of `ids` is not in `fresh`; a second mention of a fresh id is not fresh."""
     left = set(fresh)
-    rest = []
-    for id in ids:
-        if id in left:
-            left.remove(id)
-        else:
-            rest.append(id)
-    return rest
+    return [id for id in ids if id not in left or left.discard(id)]  # discard gives None: the first mention goes

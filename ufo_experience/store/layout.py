@@ -15,10 +15,11 @@ from pathlib import Path
 
 from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience
+from ufo_experience.schema import Experience, Trust, Usage
 from ufo_experience.store.atomic import Disk, is_there, storage_errors
 from ufo_experience.store.reading import UNSAFE, read_file
-from ufo_experience.store.records import Status, decode_record, decode_status, experience_of
+from ufo_experience.store.records import Status, decode_record, decode_status, experience_of, mistrust
+from ufo_experience.store.seal import Seal
 
 RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
 STORE_FILE, MARKER = "store.json", "changed"
@@ -38,6 +39,7 @@ class Layout:
     root: Path
     disk: Disk
     owner: int = 0
+    seal: Seal | None = None
 
     def record(self, id: str) -> Path:
         """The record file of an id. Raises `DataError` for what is no id: a foreign name never becomes a path."""
@@ -101,7 +103,10 @@ class Layout:
         if data is None:
             return None
         payload = decode_record(data, id, str(path))
-        experience = experience_of(payload, self.load_status(id), str(path))
+        status = self.load_status(id)
+        experience = experience_of(payload, status, str(path))
+        if mistrust(data, payload, status, self.seal):
+            experience = experience.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
         return None if self.there(self.tombstone(id)) else experience
 
     def load_status(self, id: str) -> Status | None:

@@ -11,22 +11,23 @@ from ufo_experience.ids import is_id, new_id
 from ufo_experience.store.atomic import Disk, make_folder, publish_new, storage_errors, sync_folder, write_temp
 from ufo_experience.store.codec import decode, encode
 from ufo_experience.store.layout import NOT_FOUND, RECORDS, STATUS, STORE_FILE, TOMBSTONES, Layout
+from ufo_experience.store.seal import Seal
 
 STORE_FORMAT = 1
 
 
-def open_layout(root: Path, disk: Disk, *, create: bool) -> tuple[Layout, str]:
+def open_layout(root: Path, disk: Disk, *, create: bool, seal: Seal | None = None) -> tuple[Layout, str]:
     """The layout and id of the store in `root`. Raises as `FileStore.open`."""
     with storage_errors(root):
         if root.exists() and not root.is_dir():
             raise DataError("not a folder", file=str(root))
-    layout = Layout(root, disk, _owner(root))
+    layout = Layout(root, disk, _owner(root), seal)
     store_id = _read_id(layout)
     if store_id is None:
         if not create:
             raise DataError("no experience store here", file=str(root), code=NOT_FOUND)
         _create(root, disk)
-        layout = Layout(root, disk, _owner(root))
+        layout = Layout(root, disk, _owner(root), seal)
         store_id = _read_id(layout)
     if store_id is None:
         raise CorruptError("disappeared as soon as it was written", file=str(root / STORE_FILE))

@@ -2,6 +2,9 @@
 
 A record is the experience without trust changes and usage, written once. A status holds what changes. A tombstone
 says that a record was deleted and keeps it from coming back.
+
+A status names the SHA-256 of the record it is about: an approval holds for these bytes and no others. With a seal
+(see `seal.py`) both are signed, and what is not counts as quarantined.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from typing import Any
 
 from ufo_experience.errors import CorruptError, SchemaError
 from ufo_experience.schema import Experience, Instant, Model, Text, Trust, Usage, validate
-from ufo_experience.store.codec import decode, encode
+from ufo_experience.store.codec import decode, encode, hash_in
+from ufo_experience.store.seal import FIELD, Seal
 
 
 class Status(Model):
@@ -20,6 +24,8 @@ class Status(Model):
     id: str
     trust: Trust
     usage: Usage = Usage()
+    content: str = ""  # hash of the record; none is named by a status that takes trust away
+    hmac: str = ""
 
 
 class Tombstone(Model):
@@ -30,14 +36,15 @@ class Tombstone(Model):
     reason: Text = ""
 
 
-def encode_record(experience: Experience) -> bytes:
+def encode_record(experience: Experience, seal: Seal | None = None) -> bytes:
     """The bytes of a record; defaults are left out, except for trust, which is that at creation.
 
     Raises:
         SchemaError: over a limit.
     """
     payload = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
-    return encode(payload | {"trust": experience.trust.value}, file=experience.id)
+    payload["trust"] = experience.trust.value
+    return encode(seal.signed(payload) if seal else payload, file=experience.id)
 
 
 def decode_record(data: bytes, id: str, file: str) -> dict[str, Any]:
@@ -52,12 +59,34 @@ def decode_record(data: bytes, id: str, file: str) -> dict[str, Any]:
 def experience_of(payload: dict[str, Any], status: Status | None, file: str) -> Experience:
     """An experience from its record and status. Raises `SchemaError`."""
     changes = {} if status is None else {"trust": status.trust, "usage": status.usage}
-    return validate(Experience, payload | changes, file=file)
+    bare = {name: value for name, value in payload.items() if name != FIELD}
+    return validate(Experience, bare | changes, file=file)
 
 
-def encode_status(status: Status) -> bytes:
+def mistrust(data: bytes, payload: dict[str, Any], status: Status | None, seal: Seal | None) -> str | None:
+    """Why record (its bytes and payload) and status may not be taken at their word; None when they may.
+
+    A signed status about these very bytes is the owner's word and needs no signature below it.
+    """
+    if status is not None and status.content not in ("", hash_in(data)):
+        return "its status, trust included, is about other content"
+    if seal is None:
+        return None
+    if status is not None:
+        signed = bool(status.content) and seal.holds(_status_payload(status))
+        return None if signed else "its status is not signed with the key in use"
+    return None if seal.holds(payload) else "not signed with the key in use"
+
+
+def encode_status(status: Status, seal: Seal | None = None) -> bytes:
     """The bytes of a status file."""
-    return encode(status.model_dump(mode="json"))
+    payload = _status_payload(status)
+    return encode(seal.signed(payload) if seal else payload)
+
+
+def _status_payload(status: Status) -> dict[str, Any]:
+    payload = status.model_dump(mode="json")
+    return {name: value for name, value in payload.items() if value or name not in ("content", FIELD)}
 
 
 def decode_status(data: bytes, id: str, file: str) -> Status:
