@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ufo_experience.errors import DataError
+from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.index.base import Attributes, Filter, VectorIndex
 from ufo_experience.index.faiss import FaissIndex
 
 DIM = 16
-ENGINES = {"faiss": lambda: FaissIndex(DIM)}
+ENGINES = {"faiss": lambda: FaissIndex(DIM), "faiss by signs": lambda: FaissIndex(DIM, exact_below=20)}
 
 
 def unit(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -44,6 +46,13 @@ def same(found: list[tuple[str, float]], expected: list[tuple[str, float]]) -> b
     return [i for i, _ in found] == [i for i, _ in expected] and np.allclose(
         [s for _, s in found], [s for _, s in expected], atol=1e-4
     )
+
+
+def reloaded(index: FaissIndex, **options: int) -> FaissIndex:
+    """What comes back from the files of an index."""
+    files = {name.removesuffix(".npy"): content for name, content in index.save().items()}
+    whole = {name: content if isinstance(content, bytes) else b"".join(content) for name, content in files.items()}
+    return FaissIndex.load({name: np.load(io.BytesIO(content)) for name, content in whole.items()}, **options)
 
 
 @pytest.fixture(params=sorted(ENGINES))
@@ -187,5 +196,97 @@ def test_any_sequence_of_adds_and_removes_agrees_with_a_plain_table(operations):
             table.pop(ident(number), None)
     assert len(index) == len(table)
     assert same(index.search(QUERIES[:1], 20)[0], exact(table, QUERIES[0], 20))
-    loaded = FaissIndex.load(index.save())
-    assert same(loaded.search(QUERIES[:1], 20)[0], exact(table, QUERIES[0], 20))
+    assert same(reloaded(index).search(QUERIES[:1], 20)[0], exact(table, QUERIES[0], 20))
+
+
+def large(rows: int = 6000, dim: int = 64) -> tuple[np.ndarray, list[Attributes]]:
+    """Rows in clusters, every twentieth from one application."""
+    rng = np.random.default_rng(4)
+    centres = rng.normal(size=(50, dim))
+    vectors = (centres[rng.integers(0, 50, rows)] + 0.4 * rng.normal(size=(rows, dim))).astype(np.float32)
+    kinds = [Attributes(application="Word" if n % 20 == 0 else "Excel", trust=n % 2) for n in range(rows)]
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True), kinds
+
+
+@pytest.fixture(scope="module")
+def coded() -> tuple[FaissIndex, np.ndarray, list[Attributes]]:
+    """An index large enough, at its settings, to look at signs first; 40 of its rows were removed, 40 changed."""
+    vectors, kinds = large()
+    index = FaissIndex(64, exact_below=1000)
+    index.add([ident(n) for n in range(5000)], vectors[:5000], kinds[:5000])
+    index = reloaded(index, exact_below=1000)
+    for first in range(5000, 6000, 100):
+        index.add(
+            [ident(n) for n in range(first, first + 100)], vectors[first : first + 100], kinds[first : first + 100]
+        )
+    index.remove([ident(n) for n in range(0, 400, 10)])
+    return index, vectors, kinds
+
+
+def truth(vectors: np.ndarray, query: np.ndarray, keep: np.ndarray, k: int = 10) -> list[str]:
+    """Ids of the k nearest among the rows to keep."""
+    keep[np.arange(0, 400, 10)] = False
+    rows = np.flatnonzero(keep)
+    return [ident(int(n)) for n in rows[np.argsort(-(vectors[rows] @ query), kind="stable")[:k]]]
+
+
+def test_signs_find_nearly_all_that_exact_search_finds(coded):
+    """Recall at 10 is at least 0.99 with removed rows and a tail of small parts."""
+    index, vectors, _ = coded
+    queries = vectors[1::60]
+    hits = 0
+    for found, query in zip(index.search(queries, 10), queries, strict=True):
+        hits += len({i for i, _ in found} & set(truth(vectors, query, np.ones(len(vectors), bool))))
+    assert hits / (10 * len(queries)) >= 0.99
+
+
+@pytest.mark.parametrize("filter", [Filter(application="word"), Filter(application="word", min_trust=1)], ids=str)
+def test_a_filter_that_leaves_few_rows_is_exact_in_a_large_index(coded, filter):
+    """Inside an application every row is looked at, however large the rest is."""
+    index, vectors, kinds = coded
+    keep = np.array([one.application == "Word" and one.trust >= filter.min_trust for one in kinds])
+    for found, query in zip(index.search(vectors[:20], 10, filter), vectors[:20], strict=True):
+        assert [i for i, _ in found] == truth(vectors, query, keep.copy())
+
+
+def test_a_filter_that_leaves_many_rows_answers_only_with_those(coded):
+    """Signs are compared inside the filter, so that the answers are full."""
+    index, vectors, kinds = coded
+    for found in index.search(vectors[:20], 10, Filter(min_trust=1)):
+        assert len(found) == 10
+        assert all(kinds[int(i, 16)].trust == 1 for i, _ in found)
+
+
+def test_a_query_by_itself_and_in_a_batch_answers_alike_by_signs(coded):
+    """Bit-equal scores, whatever the number of threads."""
+    index, vectors, _ = coded
+    queries = vectors[:8]
+    assert [index.search(query[None], 7)[0] for query in queries] == index.search(queries, 7)
+
+
+def test_a_copy_may_change_while_the_first_is_searched(coded):
+    """Copies share what they can and tell nobody of their changes."""
+    index, vectors, _ = coded
+    before = index.search(vectors[1:2], 5)
+    twin = index.copy()
+    twin.remove([before[0][0][0]])
+    twin.update([before[0][1][0]], [Attributes(application="Paint")])
+    twin.add([ident(9000)], vectors[1:2], [Attributes()])
+    assert index.search(vectors[1:2], 5) == before
+    assert twin.search(vectors[1:2], 1)[0][0][0] == ident(9000)
+    assert [i for i, _ in twin.search(vectors[1:2], 5, Filter(application="paint"))[0]] == [before[0][1][0]]
+
+
+@pytest.mark.parametrize(
+    "name", ["vectors_ids", "vectors_by_id", "vectors_attributes", "vectors_vectors", "vectors_codes"]
+)
+def test_arrays_that_do_not_fit_together_are_refused(coded, name):
+    """FAISS would read past the end of them."""
+    index, _, _ = coded
+    files = {key.removesuffix(".npy"): content for key, content in index.save().items()}
+    arrays = {
+        key: np.load(io.BytesIO(content if isinstance(content, bytes) else b"".join(content)))
+        for key, content in files.items()
+    }
+    with pytest.raises(CorruptError):
+        FaissIndex.load({**arrays, name: arrays[name][:-1]})

@@ -15,14 +15,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 
+import numpy as np
+
 from ufo_experience.embedding.base import Embedder, Spending
 from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
 from ufo_experience.index import open_index, without_password
-from ufo_experience.index.base import Space, VectorIndex
+from ufo_experience.index.base import Content, Space, VectorIndex
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.faiss import FaissIndex
 from ufo_experience.index.features import TEMPLATE_VERSION
-from ufo_experience.index.generation import Calibration, Generation, Generations, Manifest, ids_digest, npy
+from ufo_experience.index.generation import Calibration, Generation, Generations, Manifest, ids_digest
+from ufo_experience.index.npy import npy
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes, find_removed, insert, without
 from ufo_experience.store.base import ExperienceStore
 
@@ -91,12 +94,12 @@ def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
 def _check_agreement(generation: Generation, catalog: Catalog, index: VectorIndex) -> None:
     """Columns and vectors must be about the records the manifest was made for; a server's vectors may be ahead."""
     manifest, file = generation.manifest, str(generation.folder)
-    ids = catalog.ids()
+    ids = catalog.column("id")
     if len(ids) != manifest.records or ids_digest(ids) != manifest.ids_digest:
         raise CorruptError("the columns are not about the records in the manifest", file=file)
     if index.dim != manifest.dim:
         raise CorruptError(f"vectors of {index.dim} dimensions, {manifest.dim} in the manifest", file=file)
-    if isinstance(index, FaissIndex) and not index.ids() <= set(ids):
+    if isinstance(index, FaissIndex) and not np.isin(index.ids(), ids, assume_unique=True).all():
         raise CorruptError("vectors of records that are not in the columns", file=file)
 
 
@@ -199,7 +202,7 @@ def prune(store: ExperienceStore, generations: Generations) -> None:
         raise StorageError(f"{left[0]}: still in use; what was removed stays there until this is run again")
 
 
-def _files(snapshot: Snapshot) -> dict[str, bytes]:
+def _files(snapshot: Snapshot) -> dict[str, Content]:
     columns = {f"{name}.npy": npy(array) for name, array in snapshot.catalog.compact().arrays().items()}
     return {**columns, **snapshot.index.save()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 Vectors = NDArray[np.float32]
+Content = bytes | Iterable[bytes]  # of a file: whole, or in pieces that are read once
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class VectorIndex(Protocol):
         """An index that may change while this one is searched; one on a server is shared and returns itself."""
         ...
 
-    def save(self) -> dict[str, bytes]:
+    def save(self) -> dict[str, Content]:
         """Files of the next generation; empty for an engine that keeps its vectors itself."""
         ...
 

@@ -1,13 +1,13 @@
-"""Exact inner-product search with FAISS, filtered by an id selector before ranking.
+"""The vector index of one machine: exact while small, candidates by their signs and exact scores when large.
 
-Rows are never moved while an index lives: a replaced or removed row is masked out and leaves when the next
-generation is written. `add` goes to a second, small index (the tail), so a saved and mapped base stays untouched.
+The first part is the published generation, mapped and never written to; what was added since lies in a few small
+parts behind it. A row that is replaced or removed is masked out and leaves when the next generation is written.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import faiss
@@ -15,40 +15,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError, DataError
-from ufo_experience.index.base import Attributes, Filter, Neighbour, Space, Vectors
-from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, name_hash
+from ufo_experience.index.base import Attributes, Content, Filter, Neighbour, Space, Vectors
 from ufo_experience.index.generation import Generation
+from ufo_experience.index.npy import npy, npy_blocks
+from ufo_experience.index.part import Part, pack, signs, sort_order
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.text.applications import application_key
 
-_ROW = np.dtype(
-    [("id", "S32"), ("application", "u8"), ("env", "u8"), ("trust", "i1"), ("imported", "?"), ("success", "i1")]
-)
-_TIES = 32  # how many more rows are asked for, so that equal scores at the edge are ordered by id
-_SAME = 2e-6
-_DECIMALS = 6  # float32 inner products agree between one query and a batch to about 5e-7
+EXACT_BELOW = 20_000  # rows; below, signs lose recall and win nothing
+_PARTS = 8  # behind the first
+_BLOCK = 4096  # rows written at once
+_DECIMALS = 6
+_PREFIX = "vectors_"
 
 
 class FaissIndex:
-    """Unit vectors by id in memory, exact. Not for concurrent writers: take a `copy` for each snapshot."""
+    """Unit vectors by id. Not for concurrent writers: take a `copy` for each snapshot.
 
-    FILES = ("vectors.faiss", "vectors.rows")
+    Answers are deterministic; a query by itself and the same query in a batch get the same ones.
+    """
 
-    def __init__(self, dim: int) -> None:
+    FILES = tuple(f"{_PREFIX}{name}" for name in ("vectors", "ids", "by_id", "attributes"))
+    CODES = f"{_PREFIX}codes"
+
+    def __init__(self, dim: int, *, exact_below: int = EXACT_BELOW) -> None:
+        """Begin an empty index; `exact_below` is the number of rows up to which every one is looked at."""
         if dim < 1:
             raise DataError(f"a vector has at least one dimension, not {dim}", code="E_DIMENSION")
-        self._dim = dim
-        self._rows = np.empty(0, _ROW)
-        self._live = np.empty(0, np.bool_)
-        self._row_of: dict[bytes, int] = {}
-        self._parts: list[Any] = [faiss.IndexFlatIP(dim)]
+        self._dim, self._exact_below = dim, exact_below
+        self._parts: tuple[Part, ...] = ()
 
     @classmethod
     def open(
         cls, engine: str, space: Space, *, store: ExperienceStore, generation: Generation | None = None
     ) -> FaissIndex:
         """The vectors of a generation, or none; see `open_index`."""
-        return cls.load({name: generation.read(name) for name in cls.FILES}) if generation else cls(space.dim)
+        if generation is None:
+            return cls(space.dim)
+        names = [name for name in (*cls.FILES, cls.CODES) if f"{name}.npy" in generation.manifest.files]
+        return cls.load({name: generation.array(name) for name in names})
 
     @property
     def dim(self) -> int:
@@ -56,25 +60,26 @@ class FaissIndex:
         return self._dim
 
     def __len__(self) -> int:
-        return int(self._live.sum())
+        return sum(map(len, self._parts))
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and id.encode() in self._row_of
+        return isinstance(id, str) and not self.missing([id])
 
     def missing(self, ids: Sequence[str]) -> list[str]:
         """Those that have no vector here; see `VectorIndex.missing`."""
-        return [identifier for identifier in ids if identifier not in self]
+        names, there = _names(ids), np.zeros(len(ids), np.bool_)
+        for part in self._parts:
+            there |= part.find(names) >= 0
+        return [identifier for identifier, found in zip(ids, there.tolist(), strict=True) if not found]
 
-    def ids(self) -> set[str]:
-        """All ids that have a vector here."""
-        return {identifier.decode("ascii") for identifier in self._row_of}
+    def ids(self) -> NDArray[np.bytes_]:
+        """All ids that have a vector here, sorted."""
+        return np.sort(np.concatenate([np.empty(0, "S32"), *(part.ids[part.alive()] for part in self._parts)]))
 
     def copy(self) -> FaissIndex:
-        """An index that may grow while this one is searched; vectors of the base are shared."""
-        twin = FaissIndex(self._dim)
-        twin._rows, twin._live = self._rows.copy(), self._live.copy()
-        twin._row_of = dict(self._row_of)
-        twin._parts = [self._parts[0], *(faiss.clone_index(part) for part in self._parts[1:])]
+        """An index that may grow while this one is searched; no vector is copied."""
+        twin = FaissIndex(self._dim, exact_below=self._exact_below)
+        twin._parts = self._parts
         return twin
 
     def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
@@ -87,134 +92,152 @@ class FaissIndex:
         if not ids:
             return
         self.remove(ids)
-        first = len(self._rows)
-        rows = np.array([_row(i, one) for i, one in zip(ids, attributes, strict=True)], dtype=_ROW)
-        self._rows = np.concatenate([self._rows, rows])
-        self._live = np.concatenate([self._live, np.ones(len(rows), np.bool_)])
-        self._row_of.update({i.encode("ascii"): first + n for n, i in enumerate(ids)})
-        if first and len(self._parts) == 1:
-            self._parts.append(faiss.IndexFlatIP(self._dim))
-        self._parts[-1].add(matrix)
+        self._append(Part.build(_names(ids), pack(attributes), matrix, exact_below=self._exact_below))
 
     def update(self, ids: Sequence[str], attributes: Sequence[Attributes]) -> None:
-        """Replace attributes; see `VectorIndex.update`."""
-        for identifier, one in zip(ids, attributes, strict=True):
-            row = self._row_of.get(identifier.encode("ascii"))
-            if row is not None:
-                self._rows[row] = _row(identifier, one)
+        """Replace attributes; see `VectorIndex.update`. A row whose attributes differ moves to the end."""
+        names, packed = _names(ids), pack(attributes)
+        parts = []
+        for place, part in enumerate(self._parts):
+            rows = part.find(names)
+            changed = np.flatnonzero((rows >= 0) & (part.attributes[rows] != packed))
+            if len(changed):
+                gone = rows[changed]
+                parts.append((names[changed], packed[changed], part.vectors[gone]))
+                self._replace(place, part.without(gone))
+        for moved in parts:
+            self._append(Part.build(*moved, exact_below=self._exact_below))
 
     def remove(self, ids: Sequence[str]) -> int:
         """Take ids out; see `VectorIndex.remove`."""
-        rows = [row for i in ids if (row := self._row_of.pop(i.encode("ascii"), None)) is not None]
-        self._live[rows] = False
-        return len(rows)
+        names, removed = _names(ids), 0
+        for place, part in enumerate(self._parts):
+            rows = np.unique(part.find(names))
+            rows = rows[rows >= 0]
+            if len(rows):
+                self._replace(place, part.without(rows))
+                removed += len(rows)
+        return removed
 
     def retain(self, ids: Sequence[str]) -> int:
         """Take all others out; see `VectorIndex.retain`."""
-        return self.remove(sorted(self.ids().difference(ids)))
+        others = np.setdiff1d(self.ids(), _names(ids), assume_unique=True)
+        return self.remove([name.decode("ascii") for name in others.tolist()])
 
     def search(self, vectors: Vectors, k: int, filter: Filter | None = None) -> list[list[Neighbour]]:
-        """Exact top-k inside the filter; see `VectorIndex.search`."""
+        """The k best inside the filter; see `VectorIndex.search`."""
         queries = self._checked(vectors)
-        mask = filter_mask(self._rows, self._live, filter or Filter())
-        wanted = min(k, int(mask.sum()))
-        if wanted < 1:
+        if k < 1 or not len(queries):
             return [[] for _ in queries]
         faiss.omp_set_num_threads(1 if len(queries) == 1 else os.cpu_count() or 1)
-        found: list[list[tuple[float, int]]] = [[] for _ in queries]
-        first = 0
+        found: list[list[Neighbour]] = [[] for _ in queries]
         for part in self._parts:
-            share = mask[first : first + part.ntotal]
-            for answers, best in zip(found, _best(part, share, queries, wanted), strict=True):
-                answers.extend((score, row + first) for score, row in best)
-            first += part.ntotal
-        return [self._named(answers, wanted) for answers in found]
+            nearest = part.nearest(queries, k, filter or Filter(), self._exact_below)
+            for number, rows in enumerate(nearest):
+                scores = _rounded(part.scores(queries[number : number + 1], rows)[0])
+                found[number] += _best(part.ids[rows], scores, k)
+        for answers in found:
+            answers.sort(key=lambda pair: (-pair[1], pair[0]))
+        return [answers[:k] for answers in found]
 
     def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
         """Cosine similarity with given ids; see `VectorIndex.similarity`."""
-        query = self._checked(np.asarray(vector).reshape(1, -1))[0]
+        query, names = self._checked(np.asarray(vector).reshape(1, -1)), _names(ids)
         scores = np.full(len(ids), np.nan, np.float32)
-        rows = [self._row_of.get(identifier.encode("ascii"), -1) for identifier in ids]
-        known = [(place, row) for place, row in enumerate(rows) if row >= 0]
-        if known:
-            places, numbers = zip(*known, strict=True)
-            scores[list(places)] = np.round(self.vectors(np.array(numbers)) @ query, _DECIMALS)
+        for part in self._parts:
+            rows = part.find(names)
+            here = np.flatnonzero(rows >= 0)
+            if len(here):
+                scores[here] = _rounded(part.scores(query, rows[here])[0])
         return scores
 
-    def vectors(self, rows: NDArray[np.int64]) -> Vectors:
-        """The vectors of the given row numbers, in that order."""
-        out = np.empty((len(rows), self._dim), np.float32)
-        first = 0
-        for part in self._parts:
-            inside = np.flatnonzero((rows >= first) & (rows < first + part.ntotal))
-            if len(inside):
-                stored = faiss.rev_swig_ptr(part.get_xb(), part.ntotal * self._dim).reshape(-1, self._dim)
-                out[inside] = stored[rows[inside] - first]
-            first += part.ntotal
-        return out
+    def save(self) -> dict[str, Content]:
+        """Files of the next generation, one part. Vectors are written block by block, not held in memory."""
+        empty = Part.build(_names([]), pack([]), np.empty((0, self._dim), np.float32), exact_below=1)
+        parts = [*self._parts, empty]
+        alive = [part.alive() for part in parts]
+        ids = np.concatenate([part.ids[rows] for part, rows in zip(parts, alive, strict=True)])
+        attributes = np.concatenate([part.attributes[rows] for part, rows in zip(parts, alive, strict=True)])
+        order = sort_order(ids, attributes)
+        whose = np.repeat(np.arange(len(parts)), [len(rows) for rows in alive])[order]
+        where, ids = np.concatenate(alive)[order], ids[order]
 
-    def save(self) -> dict[str, bytes]:
-        """File names and contents of this index, to be published by a generation. Rows are sorted by id."""
-        alive = np.flatnonzero(self._live)
-        order = alive[np.argsort(self._rows["id"][alive], kind="stable")]
-        flat = faiss.IndexFlatIP(self._dim)
-        flat.add(self.vectors(order))
-        return dict(zip(self.FILES, (faiss.serialize_index(flat).tobytes(), self._rows[order].tobytes()), strict=True))
+        def blocks() -> Iterator[Vectors]:
+            for start in range(0, len(order), _BLOCK):
+                block = slice(start, start + _BLOCK)
+                yield _gather(parts, whose[block], where[block], self._dim)
+
+        arrays = (ids, np.argsort(ids, kind="stable").astype(np.int32), attributes[order])
+        small: dict[str, Content] = {
+            f"{name}.npy": npy(array) for name, array in zip(self.FILES[1:], arrays, strict=True)
+        }
+        files = {**small, f"{self.FILES[0]}.npy": npy_blocks(np.float32, (len(ids), self._dim), blocks())}
+        if len(ids) >= self._exact_below:
+            shape = (len(ids), -(-self._dim // 8))
+            files[f"{self.CODES}.npy"] = npy_blocks(np.uint8, shape, (signs(block) for block in blocks()))
+        return files
 
     @classmethod
-    def load(cls, files: dict[str, bytes]) -> FaissIndex:
-        """The inverse of `save`. Raises `CorruptError`."""
-        try:
-            flat = faiss.deserialize_index(np.frombuffer(files[cls.FILES[0]], np.uint8))
-        except RuntimeError as error:
-            raise CorruptError("FAISS cannot read it", file="vectors.faiss") from error
-        if len(files[cls.FILES[1]]) % _ROW.itemsize:
-            raise CorruptError("not a whole number of rows", file="vectors.rows")
-        rows = np.frombuffer(files[cls.FILES[1]], _ROW).copy()
-        if flat.ntotal != len(rows):
-            raise CorruptError(f"{flat.ntotal} vectors for {len(rows)} ids", file="vectors.faiss")
-        index = cls(flat.d)
-        index._parts, index._rows, index._live = [flat], rows, np.ones(len(rows), np.bool_)
-        index._row_of = {identifier: row for row, identifier in enumerate(rows["id"].tolist())}
-        if len(index._row_of) != len(rows):
-            raise CorruptError("the same id twice", file="vectors.rows")
+    def load(cls, arrays: Mapping[str, NDArray[Any]], *, exact_below: int = EXACT_BELOW) -> FaissIndex:
+        """The inverse of `save`: arrays by file name, as they were mapped. Raises `CorruptError`."""
+        if missing := set(cls.FILES) - arrays.keys():
+            raise CorruptError("no such file", file=f"{sorted(missing)[0]}.npy")
+        part = Part.from_arrays(
+            {name.removeprefix(_PREFIX): array for name, array in arrays.items()}, exact_below=exact_below
+        )
+        index = cls(part.vectors.shape[1], exact_below=exact_below)
+        index._parts = (part,)
         return index
 
+    def _append(self, part: Part) -> None:
+        """Put a part at the end; of too many, the two smallest neighbours become one. The first is left alone."""
+        parts = [one for place, one in enumerate(self._parts) if not place or len(one)] + [part]
+        while len(parts) > _PARTS + 1:
+            place = min(range(1, len(parts) - 1), key=lambda n: len(parts[n]) + len(parts[n + 1]))
+            parts[place : place + 2] = [self._merged(parts[place : place + 2])]
+        self._parts = tuple(parts)
+
+    def _merged(self, parts: Sequence[Part]) -> Part:
+        pieces = [(part.ids, part.attributes, part.vectors) for part in parts]
+        alive = [part.alive() for part in parts]
+        columns = (
+            np.concatenate([column[rows] for column, rows in zip(same, alive, strict=True)])
+            for same in zip(*pieces, strict=True)
+        )
+        return Part.build(*columns, exact_below=self._exact_below)
+
+    def _replace(self, place: int, part: Part) -> None:
+        self._parts = (*self._parts[:place], part, *self._parts[place + 1 :])
+
     def _checked(self, vectors: Vectors) -> Vectors:
-        """FAISS answers a wrong shape with a bare assertion and hides NaN rows, so both are refused here."""
+        """FAISS's kernels trust their callers, so what does not fit is refused here."""
         matrix = np.ascontiguousarray(vectors, dtype=np.float32)
         if matrix.ndim != 2 or matrix.shape[1] != self._dim:
             raise DataError(f"vectors of shape {matrix.shape}, expected (n, {self._dim})", code="E_DIMENSION")
-        if not np.isfinite(matrix).all():
+        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+        if not np.isfinite(norms).all():
             raise DataError("a vector holds NaN or infinity", code="E_NOT_FINITE")
-        if len(matrix) and (np.abs(np.linalg.norm(matrix, axis=1) - 1.0) > 0.01).any():
+        if (np.abs(norms - 1.0) > 0.01).any():
             raise DataError("a vector is not of norm 1", code="E_NORM")
         return matrix
 
-    def _named(self, answers: list[tuple[float, int]], k: int) -> list[Neighbour]:
-        named = [(round(score, _DECIMALS), self._rows["id"][row].decode("ascii")) for score, row in answers]
-        named.sort(key=lambda pair: (-pair[0], pair[1]))
-        return [(identifier, score) for score, identifier in named[:k]]
+
+def _names(ids: Sequence[str]) -> NDArray[np.bytes_]:
+    return np.array([identifier.encode("ascii", "replace") for identifier in ids], dtype="S32")
 
 
-def _best(part: Any, share: Mask, queries: Vectors, k: int) -> list[list[tuple[float, int]]]:
-    """Best rows of one part for each query; more than `k` where scores tie at the edge."""
-    count = int(share.sum())
-    if not count:
-        return [[] for _ in queries]
-    wanted = min(count, k + _TIES)
-    selector = None if count == part.ntotal else faiss.IDSelectorBitmap(np.packbits(share, bitorder="little"))
-    params = selector and faiss.SearchParameters(sel=selector)
-    scores, rows = part.search(queries, wanted, params=params)
-    answers = []
-    for query, some_scores, some_rows in zip(queries, scores, rows, strict=True):
-        if wanted < count and some_scores[k - 1] - some_scores[-1] < _SAME:
-            _, some_scores, some_rows = part.range_search(query[None], float(some_scores[k - 1]) - _SAME, params=params)
-        answers.append([(float(score), int(row)) for score, row in zip(some_scores, some_rows, strict=True)])
-    return answers
+def _rounded(scores: Vectors) -> NDArray[np.float64]:
+    return np.asarray(np.round(scores.astype(np.float64), _DECIMALS), np.float64)
 
 
-def _row(identifier: str, one: Attributes) -> tuple[object, ...]:
-    success = UNKNOWN if one.success is None else int(one.success)
-    application = name_hash(application_key(one.application))
-    return (identifier.encode("ascii"), application, name_hash(one.env), one.trust, one.imported, success)
+def _best(ids: NDArray[np.bytes_], scores: NDArray[np.float64], k: int) -> list[Neighbour]:
+    top = np.lexsort((ids, -scores))[:k]
+    return [(name.decode("ascii"), score) for name, score in zip(ids[top].tolist(), scores[top].tolist(), strict=True)]
+
+
+def _gather(parts: Sequence[Part], whose: NDArray[np.int64], where: NDArray[np.int64], dim: int) -> Vectors:
+    out = np.empty((len(whose), dim), np.float32)
+    for number in np.unique(whose):
+        mine = whose == number
+        out[mine] = parts[number].vectors[where[mine]]
+    return out

@@ -12,7 +12,6 @@ second for each gigabyte: generations up to `VERIFY_AT_OPEN` are hashed whenever
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError, StorageError
 from ufo_experience.index import manifest as manifests
+from ufo_experience.index.base import Content
 from ufo_experience.index.manifest import Calibration, FileEntry, Manifest, ids_digest
 from ufo_experience.store.atomic import (
     Disk,
@@ -42,7 +42,7 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.lock import WriterLock
 from ufo_experience.store.reading import read_file, unreadable
 
-__all__ = ["Calibration", "Generation", "Generations", "Manifest", "Publish", "ids_digest", "npy"]
+__all__ = ["Calibration", "Generation", "Generations", "Manifest", "Publish", "ids_digest"]
 
 KEEP = 2  # the generation in use and the one before
 VERIFY_AT_OPEN = 64 * 2**20  # bytes
@@ -104,7 +104,7 @@ class Generation:
                 raise CorruptError("bytes differ from their hash", file=str(path))
 
 
-Publish = Callable[[Mapping[str, bytes], Manifest], Generation]
+Publish = Callable[[Mapping[str, Content], Manifest], Generation]
 
 
 class Generations:
@@ -219,14 +219,17 @@ class Generations:
             for number in self._numbers():
                 remove_tree(self.folder / str(number), self._disk)
 
-    def _publish(self, files: Mapping[str, bytes], manifest: Manifest, keep: int) -> Generation:
+    def _publish(self, files: Mapping[str, Content], manifest: Manifest, keep: int) -> Generation:
         number = max([*self._numbers(), 0]) + 1
-        entries = {name: FileEntry(bytes=len(data), sha256=sha256(data).hexdigest()) for name, data in files.items()}
-        manifest = manifest.model_copy(update={"generation": number, "files": entries})
         building, final = self.folder / f"{BUILDING}{number}", self.folder / str(number)
         make_folder(building, self._disk)
-        for name, data in {**files, MANIFEST: manifests.encode(manifest)}.items():
-            write_new(building / name, data, self._disk)
+        entries = {}
+        for name, content in files.items():
+            pieces = _Measured(content)
+            write_new(building / name, pieces, self._disk)
+            entries[name] = pieces.entry()
+        manifest = manifest.model_copy(update={"generation": number, "files": entries})
+        write_new(building / MANIFEST, manifests.encode(manifest), self._disk)
         sync_folder(building, self._disk)
         move_folder(building, final, self._disk)
         sync_folder(self.folder, self._disk)
@@ -272,11 +275,22 @@ class Generations:
                 remove_tree(self.folder / str(number), self._disk)
 
 
-def npy(array: NDArray[Any]) -> bytes:
-    """The bytes of a `.npy` file."""
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
+class _Measured:
+    """Pieces of a file on their way to the disk, counted and hashed as they pass."""
+
+    def __init__(self, content: Content) -> None:
+        self._pieces = [content] if isinstance(content, bytes) else content
+        self._digest, self._bytes = sha256(), 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self._digest.update(piece)
+            self._bytes += len(piece)
+            yield piece
+
+    def entry(self) -> FileEntry:
+        """Of what has passed."""
+        return FileEntry(bytes=self._bytes, sha256=self._digest.hexdigest())
 
 
 def _hash_file(path: Path) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
@@ -89,8 +91,10 @@ def decode(data: bytes, file: str) -> Manifest:
         raise CorruptError("not a readable manifest", file=file) from error
 
 
-def ids_digest(ids: Iterable[str]) -> str:
-    """SHA-256 over sorted ids."""
+def ids_digest(ids: Iterable[str] | NDArray[np.bytes_]) -> str:
+    """SHA-256 over sorted ids, given as text, or faster as one array."""
+    if isinstance(ids, np.ndarray):
+        return sha256(b"\n".join(np.sort(ids).tolist())).hexdigest()
     return sha256("\n".join(sorted(ids)).encode("ascii")).hexdigest()
 
 

@@ -88,9 +88,9 @@ def remove_tree(folder: Path, disk: Disk) -> None:
     disk.rmdir(folder)
 
 
-def write_new(path: Path, data: bytes, disk: Disk) -> None:
+def write_new(path: Path, data: bytes | Iterable[bytes], disk: Disk) -> None:
     """Write a file that must not exist yet; the caller syncs the folder. Raises `StorageError`."""
-    if not publish_new(write_temp(path, [data], disk), path, disk):
+    if not publish_new(write_temp(path, [data] if isinstance(data, bytes) else data, disk), path, disk):
         raise StorageError(f"{path}: exists already")
 
 
