@@ -101,8 +101,11 @@ def calibrate(
     if min(kinds) < least:
         raise DataError(f"{kinds[0]} relevant and {kinds[1]} other pairs are too few (at least {least} each){cure}")
     relevant = np.array([one.relevant for one in scored])
-    fused = find_cut(np.array([one.fused for one in scored]), relevant, precision)
-    words = find_cut(np.array([one.words for one in scored]), relevant, precision)
+    # Labels show what must still pass. Records of one intent are too alike for that: they show what must not.
+    fused, words = (
+        find_cut(np.array(scores), relevant, precision, lowest=pairs is None)
+        for scores in ([one.fused for one in scored], [one.words for one in scored])
+    )
     if fused is None:
         raise DataError(f"no threshold reaches a precision of {precision} on these {len(scored)} pairs")
     return Calibration(
@@ -115,21 +118,23 @@ def calibrate(
     )
 
 
-def find_cut(scores: NDArray[np.float64], relevant: NDArray[np.bool_], precision: float) -> Cut | None:
-    """The lowest threshold at which at least `precision` of what passes is relevant; None when there is none.
+def find_cut(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], precision: float, *, lowest: bool = False
+) -> Cut | None:
+    """The threshold with the most recall at which at least `precision` of what passes is relevant; None without one.
 
-    It lies half-way to the next lower score, so that what is like the last that passed passes, too.
+    Of several the highest, or the `lowest`. It lies half-way to the next lower score, so that what is like the last
+    that passed passes, too.
     """
     levels = np.unique(scores[scores > _NEVER])[::-1]
-    best = None
+    best = Cut(threshold=1.0, precision=0.0, recall=0.0)
     for place, level in enumerate(levels):
         passing = scores >= level
-        right = float(relevant[passing].mean())
-        if right >= precision:
+        right, recall = float(relevant[passing].mean()), float(relevant[passing].sum() / max(relevant.sum(), 1))
+        if right >= precision and (recall > best.recall or (lowest and recall == best.recall)):
             below = levels[place + 1] if place + 1 < len(levels) else level
-            recall = float(relevant[passing].sum() / max(relevant.sum(), 1))
             best = Cut(round(float(level + below) / 2, 6), right, recall)
-    return best
+    return best if best.recall else None
 
 
 def _pair(line: str, number: int, path: Path, store: ExperienceStore) -> Pair:
@@ -187,21 +192,29 @@ def _with_texts(catalog: Catalog, texts: Sequence[str]) -> Catalog:
 
 
 def _from_records(finder: CandidateFinder, embedder: Embedder, fusion: Fusion) -> Iterator[Scored]:
-    """Of a sample of the records: the best of the same intent, and the best stranger."""
+    """The best of the same intent and the best stranger, of a sample of the records that have both: as many of each,
+    lest the threshold depend on how often a store repeats itself."""
     catalog = finder.snapshot.catalog
-    rows = np.random.default_rng(0).permutation(np.flatnonzero(finder.trusted))[:SAMPLE]
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(finder.trusted & _repeated(catalog)))[:SAMPLE]
     if not len(rows):
         return
     vectors = embedder.embed([catalog.text(int(row)) for row in rows], "query")
     for row, vector in zip(rows.tolist(), vectors, strict=True):
         text = catalog.text(row)
         found, _ = finder.find(text, vector, fusion)
-        same, strange = _kinds(catalog, row, found)
-        for relevant, kind in ((True, same), (False, strange)):
-            passing = [at for at in np.flatnonzero(kind) if conflict(text, catalog.text(int(found.rows[at]))) is None]
-            if passing:
-                fused = fusion.score(found.coverage[passing], found.cosine[passing])
-                yield Scored(relevant, float(fused.max()), float(found.coverage[passing].max()))
+        passing = np.array([conflict(text, catalog.text(int(other))) is None for other in found.rows], np.bool_)
+        same, strange = (kind & passing for kind in _kinds(catalog, row, found))
+        if same.any() and strange.any():
+            fused = fusion.score(found.coverage, found.cosine)
+            for relevant, kind in ((True, same), (False, strange)):
+                yield Scored(relevant, float(fused[kind].max()), float(found.coverage[kind].max()))
+
+
+def _repeated(catalog: Catalog) -> Mask:
+    """Rows whose task more than one row has."""
+    _, place, times = np.unique(catalog.column("task"), return_inverse=True, return_counts=True)
+    repeated: Mask = times[place] > 1
+    return repeated
 
 
 def _kinds(catalog: Catalog, row: int, found: Candidates) -> tuple[Mask, Mask]:
