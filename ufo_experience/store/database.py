@@ -62,6 +62,7 @@ class Database:
         self.label = _label(self._parts)
         self._lock_timeout, self._read_only, self._prepare = lock_timeout, read_only, prepare
         self._wait = lock_timeout + CONNECT_S
+        self._reached = False
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             conninfo.make_conninfo(**{"connect_timeout": CONNECT_S, **self._parts}),
             kwargs={"autocommit": True},
@@ -71,6 +72,11 @@ class Database:
             configure=self._configure,
         )
         weakref.finalize(self, self._pool.close)  # also when the interpreter ends
+
+    def preparing(self, prepare: Callable[[Connection], None]) -> Database:
+        """The same database over connections that `prepare` has seen first."""
+        url = conninfo.make_conninfo(**self._parts)
+        return Database(url, lock_timeout=self._lock_timeout, read_only=self._read_only, prepare=prepare)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -82,7 +88,8 @@ class Database:
             StorageError: the server refused.
         """
         with self.errors():
-            self._pool.open()  # does nothing when it is open
+            if not self._reached:
+                self._reach()
             with self._pool.connection(self._wait) as connection:
                 yield connection
 
@@ -91,15 +98,6 @@ class Database:
         """A connection inside one transaction, committed at the end. Raises as `connection`."""
         with self.connection() as connection, connection.transaction():
             yield connection
-
-    def check(self) -> None:
-        """Try to connect, at once and without the pool, which would try again and again in silence.
-
-        Raises:
-            ServiceError: with the server's reason.
-        """
-        with self.errors():
-            psycopg.connect(**{"connect_timeout": CONNECT_S, **self._parts}).close()
 
     def close(self) -> None:
         """Close all connections."""
@@ -112,7 +110,15 @@ class Database:
             yield
         except psycopg.Error as error:
             ours = next(ours for foreign, ours in _MEANING if isinstance(error, foreign))
+            self._reached = self._reached and ours is not ServiceError
             raise ours(f"{self.label}: {self._clean(error)}") from error
+
+    def _reach(self) -> None:
+        """Connect once without the pool, which would try again and again in silence; then weed out its dead ones."""
+        psycopg.connect(**{"connect_timeout": CONNECT_S, **self._parts}).close()
+        self._pool.open()  # does nothing when it is open
+        self._pool.check()
+        self._reached = True
 
     def _configure(self, connection: Connection) -> None:
         connection.execute(f"SET lock_timeout = {max(1, int(self._lock_timeout * 1000))}")

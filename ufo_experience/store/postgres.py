@@ -71,7 +71,6 @@ class PostgresStore:
             StorageError: its tables cannot be made.
         """
         database = Database(url, lock_timeout=lock_timeout, read_only=read_only)
-        database.check()
         return cls(database, open_tables(database, create=create and not read_only))
 
     @property
