@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ufo_experience.embedding.cache import EmbeddingCache
-from ufo_experience.errors import StorageError
+from ufo_experience.errors import CorruptError, StorageError
 from ufo_experience.index.features import task_text
 from ufo_experience.index.generation import Generations
 from ufo_experience.indexer import prune
@@ -34,11 +34,14 @@ def purge(store: ExperienceStore, generations: Generations, source: str) -> list
 
     Raises:
         StorageError: something could not be deleted, and the message names it; run the same purge again.
+        CorruptError: all this is done, but a file that cannot be read may come from `source` too; it is named.
         LockedError: another process is writing.
     """
-    found = [one for one in store.scan() if is_from(one.provenance, source)]
     if isinstance(store, FileStore):
         store.set_aside_corrupt()
+    unread = store.verify().corrupt
+    found = [one for one in store.scan() if is_from(one.provenance, source)]
+    if isinstance(store, FileStore):
         folder = Path(store.location)
         _purge_cache(folder / CACHE, [task_text(one) for one in found])
         _purge_copies(folder / CORRUPT, [source, *(text for one in found for text in _texts(one))])
@@ -46,6 +49,8 @@ def purge(store: ExperienceStore, generations: Generations, source: str) -> list
     if isinstance(store, FileStore) and (folder / VIEW).exists():
         write_view(store, folder / VIEW)
     prune(store, generations)
+    for problem in unread:
+        raise CorruptError(f"may come from {source!r} too: {problem.message}", file=problem.file, code=problem.code)
     return found
 
 

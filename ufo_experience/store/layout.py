@@ -24,7 +24,6 @@ from ufo_experience.store.seal import Seal
 RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
 STORE_FILE, MARKER = "store.json", "changed"
 NOT_FOUND = "E_NOT_FOUND"
-SHARDS = tuple(f"{number:02x}" for number in range(256))
 
 _STEP_NS = 1_000  # NTFS counts in 100 ns
 _MARKER_BYTES = 4096
@@ -144,8 +143,8 @@ class Layout:
 
     def stamps(self) -> dict[str, int]:
         """Time of last change (ns) of every shard folder there is, by its name (`records/ab`): 512 looks at most."""
-        names = [f"{kind}/{shard}" for kind in (RECORDS, STATUS) for shard in SHARDS]
-        infos = {name: self._info(self.root / name) for name in names}
+        folders = [folder for kind in (RECORDS, STATUS) for folder in self.shards(kind)]
+        infos = {f"{folder.parent.name}/{folder.name}": self._info(folder) for folder in folders}
         return {name: info.st_mtime_ns for name, info in infos.items() if info}
 
     def _advance(self, path: Path, before: os.stat_result | None) -> None:
