@@ -55,7 +55,8 @@ def import_file(store: ExperienceStore, file: Path) -> ImportReport:
     if file.suffix.lower() == ".json" and _is_export(file):
         return import_json(store, file.read_text(encoding="utf-8"))
     report = ingest([file], store, open_summarizer("extractive"), include_failures=True, trust=Trust.QUARANTINED)
-    return ImportReport(added=report.added, skipped=report.skipped, failed=report.failed)
+    broken = [(problem.file, problem.message) for problem in report.problems]
+    return ImportReport(added=report.added, skipped=report.skipped, failed=[*report.failed, *broken])
 
 
 def export(store: ExperienceStore, format: str) -> str:

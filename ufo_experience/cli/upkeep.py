@@ -86,24 +86,26 @@ def purge(
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="An export of this package, or UFO's experience.yaml.")],
+    file: Annotated[Path, typer.Argument(help="An export of this package, or UFO's experience.yaml or its folder.")],
+    approve: Annotated[bool, typer.Option("--approve", help="You vouch for it: it may be injected.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Take in records from elsewhere; they are quarantined until approved."""
-    from ufo_experience import upkeep
+    """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
+    from ufo_experience.integrations.ufo_migration import migrate_into, yaml_file
 
     with open_memory(db, json=json, create=True) as (console, memory):
-        done = upkeep.import_file(memory.store, file)
+        migration = migrate_into(memory, yaml_file(file) or file, approve=approve)
+        done = migration.report
         data = {
             "added": done.added,
             "skipped": pairs(done.skipped, "source", "reason"),
             "failed": pairs(done.failed, "source", "error"),
+            "unopened": [str(path) for path in migration.unopened],
         }
-        text = f"{len(done.added)} added (quarantined), {len(done.skipped)} skipped, {len(done.failed)} failed"
         for source, error in done.failed:
             console.note(f"failed: {source}: {error}")
-        console.answer(data, text)
+        console.answer(data, migration.message)
         if done.failed and not (done.added or done.skipped):
             raise SystemExit(DataError.exit_code)
 

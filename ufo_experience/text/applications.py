@@ -29,3 +29,13 @@ def application_key(name: str | None) -> str:
     key = unicodedata.normalize("NFC", name or "").strip().casefold()
     key = key.removesuffix(".exe").removeprefix("microsoft ")
     return _PROCESS_NAMES.get(key, key)
+
+
+def process_names(key: str) -> list[str]:
+    """The Windows processes an application key may stand for.
+
+    >>> process_names("outlook")
+    ['outlook.exe', 'olk.exe']
+    """
+    others = [process for process, known in _PROCESS_NAMES.items() if known == key]
+    return [f"{name}.exe" for name in (key, *others) if name]
