@@ -11,16 +11,16 @@ add insert append attach create install include new put equip | remove delete er
   exclude discard strip unset trash eliminate
 open launch start begin run resume expand maximize | close quit exit stop end terminate kill pause collapse minimize
   halt shut
-increase raise higher enlarge grow boost lengthen louder brighten brighter bigger larger widen up faster extend
-  upscale | decrease reduce lower shrink lessen diminish shorten quieter dim darken darker smaller down slower trim
-  downscale
+increase raise higher enlarge grow boost lengthen increment louder brighten brighter bigger larger widen up faster
+  extend upscale | decrease reduce lower shrink lessen diminish shorten quieter dim darken darker smaller down slower
+  trim downscale decrement
 ascending ascendingly asc ascend | descending descendingly desc descend
 oldest earliest | newest latest
 lowest cheapest smallest shortest minimum least fewest lightest worst | highest priciest largest biggest longest
   maximum most heaviest best
 left leftmost leftward | right rightmost rightward
 first initial | last final
-top upper topmost uppermost upward | bottom bottommost lowermost downward
+top upper topmost uppermost upward | bottom bottommost lower lowermost downward
 above | below underneath
 before preceding | after following
 next forward ahead | previous back backward backwards prior rewind
@@ -56,7 +56,7 @@ buy purchase | sell
 reserve book | cancel
 borrow | lend return
 promote upgrade advance | demote downgrade
-push | pull
+push | pull pop
 save keep store preserve retain | discard delete remove
 wide wider | narrow narrower
 checkin | checkout
@@ -66,14 +66,14 @@ login | logout
 present visible | absent invisible hidden
 bold | unbold
 entire all every whole | none
-enter join | leave exit
+enter join | leave exit forget
 deposit | withdraw
 wake awake | sleep asleep hibernate
 load | save
 loud | quiet silent
 complete finished | incomplete unfinished
 incoming inbound | outgoing outbound
-front foreground | behind background
+front foreground | behind background back rear
 inside within | outside
 day | night
 minimal | full
@@ -84,5 +84,24 @@ positive | negative
 odd | even
 tighten | loosen
 earlier sooner | later
+now immediately instantly | later postpone delay defer snooze
+restore recover undelete | delete erase empty purge wipe trash
+only | exclude except
+readonly | edit editable
+color colour | grayscale monochrome
+twosided | onesided
+another | same
+acquire obtain | release
+commit | rollback
+expand | contract collapse
+add | subtract
+create build | destroy
+resume | suspend
+write | read
+paste | cut
+store | load
+head | tail
+advance | retreat
+hire | fire reject
 """
 NEGATED_AXES = 3

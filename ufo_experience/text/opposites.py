@@ -9,6 +9,7 @@ both ends of an axis stand in one request, that axis decides nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,12 +19,22 @@ from ufo_experience.text.terms import stem
 # Phrases whose meaning hangs on a particle, in the order they are rewritten.
 _PHRASES = [
     (r"\b(?:turn|switch|power|toggle|put)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) on\b", r"enable\1"),
-    (r"\b(?:switch|change|go) (?:in)?to(?= .*\bmode\b)", "enter"),
+    (r"\b(?:(?:switch|change|go) (?:in)?to|enter)(?= .*\bmode\b)", "enable"),
+    (r"\b(?:leave|exit|quit|get out of)(?= .*\bmode\b)", "disable"),
+    (r"\b(?:stop|quit|cease)(?:ped|ping)?\b((?: the| my| this)?(?: \w+)?) (\w{2,}ing)\b", r"stop\1 not \2"),
+    (r"\bin front of\b", "front"),
+    (r"\b(?:visible )?only (?:to|for) (?:me|myself)\b", "private"),
+    (r"\bblack and white\b", "grayscale"),
+    (r"\bread[- ]only\b", "readonly"),
+    (r"\b(?:both sides|double[- ]sided|two[- ]sided)\b", "twosided"),
+    (r"\b(?:one side|single[- ]sided|one[- ]sided)\b", "onesided"),
     (r"\b(?:last minute|first aid|first class)\b", "item"),
     (r"\b(?:turn|switch|power|toggle|take)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) off\b", r"disable\1"),
     (r"\b(?:turn|crank)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) (up|down)\b", r"\2\1"),
     (r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:in|on|into)\b", "login"),
     (r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:out|off)\b", "logout"),
+    (r"\blog(?:s|ged|ging)?(?: the| my| this)(?: \w+)? (in|out)\b", r"log\1"),
+    (r"\b(?:stop|prevent|keep|block)((?: \w+){1,3}?) from (\w+ing)\b", r"\1 not \2"),
     (r"\bzoom(?:s|ed|ing)? in(?:to)?\b", "increase zoom"),
     (r"\bzoom(?:s|ed|ing)? out\b", "decrease zoom"),
     (r"\bopt(?:ed|ing)? in\b", "enable"),
@@ -37,6 +48,7 @@ _PHRASES = [
         "descending",
     ),
     (r"\b(?:get rid of|take (?:out|away|off))\b|\btake\b(?=(?: [\w']+){0,4} away\b)", "remove"),
+    (r"\b(?:kick|throw|leave|cross)\b((?: [\w']+){0,4}?) out\b", r"remove\1"),
     (r"\bcheck in\b", "checkin"),
     (r"\b(?:called|named|titled) [\w-]+", ""),
     (r"\bmost recent\b", "latest"),
@@ -71,20 +83,32 @@ _FILLERS = frozenset(
     "the a an any to be being it its this that me my your our of for in on at with some all please ever directly"
     " automatically have has having use using used do doing make making want need get getting let from as".split()
 )
-_TAKES_BACK = re.compile(r"^(?:un|dis|de|in)(?=\w{3})")
-_TAKEN_BACK = frozenset(  # stems that dis-, de- and in- turn round; un- does so with every word
-    "connect like allow able agree approv mount assembl select activat compress crypt mut attach respect"
-    " complet activ visibl valid correct".split()
+_TAKES_BACK = re.compile(r"^(un|dis|de|in|counter|anti|non)(?=\w{3})")
+_TAKEN_BACK = frozenset("activ complet correct valid visibl".split())  # what in- turns round; the others do with any
+_NOT_TAKEN_BACK = frozenset(  # words that only look as if
+    stem(word)
+    for word in "display discount dispatch discard discuss design detail default depart depend delight deliver demand"
+    " detach debug detect decline describe".split()
 )
+_SWAPS = {  # prefixes of two words that are opposites when the rest is the same
+    "en": ("de", "dis"), "in": ("de", "ex", "out", "e"), "im": ("ex",), "con": ("de",), "as": ("dis",), "up": ("down",),
+    "over": ("under",), "pre": ("post",), "max": ("min",),
+}  # fmt: skip
+_PARTICLE = re.compile(r"(?:^|[,.;:!] ?|\b(?:and|then|to|please|you) )([a-z]{3,}) (in|out|on|off|up|down|over|under)\b")
+_LEAST_REST = 4
+_OPPOSITE_PARTICLE = {"in": "out", "on": "off", "up": "down", "over": "under"}
+_SAME_EITHER_WAY = frozenset({"fill", "slow"})  # a form is filled in or out
 
 
 @dataclass(frozen=True)
 class _Marks:
-    """Words a request says (in order), words it negates, and which end (1, -1) of each axis it touches."""
+    """Words a request says (in order), words it negates, which end (1, -1) of each axis it touches, and verbs with
+    the particle behind them."""
 
     said: list[str] = field(default_factory=list)
     negated: set[str] = field(default_factory=set)
     ends: dict[int, set[int]] = field(default_factory=dict)
+    particles: set[tuple[str, str]] = field(default_factory=set)
 
 
 def conflict(one: str, other: str) -> str | None:
@@ -96,6 +120,8 @@ def conflict(one: str, other: str) -> str | None:
         or _negation(a, b)
         or _taking_back(set(a.said), set(b.said))
         or _taking_back(set(b.said), set(a.said))
+        or _opposite_particles(a.particles, b.particles)
+        or _opposite_particles(b.particles, a.particles)
         or _opposite_ends(a.ends, b.ends)
     )
 
@@ -114,10 +140,34 @@ def _negation(a: _Marks, b: _Marks) -> str | None:
 
 
 def _taking_back(a: set[str], b: set[str]) -> str | None:
+    """ "Unpin" against "pin", "deregister" against "register", "inflate" against "deflate"."""
+    missing = b - a
     for word in sorted(a - b):
-        base = _TAKES_BACK.sub("", word)
-        if base != word and base in b - a and (word.startswith("un") or base in _TAKEN_BACK):
+        prefix = _TAKES_BACK.match(word)
+        base = word[prefix.end() :] if prefix else word
+        fits = prefix and base in missing and word not in _NOT_TAKEN_BACK
+        if fits and prefix and (prefix[1] != "in" or base in _TAKEN_BACK):
             return f"opposite: {base} / {word}"
+        swapped = next((other for other in _swapped(word) if other in missing), None)
+        if swapped:
+            return f"opposite: {word} / {swapped}"
+    return None
+
+
+def _swapped(word: str) -> Iterator[str]:
+    """The words this one would be with an opposite prefix."""
+    for prefix, others in _SWAPS.items():
+        rest = word.removeprefix(prefix)
+        if rest != word and len(rest) >= _LEAST_REST:
+            yield from (other + rest for other in others)
+
+
+def _opposite_particles(a: set[tuple[str, str]], b: set[tuple[str, str]]) -> str | None:
+    """ "Clock in" against "clock out"."""
+    for verb, particle in sorted(a):
+        other = _OPPOSITE_PARTICLE.get(particle)
+        if other and (verb, other) in b - a and (verb, particle) not in b:
+            return f"opposite: {verb} {particle} / {other}"
     return None
 
 
@@ -131,9 +181,10 @@ def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None
 @lru_cache(maxsize=4096)
 def _marks(text: str) -> _Marks:
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
+    particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
-    marks = _Marks()
+    marks = _Marks(particles={pair for pair in particles if pair[0] not in _SAME_EITHER_WAY})
     negating = False
     for token in _TOKEN.findall(text):
         if token in _STOPS:
@@ -151,7 +202,8 @@ def _note(marks: _Marks, word: str, negating: bool) -> None:
         marks.negated.add(word)
     else:
         marks.said.append(word)
-    for axis, end in _ENDS.get(word, ()):
+    again = word if word in _ENDS else word.removeprefix("re")  # to reopen is to open
+    for axis, end in _ENDS.get(again, ()):
         if not negating or axis < NEGATED_AXES:
             marks.ends.setdefault(axis, set()).add(-end if negating else end)
 
@@ -167,4 +219,4 @@ def _read_axes() -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
 
 
 _LINES, _ENDS = _read_axes()
-_REMOVE = {stem(word) for word in ("remove", "delete", "clear", "cancel", "erase", "drop")}
+_REMOVE = {stem(word) for word in ("remove", "delete", "clear", "cancel", "erase", "drop", "reset", "undo")}
