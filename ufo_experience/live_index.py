@@ -77,7 +77,7 @@ class LiveIndex:
         snapshot = self.snapshot()
         with self._lock:
             if self._finder is None or self._finder.snapshot is not snapshot:
-                self._finder = CandidateFinder(snapshot, self._trust_policy())
+                self._finder = CandidateFinder(snapshot, self._trust_policy(), before=self._finder)
             finder = self._finder
         fusion = fusion_for(self.embedder.name, snapshot.manifest.calibration if snapshot.manifest else None)
         return Retriever(finder, self.store, self.embedder, fusion)

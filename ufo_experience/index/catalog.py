@@ -18,6 +18,7 @@ from ufo_experience.index.base import Attributes, Filter
 from ufo_experience.index.features import describe, task_text
 from ufo_experience.index.postings import Postings, term_hash
 from ufo_experience.index.texts import Texts
+from ufo_experience.risk import injectable_rank
 from ufo_experience.schema import Experience
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.terms import say
@@ -26,6 +27,8 @@ Mask = NDArray[np.bool_]
 RowNumbers = NDArray[np.int64]
 Array = NDArray[Any]
 
+PARTS = 8  # of a catalog; beyond, all but the first become one
+FILTERED = ("application", "env", "trust", "imported", "success")
 UNKNOWN = -1  # success of a run that nobody has judged
 ROW = np.dtype(
     [
@@ -61,14 +64,14 @@ def attributes(experience: Experience) -> Attributes:
     return Attributes(
         experience.state.application,
         experience.state.env,
-        experience.trust.rank,
+        injectable_rank(experience),
         experience.provenance.origin == "import",
         experience.outcome.success,
     )
 
 
-def filter_mask(rows: Array, live: Mask, filter: Filter) -> Mask:
-    """Which rows are live and pass the filter; `rows` has the fields of a filter."""
+def filter_mask(rows: Array | Mapping[str, Array], live: Mask, filter: Filter) -> Mask:
+    """Which rows are live and pass the filter; `rows` has the fields `FILTERED`."""
     least = np.where(rows["imported"], filter.min_trust_imported, filter.min_trust)
     mask: Mask = live & (rows["trust"] >= least)
     if filter.application is not None:
@@ -112,9 +115,11 @@ class Catalog:
         return [identifier.decode("ascii") for identifier in self.rows["id"][chosen]]
 
     def ids_with_prefix(self, prefix: str) -> list[str]:
-        """Ids of live rows that begin with `prefix`."""
-        first = self.column("id").astype(f"S{len(prefix)}")
-        return self.ids(np.flatnonzero(self.live & (first == prefix.encode("ascii"))))
+        """Ids of live rows that begin with `prefix` (ASCII)."""
+        names, rows = self._sorted_ids()
+        first, last = (np.searchsorted(names, text.encode("ascii")) for text in (prefix, f"{prefix}\x7f"))
+        found = rows[first:last]
+        return self.ids(found[self.live[found]])
 
     def is_stale(self, experience: Experience) -> bool:
         """True when the row of this record shows another trust or usage."""
@@ -129,15 +134,16 @@ class Catalog:
         names, rows = self._sorted_ids()
         if not len(names):
             return np.full(len(ids), -1)
-        place = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
-        return np.where(names[place] == wanted, rows[place], -1)
+        place = np.maximum(np.searchsorted(names, wanted, side="right") - 1, 0)
+        return np.where((names[place] == wanted) & self.live[rows[place]], rows[place], -1)
 
     def _sorted_ids(self) -> tuple[Array, RowNumbers]:
-        """Ids of live rows in order, and their rows."""
+        """Ids of all rows in order, and their rows; of several rows with one id the newest, alone alive, is last."""
         if "sorted" not in self._columns:
-            rows = np.flatnonzero(self.live)
-            self._columns["sorted"] = rows[np.argsort(self.rows["id"][rows], kind="stable")]
-            self._columns["sorted_ids"] = self.rows["id"][self._columns["sorted"]]
+            ids = self.column("id")
+            in_order = bool((ids[1:] > ids[:-1]).all())
+            self._columns["sorted"] = np.arange(len(ids)) if in_order else np.argsort(ids, kind="stable")
+            self._columns["sorted_ids"] = ids if in_order else ids[self._columns["sorted"]]
         return self._columns["sorted_ids"], self._columns["sorted"]
 
     def column(self, name: str) -> Array:
@@ -163,7 +169,18 @@ class Catalog:
 
     def mask(self, filter: Filter) -> Mask:
         """Which rows are live and pass the filter."""
-        return filter_mask(self.rows, self.live, filter)
+        return filter_mask({name: self.column(name) for name in FILTERED}, self.live, filter)
+
+    def as_published(self, filter: Filter) -> Mask:
+        """Which of the published rows passed the filter then, whatever became of them."""
+        first = self.published
+        rows = {name: self.column(name)[:first] for name in FILTERED}
+        return filter_mask(rows, np.ones(first, np.bool_), filter)
+
+    @property
+    def published(self) -> int:
+        """How many rows, the first ones, came with the generation; the others were added since."""
+        return len(self.texts[0])
 
     def with_changes(self, added: Sequence[Experience], removed: Sequence[str] = ()) -> Catalog:
         """A new catalog with `added` inserted (replacing rows of the same id) and `removed` gone."""
@@ -173,12 +190,22 @@ class Catalog:
         if not added:
             return Catalog(self.rows, live, self.texts, self.terms)
         tail = self._pack(added, first_row=len(self.rows))
-        return Catalog(
-            np.concatenate([self.rows, tail.rows]),
-            np.concatenate([live, tail.live]),
-            self.texts + tail.texts,
-            self.terms + tail.terms,
-        )
+        texts, terms = self.texts + tail.texts, self.terms + tail.terms
+        if len(texts) > PARTS:
+            texts, terms = (texts[0], Texts.join(texts[1:])), (terms[0], Postings.join(terms[1:]))
+        rows, live = np.concatenate([self.rows, tail.rows]), np.concatenate([live, tail.live])
+        return Catalog(rows, live, texts, terms, self._extended(tail.rows))
+
+    def _extended(self, rows: Array) -> dict[str, Array]:
+        """The columns made so far, with more rows: appending is a hundred times cheaper than making them again."""
+        names = self._columns.keys() & set(ROW.names or ())
+        columns = {name: np.concatenate([self._columns[name], rows[name]]) for name in names}
+        ids, order = self._sorted_ids()
+        new = np.argsort(rows["id"], kind="stable")
+        places = np.searchsorted(ids, rows["id"][new], side="right")
+        columns["sorted"] = np.insert(order, places, new + len(self.rows))
+        columns["sorted_ids"] = np.insert(ids, places, rows["id"][new])
+        return columns
 
     def compact(self) -> Catalog:
         """The same live rows, sorted by id, in one piece."""
@@ -229,7 +256,7 @@ def _row(experience: Experience, length: int) -> tuple[object, ...]:
         name_hash(state.phase),
         name_hash(state.task),
         name_hash(experience.provenance.session),
-        experience.trust.rank,
+        injectable_rank(experience),
         UNKNOWN if outcome.success is None else int(outcome.success),
         experience.provenance.origin == "import",
         len(experience.action.steps),

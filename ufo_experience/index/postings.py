@@ -61,6 +61,11 @@ class Postings:
         return cls(terms, ptr, rows[order], weights[order], says[order][starts])
 
     @classmethod
+    def join(cls, parts: Sequence[Postings]) -> Postings:
+        """One index of all parts, rows as they are."""
+        return cls.merge(parts, np.arange(1 + max((int(part.rows.max(initial=-1)) for part in parts), default=-1)))
+
+    @classmethod
     def merge(cls, parts: Sequence[Postings], new_row: NDArray[np.int64]) -> Postings:
         """One index of all parts with row `r` renamed to `new_row[r]`; rows renamed to -1 are dropped."""
         hashes = np.concatenate([np.repeat(part.terms, np.diff(part.ptr)) for part in parts])

@@ -23,6 +23,13 @@ class Texts:
         ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         return cls(np.frombuffer(b"".join(parts), np.uint8), ends)
 
+    @classmethod
+    def join(cls, parts: Sequence[Texts]) -> Texts:
+        """All texts of the parts, in order."""
+        starts = np.cumsum([0, *(len(part.blob) for part in parts)])
+        ends = [part.ends + start for part, start in zip(parts, starts, strict=False)]
+        return cls(np.concatenate([part.blob for part in parts]), np.concatenate(ends))
+
     def __len__(self) -> int:
         return len(self.ends)
 

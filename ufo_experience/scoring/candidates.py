@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import Mask, name_hash
 from ufo_experience.index.snapshot import Snapshot
-from ufo_experience.schema import Trust
+from ufo_experience.risk import HELD, injectable_rank
+from ufo_experience.schema import Experience, Trust
 from ufo_experience.scoring.fusion import Fusion
 from ufo_experience.scoring.lexical import LexicalIndex
 from ufo_experience.scoring.usage import drag, harmful
 
 POOL = 100  # candidates that words and vectors each put forward
+PER_RUN = 4  # of these: more of one run only when many runs are in the pool
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
@@ -27,6 +29,11 @@ class TrustPolicy:
 
     own: Trust = Trust.VERIFIED
     imported: Trust = Trust.APPROVED
+
+    def admits(self, experience: Experience) -> bool:
+        """True for a record that may be injected; what the columns of an index said of it does not count."""
+        least = self.imported if experience.provenance.origin == "import" else self.own
+        return injectable_rank(experience) >= least.rank
 
 
 @dataclass(frozen=True)
@@ -55,13 +62,25 @@ class CandidateFinder:
     `trusted` says which rows may be injected, `size` is the number of runs they come from.
     """
 
-    def __init__(self, snapshot: Snapshot, policy: TrustPolicy) -> None:
+    def __init__(self, snapshot: Snapshot, policy: TrustPolicy, before: CandidateFinder | None = None) -> None:
+        """What the finder of an earlier snapshot worked out and still holds is taken from it."""
         self.snapshot, self.policy = snapshot, policy
         self._limits = Filter(min_trust=policy.own.rank, min_trust_imported=policy.imported.rank)
         self.trusted = snapshot.catalog.mask(self._limits)
         self._open = self.trusted & ~harmful(snapshot.catalog)
-        self._words = LexicalIndex(snapshot.catalog, self.trusted)
+        self._words: LexicalIndex = LexicalIndex(
+            snapshot.catalog,
+            self.trusted,
+            published=snapshot.catalog.as_published(self._limits),
+            before=before._words if before else None,
+        )
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted])
+
+    def why_held(self, row: int) -> str:
+        """Why the record of this row may not be injected: risky, unproven (by trust) or harmful (by what became)."""
+        if self.trusted[row]:
+            return "harmful"
+        return "risky" if self.snapshot.catalog.column("trust")[row] == HELD else "unproven"
 
     def find(
         self,
@@ -86,13 +105,21 @@ class CandidateFinder:
         words = Words(*self._words.scores(text))
         usable, held = inside & self._open, inside & ~self._open
         best = float(words.share[usable].max(initial=0.0))
-        pool = _top(words.share, usable, POOL)
+        pool = self._top(words.share, usable)
         if vector is not None:
             limits = replace(self._limits, application=application, env=env)
             near = self._near(vector, usable, limits) if only is None else self._nearest_of(vector, usable)
             pool = np.union1d(pool, near)
         judge = self._judge(words, vector, fusion, best)
-        return judge(pool), judge(_top(words.share, held, POOL))
+        return judge(pool), judge(self._top(words.share, held))
+
+    def _top(self, scores: Floats, rows: Mask) -> Rows:
+        """The best rows; where few runs fill the pool (a flood), no run has more than `PER_RUN` rows in it."""
+        best = _top(scores, rows, POOL)
+        sessions = self.snapshot.catalog.column("session")
+        if len(best) < POOL or _count_runs(sessions[best]) >= POOL // PER_RUN:
+            return best
+        return _top(scores, rows & _first_of_each(scores, rows, sessions), POOL)
 
     def _near(self, vector: Floats, usable: Mask, filter: Filter) -> Rows:
         """Rows whose vectors are nearest."""
@@ -129,6 +156,17 @@ class CandidateFinder:
             return Candidates(rows[top], order[top], score[top], share[top], coverage[top], cosine[top])
 
         return judge
+
+
+def _first_of_each(scores: Floats, rows: Mask, sessions: NDArray[np.uint64]) -> Mask:
+    """The `PER_RUN` best rows of each session, and all that have none."""
+    candidates = np.flatnonzero(rows)
+    order = candidates[np.lexsort((-scores[candidates], sessions[candidates]))]
+    named = sessions[order]
+    first = np.searchsorted(named, named)
+    mask = np.zeros(len(rows), np.bool_)
+    mask[order[(np.arange(len(order)) - first < PER_RUN) | (named == 0)]] = True
+    return mask
 
 
 def _count_runs(sessions: NDArray[np.uint64]) -> int:

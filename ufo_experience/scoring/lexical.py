@@ -11,16 +11,20 @@ of what is. They are computed once per catalog and set of trusted rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.catalog import Catalog, Mask
+from ufo_experience.index.postings import Postings
 from ufo_experience.text.terms import request_terms, say
 
 Scores = NDArray[np.float32]
 _TINY = 1e-9
+_SMALL = 5000  # published rows from which statistics are kept
+_DRIFT = 0.05  # of the trusted ones may differ from then
 
 
 @dataclass(frozen=True)
@@ -36,16 +40,49 @@ class BM25:
 _DEFAULT = BM25()
 
 
-class LexicalIndex:
-    """Scores queries against every row of one catalog."""
+@dataclass(frozen=True)
+class _Kept:
+    """What was worked out for the published rows: the counted ones that hold each term, and the mass of each row."""
 
-    def __init__(self, catalog: Catalog, trusted: Mask, settings: BM25 = _DEFAULT) -> None:
-        self._catalog, self._trusted, self._settings = catalog, trusted, settings
-        self._count = int(trusted.sum())
+    part: Postings
+    settings: BM25
+    counted: Mask
+    holding: NDArray[np.int64]
+    mass: Scores = field(default_factory=lambda: np.empty(0, np.float32))
+
+
+class LexicalIndex:
+    """Scores queries against every row of one catalog.
+
+    A large catalog keeps the statistics of its published rows until a twentieth of the trusted ones is new or gone:
+    one more record then costs nothing, and rarities move by less than that.
+    """
+
+    _kept: _Kept
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        trusted: Mask,
+        settings: BM25 = _DEFAULT,
+        *,
+        published: Mask | None = None,
+        before: LexicalIndex | None = None,
+    ) -> None:
+        """Statistics over `trusted` rows.
+
+        Args:
+            published: which of the published rows were trusted when they were published.
+            before: the index of an earlier catalog of the same generation; what is the same is taken from it.
+        """
+        self._catalog, self._settings = catalog, settings
+        self._counted = _counted(catalog, trusted, published)
+        self._count = int(self._counted.sum())
         lengths = catalog.column("length").astype(np.float32)
-        mean = max(float(lengths[trusted].mean()), 1.0) if self._count else 1.0
+        mean = max(float(lengths[self._counted].mean()), 1.0) if self._count else 1.0
         self._size = (1 - settings.b + settings.b * lengths / mean).astype(np.float32)
-        self._mass = self._masses()
+        self._kept = self._still_right(before._kept if before else None) or self._work_out()
+        self._mass = np.concatenate([self._kept.mass, self._masses(catalog.terms[1:])[catalog.published :]])
 
     def scores(self, query: str) -> tuple[Scores, Scores]:
         """(share, coverage), each float32 with one entry per row."""
@@ -55,7 +92,7 @@ class LexicalIndex:
         for name, term in request_terms(query)[0].items():
             rows, times = self._catalog.postings(name)
             # A word no record holds is as rare as one that one record holds: in a small store anything is unheard of.
-            rarity, voice = self._rarity(max(int(self._trusted[rows].sum()), 1)), say(name)
+            rarity, voice = self._rarity(max(int(self._counted[rows].sum()), 1)), say(name)
             best, mass = best + term.weight * rarity, mass + voice * rarity
             gain = times / (times + self._settings.k1 * self._size[rows])
             share[rows] += np.float32(term.weight * rarity) * gain
@@ -66,20 +103,48 @@ class LexicalIndex:
     def _rarity(self, holding: int) -> float:
         return math.pow(math.log1p((max(self._count - holding, 0) + 0.5) / (holding + 0.5)), self._settings.rarity)
 
-    def _masses(self) -> Scores:
-        """Weight of all rare words of each row: what a query would have to hold to cover it."""
-        hashes = np.concatenate([part.terms for part in self._catalog.terms])
-        terms, place = np.unique(hashes, return_inverse=True)
-        per_part = np.split(place, np.cumsum([len(part.terms) for part in self._catalog.terms])[:-1])
-        holding = np.zeros(len(terms), np.int64)
-        for part, places in zip(self._catalog.terms, per_part, strict=True):
-            np.add.at(holding, places, _sum_by(part.ptr, self._trusted[part.rows]))
-        rarity = np.log1p((self._count - holding + 0.5) / (holding + 0.5)) ** self._settings.rarity
+    def _still_right(self, kept: _Kept | None) -> _Kept | None:
+        """What was kept of an earlier index, if it would come out the same now."""
+        mine, others = np.split(self._counted, [self._catalog.published])
+        same = kept is not None and kept.part is self._catalog.terms[0] and kept.settings == self._settings
+        return kept if kept and same and not others.any() and np.array_equal(kept.counted, mine) else None
+
+    def _work_out(self) -> _Kept:
+        base, first = self._catalog.terms[0], self._catalog.published
+        self._kept = _Kept(base, self._settings, self._counted[:first], _sum_by(base.ptr, self._counted[base.rows]))
+        return replace(self._kept, mass=self._masses([base])[:first])
+
+    def _masses(self, parts: Sequence[Postings]) -> Scores:
+        """Weight of all rare words of each row of some parts: what a query would have to hold to cover it."""
         mass = np.zeros(len(self._catalog.rows), np.float64)
-        for part, places in zip(self._catalog.terms, per_part, strict=True):
-            worth = np.repeat(part.say * rarity[places], np.diff(part.ptr))
+        for part in parts:
+            holding = self._holding(part)
+            rarity = np.log1p((self._count - holding + 0.5) / (holding + 0.5)) ** self._settings.rarity
+            worth = np.repeat(part.say * rarity, np.diff(part.ptr))
             mass += np.bincount(part.rows, weights=worth, minlength=len(mass))
         return mass.astype(np.float32)
+
+    def _holding(self, wanted: Postings) -> NDArray[np.int64]:
+        """How many of the counted rows hold each term of a part, in all parts."""
+        total = np.zeros(len(wanted.terms), np.int64)
+        for part in self._catalog.terms:
+            sums = self._kept.holding if part is self._kept.part else _sum_by(part.ptr, self._counted[part.rows])
+            if part is wanted:
+                total += sums
+            elif len(part.terms) and sums.any():
+                places = np.minimum(np.searchsorted(part.terms, wanted.terms), len(part.terms) - 1)
+                total += np.where(part.terms[places] == wanted.terms, sums[places], 0)
+        return total
+
+
+def _counted(catalog: Catalog, trusted: Mask, published: Mask | None) -> Mask:
+    """The rows that statistics are taken over. What is not trusted, now or then, has no say in this choice either."""
+    if published is None or len(published) < _SMALL:
+        return trusted
+    then = np.zeros(len(trusted), np.bool_)
+    then[: len(published)] = published
+    changed = np.count_nonzero(then != trusted)
+    return then if changed <= _DRIFT * np.count_nonzero(then) else trusted
 
 
 def _sum_by(ptr: NDArray[np.int64], flags: Mask) -> NDArray[np.int64]:

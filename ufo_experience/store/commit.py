@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from ufo_experience.errors import StorageError
 from ufo_experience.store.atomic import (
@@ -19,34 +20,61 @@ from ufo_experience.store.atomic import (
 )
 from ufo_experience.store.layout import RECORDS, STATUS, TOMBSTONES, Layout
 
+SEVERAL = 8  # files from which their bytes are made durable side by side
+_THREADS = 8
+_T = TypeVar("_T")
+
 
 class NewFiles:
-    """New files that become durable together: all bytes first, then all names, then one sync per folder."""
+    """New files that become durable together: all bytes first, then all names, then one sync per folder.
+
+    A disk commits what several threads wait for in one go: many files side by side take a quarter of the time.
+    """
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
-        self._staged: list[tuple[Path, Path]] = []
+        self._staged: list[tuple[Path, bytes]] = []
+        self._written: dict[Path, Path] = {}
         self._named: list[Path] = []
 
     def stage(self, target: Path, data: bytes) -> None:
-        """Write the bytes of a file beside its place. Raises `StorageError`."""
+        """Take in a file that is to appear at `target`. Raises `StorageError`."""
         make_folder(target.parent, self._disk)
-        self._staged.append((write_temp(target, [data], self._disk), target))
+        self._staged.append((target, data))
 
     def publish(self) -> None:
-        """Give every file its name and make it durable. Raises `StorageError`."""
-        for temp, target in self._staged:
+        """Write every file beside its place, then give all of them their names. Raises `StorageError`."""
+        _for_each(self._write, self._staged)
+        for target, _ in self._staged:
             self._named.append(target)  # before the call: it may fail after the name was given
-            if not publish_new(temp, target, self._disk):
-                self._named.remove(target)
+            if not publish_new(self._written[target], target, self._disk):
+                self._named.pop()
                 raise StorageError(f"{target}: appeared while this process held the lock")
-        for folder in sorted({target.parent for target in self._named}):
-            sync_folder(folder, self._disk)
+        folders = sorted({target.parent for target in self._named})
+        _for_each(lambda folder: sync_folder(folder, self._disk), folders)
 
     def undo(self) -> None:
         """Take back what was not committed, as far as the disk lets us."""
-        for path in [*reversed(self._named), *(temp for temp, _ in self._staged)]:
+        for path in [*reversed(self._named), *self._written.values()]:
             remove_quietly(path, self._disk)
+
+    def _write(self, file: tuple[Path, bytes]) -> None:
+        target, data = file
+        self._written[target] = write_temp(target, [data], self._disk)
+
+
+def _for_each(act: Callable[[_T], None], items: Sequence[_T]) -> None:
+    """Do something with every item, side by side when there are several; the first error is raised when all ended."""
+    if len(items) < SEVERAL:
+        for item in items:
+            act(item)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="ufo-experience-commit") as threads:
+        waiting = [threads.submit(act, item) for item in items]
+    for one in waiting:
+        one.result()
 
 
 @contextmanager
