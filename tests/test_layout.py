@@ -14,6 +14,7 @@ MAX_LINES = 300
 ROOMS = [
     ["errors"],
     ["schema", "ids", "templates", "config"],
+    ["risk"],
     ["text"],
     ["framing"],
     ["openai_service"],
@@ -34,6 +35,7 @@ ROOMS = [
     ["prompt_builder"],
     ["live_index"],
     ["ingest"],
+    ["audit"],
     ["memory"],
     ["upkeep", "purging", "task_experience", "demo"],
     ["session"],

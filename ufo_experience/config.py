@@ -43,6 +43,7 @@ class Settings(BaseModel):
     min_trust_imported: Trust = Trust.APPROVED
     lock_timeout: Annotated[float, Field(ge=0.0)] = 10.0
     max_cost: Annotated[float, Field(ge=0.0)] | None = None
+    audit: bool = True
 
 
 def load_settings(

@@ -9,6 +9,7 @@ memory.report(hits, success=True, session="s-17")
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
-from ufo_experience.errors import LockedError, ServiceError
+from ufo_experience.errors import LockedError, ServiceError, StorageError
 from ufo_experience.indexer import IndexReport, Progress
 from ufo_experience.live_index import LiveIndex
 from ufo_experience.retriever import Query, Retrieval
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from ufo_experience.prompt_builder import Format, PromptBlock
     from ufo_experience.ranker import ActionAdvice
     from ufo_experience.store.exchange import ImportReport
+
+
+_log = logging.getLogger(__name__)
 
 
 class ExperienceMemory:
@@ -128,21 +132,43 @@ class ExperienceMemory:
         return self.live.retriever().retrieve(query)
 
     def build_prompt(
-        self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None, format: Format = "text"
+        self,
+        task: str,
+        hits: Sequence[Hit] | None = None,
+        *,
+        max_tokens: int | None = None,
+        format: Format = "text",
+        allowed_actions: Collection[str] | None = None,
     ) -> PromptBlock:
         """The prompt for `task` with `hits` as few-shot examples (retrieved here when not given).
 
-        Failed runs that came with a `Retrieval` are shown as tried and failed.
+        Failed runs that came with a `Retrieval` are shown as tried and failed. Steps of actions not among
+        `allowed_actions` are left out. What was shown is noted in the audit log.
         """
         from ufo_experience.prompt_builder import build_prompt
 
         found = self.retrieve(task) if hits is None else hits
         negatives = found.negatives if isinstance(found, Retrieval) else ()
         limit = max_tokens or self.settings.max_tokens
-        block = build_prompt(task, [*found, *negatives], max_tokens=limit, format=format)
+        shown = [*found, *negatives]
+        block = build_prompt(task, shown, max_tokens=limit, format=format, allowed_actions=allowed_actions)
         with self._lock:
             self._injected.update(block.ids)
+        if block.ids and self.settings.audit:
+            self._note(task, shown, block, found)
         return block
+
+    def _note(self, task: str, hits: Sequence[Hit], block: PromptBlock, found: Sequence[Hit]) -> None:
+        """Write the audit row; a disk that takes none costs no answer, only a warning."""
+        from ufo_experience.audit import FILE, AuditLog
+
+        answer = {}
+        if isinstance(found, Retrieval):
+            answer = {"engine": found.embedder, "threshold": found.threshold, "withheld": len(found.withheld)}
+        try:
+            AuditLog(self.store.cache_folder / FILE).injection(task, hits, block, answer)
+        except StorageError as error:
+            _log.warning("this injection is not in the audit log: %s", error)
 
     def report(
         self, what: PromptBlock | Iterable[Hit | str], *, success: bool, session: str | None = None

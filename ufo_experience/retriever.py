@@ -22,7 +22,7 @@ from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.ranker import outcome_quality, recency
 from ufo_experience.redaction import redact_text
 from ufo_experience.schema import Hit
-from ufo_experience.scoring.candidates import CandidateFinder, Candidates, Floats
+from ufo_experience.scoring.candidates import CandidateFinder, Candidates, Floats, Rows
 from ufo_experience.scoring.fusion import Fusion
 from ufo_experience.scoring.usage import drag, usefulness
 from ufo_experience.store.base import ExperienceStore
@@ -57,7 +57,8 @@ class Retrieval(Sequence[Hit]):
     """The answer: a sequence of hits, best first, and what a caller must know about them.
 
     `negatives` are failed runs at the same task; `withheld` are ids that would have answered if they were trusted (or
-    had not hurt); `reason` says why there are no hits.
+    had not hurt), and `withheld_why` says of each whether it is unproven, risky or harmful; `reason` says why there are
+    no hits.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -66,6 +67,7 @@ class Retrieval(Sequence[Hit]):
     embedder: str = ""
     degraded: str | None = None
     withheld: tuple[str, ...] = ()
+    withheld_why: tuple[str, ...] = ()
     reason: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -125,13 +127,15 @@ class Retriever:
             self._load(islice(self._choose(text, ranking, threshold, failed), query.k), ranking, said, now)
             for failed in (False, True)
         )
+        held = self._withheld(text, ranking.held, threshold)
         return Retrieval(
             hits=hits,
             negatives=negatives,
             threshold=threshold,
             embedder=self._fusion.embedder,
             degraded=ranking.degraded,
-            withheld=self._withheld(text, ranking.held, threshold),
+            withheld=tuple(self._catalog.ids(held)),
+            withheld_why=tuple(self._finder.why_held(row) for row in held.tolist()),
             reason=None if hits else "no experience reaches the threshold",
             notes=tuple(said),
         )
@@ -214,6 +218,9 @@ class Retriever:
             except DataError as error:
                 notes.append(f"left out: {error}")
                 continue
+            if not self._finder.policy.admits(experience):
+                notes.append(f"left out: {experience.id} is not trusted any more")
+                continue
             score = float(ranking.candidates.score[place])
             explanation = self._explain(ranking.candidates, place, now)
             engine = ranking.fusion.ranked_by
@@ -235,8 +242,8 @@ class Retriever:
         }
         return {name: round(float(value), 6) for name, value in parts.items() if not np.isnan(value)}
 
-    def _withheld(self, text: str, held: Candidates, threshold: float) -> tuple[str, ...]:
-        """Ids that would have answered if they were trusted (or had not hurt)."""
+    def _withheld(self, text: str, held: Candidates, threshold: float) -> Rows:
+        """Rows that would have answered if they were trusted (or had not hurt)."""
         rows = held.rows[held.score >= threshold]
         fitting = [row for row in rows.tolist() if not conflict(text, self._catalog.text(row))]
-        return tuple(self._catalog.ids(np.array(fitting, np.int64)))
+        return np.array(fitting, np.int64)

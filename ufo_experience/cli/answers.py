@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
         "degraded": found.degraded,
         "withheld": len(found.withheld),
         "withheld_ids": list(found.withheld),
+        "withheld_why": list(found.withheld_why),
         "embedder": found.embedder,
         "threshold": found.threshold,
         "reason": found.reason,
@@ -68,9 +70,8 @@ def say_what_is_missing(console: Console, found: Retrieval) -> None:
     if found.withheld:
         ids = " ".join(identifier[:8] for identifier in found.withheld[:3])
         more = " …" if len(found.withheld) > 3 else ""
-        console.note(
-            f"{len(found.withheld)} withheld for lack of trust; to release: ufo-experience approve {ids}{more}"
-        )
+        reasons = ", ".join(f"{count} {why}" for why, count in Counter(found.withheld_why).items())
+        console.note(f"{len(found.withheld)} withheld ({reasons}); to release: ufo-experience approve {ids}{more}")
     for note in found.notes:
         console.note(note)
 

@@ -48,7 +48,7 @@ def redact_json(value: Any, *, secret: bool = False) -> Any:
     if isinstance(value, list | tuple):
         return [redact_json(item, secret=secret) for item in value]
     if isinstance(value, str):
-        return "<secret>" if secret and value else redact_text(value)
+        return "<secret>" if secret and value and not PLACEHOLDER.fullmatch(value) else redact_text(value)
     return value
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ufo_experience.errors import DataError, SchemaError
 from ufo_experience.ids import content_id, is_id
+from ufo_experience.redaction import redact_json
 from ufo_experience.schema import Experience, Trust, Usage, validate
 from ufo_experience.store.atomic import Disk, replace_file
 from ufo_experience.store.base import ExperienceStore
@@ -65,7 +66,7 @@ def import_json(store: ExperienceStore, text: str, *, restore: bool = False) -> 
     for position, entry in enumerate(_entries(text)):
         what = _name(entry, position)
         try:
-            experience = _read_entry(entry) if restore else _as_import(_read_entry(entry))
+            experience = _read_entry(entry) if restore else _as_import(_read_entry(redact_json(entry)))
             encode_record(experience)  # over a limit: this entry fails, not the group it is stored in
             _place(store, experience, what, pending, report)
         except DataError as error:

@@ -294,4 +294,5 @@ class FileStore:
 def _without(ids: list[str], fresh: list[str]) -> list[str]:
     """What of `ids` is not in `fresh`; a second mention of a fresh id is not fresh."""
     left = set(fresh)
-    return [id for id in ids if id not in left or left.discard(id)]  # discard gives None: the first mention goes
+    first = {id: place for place, id in reversed(list(enumerate(ids)))}
+    return [id for place, id in enumerate(ids) if id not in left or place != first[id]]
