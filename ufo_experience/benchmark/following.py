@@ -149,7 +149,7 @@ class Follower:
             return Command("click_input", leave[0]) if leave else None
         able = {key_of(one, observation): one for one in observation.controls if one.enabled and _compatible(one, step)}
         if self._strangers is None:
-            self._strangers = {key for key, one in able.items() if self._is_strange(one)}
+            self._strangers = {key for key, one in able.items() if one.type == step.type and self._is_strange(one)}
         strange = [able[key] for key in self._strangers & able.keys()]
         nearest = min(strange, key=lambda one: (one.id < self._last, abs(one.id - self._last)), default=None)
         if nearest is None:
@@ -229,7 +229,8 @@ class Follower:
         if valued and step.type in ("ListItem", "DataItem", "TreeItem", "RadioButton", "CheckBox", "Text"):
             return valued[0]
         if step.type == "Button" and strange and strange[-1].dialog:
-            return strange[-1]
+            more = self._at + 1 < len(self._steps) and self._steps[self._at + 1].type == "Button"
+            return strange[-2] if more and len(strange) > 1 else strange[-1]
         return strange[0] if len(strange) == 1 and step.type in ("Edit", "ComboBox", "Button", "CheckBox") else None
 
     def _command(self, step: HintStep, control: ControlView) -> Command | None:
