@@ -97,7 +97,7 @@ class CandidateFinder:
 
         `only` are the ids that may answer at all; None means any.
         """
-        inside = self.snapshot.catalog.mask(Filter(application, env))
+        inside = self.snapshot.catalog.mask(Filter(application, env, min_trust=HELD, min_trust_imported=HELD))
         if only is not None:
             inside &= self._among(only)
         if exclude_session:
