@@ -82,7 +82,8 @@ class Generation:
         """
         path = self.folder / f"{name}.npy"
         try:
-            return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+            return np.asarray(mapped)  # the same memory; numpy's own class for it is slow to take slices of
         except OSError as error:
             raise unreadable(error, path) from error
         except ValueError as error:

@@ -10,7 +10,6 @@ of what is. They are computed once per catalog and set of trusted rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -86,22 +85,28 @@ class LexicalIndex:
 
     def scores(self, query: str) -> tuple[Scores, Scores]:
         """(share, coverage), each float32 with one entry per row."""
-        share = np.zeros(len(self._catalog.rows), np.float32)
-        shared = np.zeros(len(self._catalog.rows), np.float32)
-        best = mass = _TINY
-        for name, term in request_terms(query)[0].items():
-            rows, times = self._catalog.postings(name)
-            # A word no record holds is as rare as one that one record holds: in a small store anything is unheard of.
-            rarity, voice = self._rarity(max(int(self._counted[rows].sum()), 1)), say(name)
-            best, mass = best + term.weight * rarity, mass + voice * rarity
-            gain = times / (times + self._settings.k1 * self._size[rows])
-            share[rows] += np.float32(term.weight * rarity) * gain
-            if voice:
-                shared[rows] += np.float32(voice * rarity)
-        return share / np.float32(best), shared / np.sqrt(np.float32(mass) * np.maximum(self._mass, _TINY))
+        terms = request_terms(query)[0]
+        if not terms:
+            return np.zeros(len(self._catalog.rows), np.float32), np.zeros(len(self._catalog.rows), np.float32)
+        found = [self._catalog.postings(name) for name in terms]
+        lengths = [len(rows) for rows, _ in found]
+        rows, times = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        # A word no record holds is as rare as one that one record holds: in a small store anything is unheard of.
+        holding = np.maximum(_sum_by(np.cumsum([0, *lengths]), self._counted[rows]), 1)
+        rarity = self._rarity(holding)
+        weight = np.array([term.weight for term in terms.values()]) * rarity
+        voice = np.array([say(name) for name in terms]) * rarity
+        gain = times / (times + self._settings.k1 * self._size[rows])
+        share = self._sum(rows, np.repeat(weight, lengths) * gain) / np.float32(_TINY + weight.sum())
+        shared = self._sum(rows, np.repeat(voice, lengths))
+        return share, shared / np.sqrt(np.float32(_TINY + voice.sum()) * np.maximum(self._mass, _TINY))
 
-    def _rarity(self, holding: int) -> float:
-        return math.pow(math.log1p((max(self._count - holding, 0) + 0.5) / (holding + 0.5)), self._settings.rarity)
+    def _sum(self, rows: NDArray[np.int32], worth: NDArray[np.float64]) -> Scores:
+        return np.bincount(rows, weights=worth, minlength=len(self._catalog.rows)).astype(np.float32)
+
+    def _rarity(self, holding: NDArray[np.int64]) -> NDArray[np.float64]:
+        left = np.maximum(self._count - holding, 0)
+        return np.asarray(np.log1p((left + 0.5) / (holding + 0.5)) ** self._settings.rarity, np.float64)
 
     def _still_right(self, kept: _Kept | None) -> _Kept | None:
         """What was kept of an earlier index, if it would come out the same now."""
@@ -119,8 +124,7 @@ class LexicalIndex:
         mass = np.zeros(len(self._catalog.rows), np.float64)
         for part in parts:
             holding = self._holding(part)
-            rarity = np.log1p((self._count - holding + 0.5) / (holding + 0.5)) ** self._settings.rarity
-            worth = np.repeat(part.say * rarity, np.diff(part.ptr))
+            worth = np.repeat(part.say * self._rarity(holding), np.diff(part.ptr))
             mass += np.bincount(part.rows, weights=worth, minlength=len(mass))
         return mass.astype(np.float32)
 

@@ -9,7 +9,6 @@ both ends of an axis stand in one request, that axis decides nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -154,12 +153,11 @@ def _taking_back(a: set[str], b: set[str]) -> str | None:
     return None
 
 
-def _swapped(word: str) -> Iterator[str]:
+@lru_cache(maxsize=8_192)
+def _swapped(word: str) -> tuple[str, ...]:
     """The words this one would be with an opposite prefix."""
-    for prefix, others in _SWAPS.items():
-        rest = word.removeprefix(prefix)
-        if rest != word and len(rest) >= _LEAST_REST:
-            yield from (other + rest for other in others)
+    rests = ((word.removeprefix(prefix), others) for prefix, others in _SWAPS.items())
+    return tuple(o + rest for rest, others in rests if rest != word and len(rest) >= _LEAST_REST for o in others)
 
 
 def _opposite_particles(a: set[tuple[str, str]], b: set[tuple[str, str]]) -> str | None:
