@@ -133,19 +133,19 @@ def sync(
     changes = find_changes(store, snapshot)
     if not changes and snapshot.manifest is not None and not rebuild:
         return meter.report(snapshot.manifest, texts=0)
-    index = snapshot.index.copy()
+    index, texts = snapshot.index.copy(), 0
     for start in range(0, len(changes.added), BATCH):
         batch = changes.added[start : start + BATCH]
-        insert(index, batch, embedder)
+        texts += insert(index, batch, embedder)
         if progress:
             progress(start + len(batch), len(changes.added))
     snapshot = apply(replace(snapshot, index=index), changes, embedder)
     if rebuild:
         snapshot.index.retain(snapshot.catalog.ids())
     elif snapshot.manifest is not None and not generations.is_due(len(changes), len(snapshot.catalog)):
-        return meter.report(snapshot.manifest, texts=len(changes.added))
+        return meter.report(snapshot.manifest, texts)
     generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
-    return meter.report(generation.manifest, texts=len(changes.added))
+    return meter.report(generation.manifest, texts)
 
 
 def publish(

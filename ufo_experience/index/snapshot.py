@@ -114,8 +114,8 @@ def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Sn
     return replace(ahead, catalog=catalog, index=index, reason=reason)
 
 
-def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embedder | None) -> None:
-    """Embed and add what has no vector yet. Raises `ServiceError` when that cannot be done now.
+def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embedder | None) -> int:
+    """Embed and add what has no vector yet; returns how many. Raises `ServiceError` when that cannot be done now.
 
     What has one was put there by another machine, perhaps before its trust changed.
     """
@@ -128,6 +128,7 @@ def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embe
     if new and embedder is not None:
         vectors = embedder.embed([task_text(one) for one in new], "document")
         index.add([one.id for one in new], vectors, [attributes(one) for one in new])
+    return len(new)
 
 
 def _settled(stamps: dict[str, int]) -> dict[str, int]:
