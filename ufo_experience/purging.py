@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ufo_experience.embedding.cache import EmbeddingCache
-from ufo_experience.errors import CorruptError, StorageError
+from ufo_experience.errors import CorruptError, DataError, StorageError
 from ufo_experience.index.features import task_text
 from ufo_experience.index.generation import Generations
 from ufo_experience.indexer import prune
@@ -20,7 +20,7 @@ from ufo_experience.store.atomic import storage_errors
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import write_view
 from ufo_experience.store.files import FileStore
-from ufo_experience.store.layout import CORRUPT
+from ufo_experience.store.layout import CORRUPT, NOT_FOUND
 from ufo_experience.store.origin import is_from
 
 CACHE, VIEW = "embeddings.sqlite", "experience.yaml"
@@ -39,19 +39,33 @@ def purge(store: ExperienceStore, generations: Generations, source: str) -> list
     """
     if isinstance(store, FileStore):
         store.set_aside_corrupt()
-    unread = store.verify().corrupt
-    found = [one for one in store.scan() if is_from(one.provenance, source)]
+    found, unread = _matches(store, source)
     if isinstance(store, FileStore):
         folder = Path(store.location)
         _purge_cache(folder / CACHE, [task_text(one) for one in found])
+        _purge_temps(folder)
         _purge_copies(folder / CORRUPT, [source, *(text for one in found for text in _texts(one))])
     store.remove([one.id for one in found], reason="purged")
     if isinstance(store, FileStore) and (folder / VIEW).exists():
         write_view(store, folder / VIEW)
     prune(store, generations)
-    for problem in unread:
-        raise CorruptError(f"may come from {source!r} too: {problem.message}", file=problem.file, code=problem.code)
+    for error in unread:
+        raise CorruptError(f"may come from {source!r} too: {error.reason}", file=error.file, code=error.code)
     return found
+
+
+def _matches(store: ExperienceStore, source: str) -> tuple[list[Experience], list[DataError]]:
+    """The records of a source, and why others could not be read."""
+    found: list[Experience] = []
+    unread: list[DataError] = []
+    for id in store.ids():
+        try:
+            one = store.get(id)
+        except DataError as error:
+            unread += [error] if error.code != NOT_FOUND else []
+            continue
+        found += [one] if is_from(one.provenance, source) else []
+    return found, unread
 
 
 def _texts(one: Experience) -> list[str]:
@@ -68,6 +82,13 @@ def _purge_cache(path: Path, texts: Iterable[str]) -> None:
             cache.purge(texts)
             if cache.warning:
                 raise StorageError(f"{path}: not purged: {cache.warning}")
+
+
+def _purge_temps(folder: Path) -> None:
+    """What a process that died while it wrote the view left behind."""
+    with storage_errors(folder):
+        for path in folder.glob(".*.tmp"):
+            path.unlink()
 
 
 def _purge_copies(folder: Path, texts: Iterable[str]) -> None:

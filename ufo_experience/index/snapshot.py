@@ -66,15 +66,21 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes:
     updated: list[Experience] = []
     removed: list[str] = []
     for shard in changed:
-        here = set(store.ids_in(shard))
+        here, whole = set(store.ids_in(shard)), True
         kind, _, prefix = shard.partition("/")
         if kind == "records":
             known = set(catalog.ids_with_prefix(prefix))
             removed += sorted(known - here)
-            added += store.scan(sorted(here - known))
+            found = list(store.scan(sorted(here - known)))
+            added += found
+            whole = len(found) == len(here - known)
         elif kind == "status":
             known = here.intersection(catalog.ids_with_prefix(prefix))
-            updated += [one for one in store.scan(sorted(known)) if catalog.is_stale(one)]
+            found = list(store.scan(sorted(known)))
+            updated += [one for one in found if catalog.is_stale(one)]
+            whole = len(found) == len(known)
+        if not whole:  # what could not be read now may be readable next time
+            stamps[shard] = RELIST
     return Changes(added, updated, removed, stamps, revision)
 
 

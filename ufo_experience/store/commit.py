@@ -18,11 +18,13 @@ from ufo_experience.store.atomic import (
     sync_folder,
     write_temp,
 )
-from ufo_experience.store.layout import RECORDS, STATUS, TOMBSTONES, Layout
+from ufo_experience.store.layout import CORRUPT, RECORDS, STATUS, TOMBSTONES, Layout
 
 SEVERAL = 8  # files from which their bytes are made durable side by side
 _THREADS = 8
 _T = TypeVar("_T")
+
+OLD_S = 3600.0
 
 
 class NewFiles:
@@ -105,9 +107,9 @@ def recover(layout: Layout) -> None:
 
     Only the holder of the lock may call this.
     """
-    for folder in layout.folders():
+    for folder in (*layout.folders(), layout.root / CORRUPT, layout.root):
         for name in layout.names(folder):
-            if is_temp(name):
+            if is_temp(name) and (folder != layout.root or _is_old(folder / name, layout)):
                 remove_file(folder / name, layout)
     for id in layout.ids_in(layout.root / TOMBSTONES):
         remove_file(layout.record(id), layout)
@@ -119,3 +121,12 @@ def recover(layout: Layout) -> None:
         if layout.there(layout.root / kind):
             sync_folder(layout.root / kind, layout.disk)
     layout.mark_changed(folder for folder in layout.folders() if layout.there(folder))
+
+
+def _is_old(path: Path, layout: Layout) -> bool:
+    """True for a file nobody can be writing any more: the view in the root is written without the lock."""
+    with storage_errors(path):
+        try:
+            return time.time() - layout.disk.lstat(path).st_mtime > OLD_S
+        except FileNotFoundError:
+            return False
