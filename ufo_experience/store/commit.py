@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +23,8 @@ from ufo_experience.store.layout import CORRUPT, RECORDS, STATUS, TOMBSTONES, La
 
 SEVERAL = 8  # files from which their bytes are made durable side by side
 _THREADS = 8
+OLD_S = 3600.0  # a temp file of this age has no writer
 _T = TypeVar("_T")
-
-OLD_S = 3600.0
 
 
 class NewFiles:
