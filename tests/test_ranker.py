@@ -1,0 +1,210 @@
+"""The structured ranker: exact formulas, filters, ties, aggregation, advice."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ufo_experience.errors import UsageError
+from ufo_experience.index.catalog import Catalog
+from ufo_experience.index.postings import Postings
+from ufo_experience.ranker import FieldWeights, outcome_quality, rank, recency, recommend, signature
+from ufo_experience.schema import Experience, Outcome, State, Usage
+
+NOW = datetime(2025, 6, 1, tzinfo=timezone.utc)
+TASK = "summarize_document"
+
+
+def record(number: int, *, days: float = 0, success: bool | None = True, score: float | None = None, **changes):
+    """A record of TASK, `days` old; `state` and `action` give their fields."""
+    state = {"task": TASK} | changes.pop("state", {})
+    return Experience(
+        id=f"{number:032x}",
+        state=State(**state),
+        action=changes.pop("action", {}),
+        outcome=Outcome(success=success, score=score, failure_reason=changes.pop("reason", None)),
+        created_at=NOW - timedelta(days=days),
+        trust="verified",
+        **changes,
+    )
+
+
+def ranked(records, state=None, **options):
+    """(numbers, result) of ranking `records`."""
+    catalog = Catalog.build(records)
+    result = rank(catalog, State(task=TASK, **(state or {})), now=NOW, **options)
+    return [int(identifier, 16) for identifier in catalog.ids(result.rows)], result
+
+
+def test_the_rank_score_is_the_weighted_sum_of_the_seed():
+    """0.55 similarity + 0.25 outcome quality + 0.20 recency, each as documented."""
+    one = record(1, days=30, score=0.8, state={"env": "web", "tags": ["nlp"], "constraints": ["concise"]})
+    _, result = ranked([one], {"env": "web", "constraints": ["concise", "fast"], "tags": ["x"]})
+    similarity = (0.25 * 1 + 0.20 * 0.5 + 0.15 * 0) / (0.25 + 0.20 + 0.15)
+    assert result.similarity[0] == pytest.approx(similarity)
+    assert result.score[0] == pytest.approx(0.55 * similarity + 0.25 * 0.9 + 0.20 * 0.5)
+
+
+def test_a_state_that_names_only_its_task_matches_it_fully():
+    """Weights are normalised over the fields present in the query state."""
+    _, result = ranked([record(1, state={"env": "web"})])
+    assert result.similarity.tolist() == [1.0]
+
+
+def test_signals_overlap_by_key_and_value():
+    """Half of the signals equal is half an overlap."""
+    stored = record(1, state={"signals": {"domain": "technical", "length": "long"}})
+    _, result = ranked([stored], {"signals": {"domain": "technical", "length": "short"}})
+    assert result.similarity[0] == pytest.approx(0.5)
+
+
+def test_only_the_same_task_takes_part():
+    """The task matches exactly, on the canonical intent."""
+    other = record(2, state={"task": "summarize_documents"})
+    assert ranked([record(1), other])[0] == [1]
+
+
+def test_values_in_the_task_do_not_matter():
+    """A task is matched with its slots masked, too."""
+    catalog = Catalog.build([record(1, state={"task": "email <name> about <text>"})])
+    assert len(rank(catalog, State(task='Email Jane about "lunch"'), now=NOW).rows) == 1
+
+
+def test_ties_go_by_salience_then_id():
+    """Equal scores have an order that does not depend on the store's."""
+    records = [record(3, salience=0.5), record(1, salience=0.5), record(2, salience=0.9)]
+    assert ranked(records)[0] == [2, 1, 3]
+
+
+def test_filters_are_exact_and_come_before_ranking():
+    """k best of what passes."""
+    records = [record(n, state={"env": "web" if n % 2 else "desktop", "phase": "plan"}) for n in range(1, 9)]
+    assert ranked(records, filters={"env": "web"}, k=3)[0] == [1, 3, 5]
+    assert ranked(records, filters={"phase": "run"})[0] == []
+
+
+def test_failed_records_can_be_asked_for():
+    """`success` is a filter like any other."""
+    assert ranked([record(1), record(2, success=False)], filters={"success": False})[0] == [2]
+
+
+def test_quarantined_records_take_no_part():
+    """What is not trusted gives no advice, unless it is asked for."""
+    held = record(1).model_copy(update={"trust": "quarantined"})
+    held = Experience.model_validate(held.model_dump(warnings=False))
+    assert ranked([held])[0] == []
+    assert ranked([held], filters={"min_trust": "quarantined"})[0] == [1]
+
+
+def test_min_similarity_is_a_lower_bound():
+    """Records below it are left out."""
+    records = [record(1, state={"env": "web"}), record(2, state={"env": "desktop"})]
+    assert ranked(records, {"env": "web"}, min_similarity=0.5)[0] == [1]
+
+
+@pytest.mark.parametrize("options", [{"k": 0}, {"min_similarity": 1.5}, {"filters": {"colour": "red"}}])
+def test_numbers_and_filters_that_make_no_sense_are_usage_errors(options):
+    """Nothing is ignored in silence."""
+    with pytest.raises(UsageError):
+        ranked([record(1)], **options)
+
+
+def test_weights_must_make_sense():
+    """Not negative, not all zero."""
+    with pytest.raises(UsageError):
+        FieldWeights(env=-1.0)
+
+
+def test_recency_halves_every_half_life_and_the_future_is_now():
+    """A clock that was ahead does not push a record above 1; never is 0."""
+    ages = np.array([0.0, 30 * 86_400.0, -86_400.0, np.nan])
+    assert recency(ages).tolist() == [1.0, 0.5, 1.0, 0.0]
+
+
+def test_outcome_quality_averages_verdict_and_score():
+    """Success 1, unknown 0.5, failure 0."""
+    quality = outcome_quality(np.array([1, -1, 0, 1]), np.array([np.nan, np.nan, 0.4, 0.5]))
+    assert quality.tolist() == pytest.approx([1.0, 0.5, 0.2, 0.75])
+
+
+def test_actions_are_aggregated_by_strategy_skill_and_parameters():
+    """Trials, success rate, average quality, failure patterns, last success and the seed's action_score."""
+    good = {"strategy": "hierarchical", "skill": "v2", "parameters": {"verbosity": "low"}}
+    records = [
+        record(1, action=good, score=0.8, days=30),
+        record(2, action=good, success=False, reason="too long"),
+        record(3, action={"strategy": "flat"}, success=None),
+    ]
+    best, other = recommend(records, now=NOW)
+    assert best.signature == "hierarchical | v2 | verbosity='low'"
+    assert (best.trials, best.success_rate, best.failure_patterns) == (2, 0.5, ("too long",))
+    assert best.avg_quality == pytest.approx((0.9 + 0.0) / 2)
+    assert best.action_score == pytest.approx(0.60 * 0.5 + 0.25 * 0.45 + 0.15 * 0.5)
+    assert (other.success_rate, other.last_success, other.action_score) == (0.0, None, pytest.approx(0.25 * 0.5))
+
+
+def test_a_later_run_that_was_helped_counts_as_last_success():
+    """Usage knows of successes after the record's own run."""
+    old = record(1, days=300, usage=Usage(injected=1, helped=1, last_success=NOW))
+    assert recommend([old], now=NOW)[0].last_success == NOW
+
+
+def test_an_action_without_a_strategy_is_named_by_its_steps():
+    """UI experiences aggregate by what was done."""
+    steps = [{"step_number": 1, "action_type": "click_input", "target_control": {"name": "Send"}}]
+    assert signature(record(1, action={"steps": steps})) == "click_input(Send) |  | "
+
+
+@settings(max_examples=30, derandomize=True, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b"]), st.sampled_from([True, False, None]), st.floats(0, 1), st.floats(-9, 999)
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_scores_are_bounded_and_independent_of_the_order_of_records(rows, random):
+    """All scores lie in [0, 1]; shuffling the records changes nothing."""
+    records = [
+        record(n, success=success, score=score, days=days, action={"strategy": name})
+        for n, (name, success, score, days) in enumerate(rows, 1)
+    ]
+    numbers, result = ranked(records, k=50)
+    assert all(0.0 <= value <= 1.0 + 1e-9 for value in [*result.score, *result.similarity, *result.quality])
+    advice = recommend(records, now=NOW)
+    assert all(0.0 <= one.action_score <= 1.0 + 1e-9 for one in advice)
+    random.shuffle(records)
+    assert ranked(records, k=50)[0] == numbers
+    assert [(one.signature, one.trials) for one in recommend(records, now=NOW)] == [
+        (one.signature, one.trials) for one in advice
+    ]
+
+
+def test_a_hundred_thousand_records_are_ranked_without_a_loop():
+    """Vectorised: the columns of one record repeated. A loop over them would take seconds."""
+    count = 100_000
+    one = Catalog.build([record(1, state={"env": "web", "tags": ["nlp"]})])
+    rows = np.repeat(one.rows, count)
+    rows["id"] = [f"{n:032x}".encode() for n in range(count)]
+    rows["created"] -= np.arange(count)
+    terms = one.terms[0]
+    places = np.tile(np.arange(count, dtype=np.int32), len(terms.terms))
+    ends = np.arange(len(terms.terms) + 1, dtype=np.int64) * count
+    postings = Postings(terms.terms, ends, places, np.ones(len(places), np.float32), terms.say)
+    catalog = Catalog(rows, np.ones(count, np.bool_), one.texts, (postings,))
+    state = State(task=TASK, env="web", tags=("nlp",))
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        best = rank(catalog, state, now=NOW)
+        seconds.append(time.perf_counter() - started)
+    assert best.rows.tolist() == list(range(10))
+    assert min(seconds) < 0.25

@@ -1,0 +1,153 @@
+"""Retrieval: the right experience or none, one per group and session, credit where it is due."""
+
+from __future__ import annotations
+
+import pytest
+from scoring_helpers import TEXTS, memory_of, record
+
+from ufo_experience.schema import Trust
+
+QUERY = "Send an email to Tom about the travel plan"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    """Eight records of eight tasks."""
+    return memory_of(tmp_path / "db", *(record(text) for text in TEXTS))
+
+
+def requests(found):
+    """The texts of the hits, in order."""
+    return [hit.experience.state.request for hit in found]
+
+
+def test_the_same_task_with_other_values_comes_first(memory):
+    """A task with new values finds its procedure."""
+    assert requests(memory.retrieve(QUERY))[0] == TEXTS[0]
+
+
+@pytest.mark.parametrize("task", ["Book a flight to Paris", "Water the plants", "Resize the logo"])
+def test_an_unrelated_task_gets_no_hit_and_a_reason(memory, task):
+    """Nothing under the threshold is ever returned."""
+    found = memory.retrieve(task)
+    assert (len(found), found.reason) == (0, "no experience reaches the threshold")
+
+
+def test_the_opposite_of_a_task_is_not_an_answer(memory):
+    """Not even with a threshold of zero."""
+    assert TEXTS[1] not in requests(memory.retrieve("Turn off Bluetooth in the settings", similarity_threshold=0.0))
+
+
+def test_hits_are_sorted_bounded_and_above_the_threshold(memory):
+    """Scores in [threshold, 1], best first; the explanation has each signal's part."""
+    found = memory.retrieve("Insert a table of the sales data", similarity_threshold=0.1, top_k=5)
+    scores = [hit.score for hit in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0.1 <= score <= 1.0 for score in scores)
+    assert {"share", "coverage", "vector", "order", "usefulness", "recency"} <= found[0].explanation.keys()
+
+
+def test_near_duplicates_give_one_hit(tmp_path):
+    """Runs of one intent in one application are one answer."""
+    twins = [record(f'Email "{word}" to Jane', session=word) for word in ("hi", "bye", "lunch")]
+    found = memory_of(tmp_path / "db", *twins, record(TEXTS[1])).retrieve('Email "news" to Bob', top_k=5)
+    assert len(found) == 1
+
+
+def test_a_session_gives_one_hit(tmp_path):
+    """A sub-task and its whole request do not both fill the prompt."""
+    part, whole = record("Open the mail settings", session="s"), record("Open the mail settings page", session="s")
+    found = memory_of(tmp_path / "db", part, whole, record(TEXTS[1])).retrieve("Open the mail settings", top_k=5)
+    assert requests(found) == ["Open the mail settings"]
+
+
+def test_of_equals_the_shortest_success_stands_for_the_group(tmp_path):
+    """Fewer steps win when nothing else tells them apart."""
+    runs = [record("Open the mail settings", session=str(steps), steps=steps) for steps in (6, 2, 4)]
+    found = memory_of(tmp_path / "db", *runs).retrieve("Open the mail settings")
+    assert [len(hit.experience.action.steps) for hit in found] == [2]
+
+
+def test_of_equals_a_useful_one_goes_before_a_short_one(tmp_path):
+    """What helped when it was injected is preferred to what is merely short."""
+    short = record("Open the mail settings", session="a", steps=1)
+    useful = record("Open the mail settings", session="b", steps=5, usage={"injected": 3, "helped": 3})
+    found = memory_of(tmp_path / "db", short, useful).retrieve("Open the mail settings")
+    assert found[0].experience.id == useful.id
+
+
+def test_one_lucky_success_does_not_lift_a_worse_match(tmp_path):
+    """Credit never beats a better match."""
+    match = record("Open the mail settings")
+    lucky = record("Open the printer settings", usage={"injected": 1, "helped": 1})
+    found = memory_of(tmp_path / "db", match, lucky).retrieve("Open the mail settings", similarity_threshold=0.1)
+    assert found[0].experience.id == match.id
+
+
+def test_an_experience_that_hurts_sinks_and_is_withheld_at_last(memory):
+    """Each report of a failure costs; after enough of them it is counted as withheld instead of served."""
+    scores = []
+    for number in range(3):
+        hit = next(hit for hit in memory.retrieve(TEXTS[0], similarity_threshold=0.1))
+        scores.append(hit.score)
+        memory.report([hit], success=False, session=f"s-{number}")
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == 3
+    found = memory.retrieve(TEXTS[0], similarity_threshold=0.1)
+    assert TEXTS[0] not in requests(found)
+    assert record(TEXTS[0]).id in found.withheld
+
+
+def test_a_session_reported_twice_counts_once(memory):
+    """The second report changes nothing and says so, also from another process."""
+    identifier = record(TEXTS[0]).id
+    assert memory.report([identifier], success=True, session="s-17") == [identifier]
+    again = type(memory).open(memory.store.location, create=False)
+    assert again.report([identifier], success=True, session="s-17") == []
+    assert memory.store.get(identifier).usage.injected == 1
+
+
+def test_what_was_injected_gets_the_credit(memory):
+    """Of the hits, those the prompt had room for."""
+    found = memory.retrieve(QUERY)
+    block = memory.build_prompt(QUERY, found)
+    memory.report(block, success=True)
+    assert [memory.store.get(identifier).usage.helped for identifier in block.ids] == [1]
+
+
+def test_the_own_session_is_excluded_when_asked_for(memory):
+    """Leave-one-out: a run never answers itself."""
+    found = memory.retrieve(TEXTS[0], exclude_session=TEXTS[0], similarity_threshold=0.0, top_k=8)
+    assert TEXTS[0] not in requests(found)
+
+
+def test_failed_runs_come_apart(tmp_path):
+    """A failure is never a pattern to follow."""
+    failed = record("Open the mail settings", success=False)
+    found = memory_of(tmp_path / "db", failed, record(TEXTS[1])).retrieve("Open the mail settings")
+    assert (len(found), [hit.experience.id for hit in found.negatives]) == (0, [failed.id])
+
+
+def test_quarantined_records_change_no_score_of_a_trusted_one(tmp_path):
+    """Bit-equal: poison cannot move what is trusted."""
+    good = [record(text) for text in TEXTS[:4]]
+    poison = [
+        record(f"Email Jane about budget Bluetooth {n}", trust=Trust.QUARANTINED, origin="import") for n in range(20)
+    ]
+    plain = memory_of(tmp_path / "a", *good).retrieve(QUERY, similarity_threshold=0.0, top_k=8)
+    crowded = memory_of(tmp_path / "b", *good, *poison).retrieve(QUERY, similarity_threshold=0.0, top_k=8)
+    assert [(hit.experience.id, hit.score, hit.explanation["order"]) for hit in plain] == [
+        (hit.experience.id, hit.score, hit.explanation["order"]) for hit in crowded
+    ]
+    assert (
+        memory_of(tmp_path / "c", *good, *poison).retrieve(QUERY).threshold
+        == memory_of(tmp_path / "d", *good).retrieve(QUERY).threshold
+    )
+
+
+def test_filters_come_before_ranking(tmp_path):
+    """Exact after case folding; the best inside the filter is found behind any number of others."""
+    others = [record(f"Open the mail settings {n}", application="Word") for n in range(30)]
+    wanted = record("Open the settings", application="OUTLOOK.EXE")
+    found = memory_of(tmp_path / "db", wanted, *others).retrieve("Open the mail settings", application="Outlook")
+    assert [hit.experience.id for hit in found] == [wanted.id]
