@@ -470,6 +470,18 @@ def test_redacting_a_trajectory_twice_changes_nothing_more(steps, request):
     assert redact(run(*steps, request=request)) == once
 
 
+def test_a_control_named_after_a_value_of_the_task_is_a_slot():
+    """In the next task the message has another name; a control named by one plain word keeps its name."""
+    steps = (
+        step(1, "click_input", "Team lunch, from Ada"),
+        step(2, "click_input", "Archive"),
+        step(3, "click_input", "Move"),
+    )
+    clean = redact(run(*steps, request='Move the message "Team lunch" to Archive'))
+    assert [one.target_control.name for one in clean.steps] == ["{{input:1}}, from Ada", "Archive", "Move"]
+    assert clean.slots == {"input:1": "text from task slot 1"}
+
+
 def test_the_source_of_a_step_stays():
     """Every step can still be traced to its line."""
     place = Source(file="response.log", line=3)

@@ -24,6 +24,11 @@ class TaskValues:
         self._task, self._request = task, request
         self._slots: Sequence[str] = [slot.value for slot in find_slots(PLACEHOLDER.sub("<secret>", task))]
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of the task, in their order."""
+        return tuple(self._slots)
+
     def describe(self, value: str) -> str:
         """The slot type of a typed value, such as `text`, or `email from task slot 2` if the task names it."""
         kind = slot_type(value)

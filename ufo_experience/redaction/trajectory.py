@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -65,8 +66,17 @@ def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, policy: 
 def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault, policy: RedactionPolicy) -> None:
     task, request = (_Cleaner(vault, policy).wish(text) for text in (trajectory.task, trajectory.request))
     named = TaskValues(task, request)
-    for value in values:
+    # A control that is named after a value of the task (a message, a file) has another name in the next task.
+    chosen = [
+        value for value in named.values if any(_holds(one.target_control.name, value) for one in trajectory.steps)
+    ]
+    for value in [*values, *chosen]:
         vault.add_input(value, named.describe(value.strip()))
+
+
+def _holds(name: str, value: str) -> bool:
+    """True when a control's name holds a value of more than one plain word: those could name any control."""
+    return not value.isalpha() and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", name) is not None
 
 
 def _pieces_of(sensitive: tuple[str, ...]) -> Iterator[str]:
