@@ -15,26 +15,9 @@ from dataclasses import dataclass
 from ufo_experience.benchmark.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.filling import best_option, value_for
 from ufo_experience.benchmark.following import Follower, Hints
+from ufo_experience.benchmark.habits import is_commit, is_retreat, likely, opens, shows_more
 from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES, Recollection, key_of
 from ufo_experience.benchmark.wording import RISKY, Goal, bare, words
-
-# Common knowledge: what people do in an application of that name, and how buttons that send a form off, give it up
-# or show more are called.
-_PURPOSES = {
-    "mail": words("mail message email send sender inbox reply write signature receipt"),
-    "sheet": words("sheet workbook column row cell chart"),
-    "files": words("file folder directory document archive"),
-    "settings": words(
-        "turn alert network proxy server traffic device account language computer display light update allow camera "
-        "microphone location"
-    ),
-}
-_COMMIT = words(
-    "save ok apply send submit search login next finish continue done confirm yes create accept go dispatch keep put "
-    "change start restore"
-)
-_RETREAT = ("cancel", "dismiss", "close", "back", "no")
-_MORE = ("more", "menu", "options")
 
 _FILL, _MARK, _SEND_OFF, _ANSWER, _LEXICAL, _LEAVE = 3.0, 2.5, 2.8, 1.8, 1.0, -0.3
 _CURIOSITY = {"TabItem": 0.6, "TreeItem": 0.4, "MenuItem": 0.45, "Button": 0.45, "Hyperlink": 0.3}
@@ -78,7 +61,7 @@ class Explorer:
             self._follower = Follower(hints, read)
         ideas = self._ideas(observation, read, hints)
         command = self._follower.next(observation) if self._follower else None
-        if self._follower and command and command.control and _is_commit(command.control, observation):
+        if self._follower and command and command.control and is_commit(command.control, observation):
             fields = [idea for idea in ideas if idea.score >= _MARK and _is_input(idea.command)]
             if fields:  # the memory had nothing to fill in here, the goal has
                 self._follower.postpone()
@@ -112,13 +95,13 @@ class Explorer:
     # ---- ideas, by kind of control ----
 
     def _switches(self, observation: Observation, goal: Goal) -> list[_Idea]:
-        likely = _likely(goal, observation.applications)
+        right = likely(goal, observation.applications)
         ideas = []
         for name in observation.applications:
             if name == observation.application:
                 continue
             times = self._memory.tried[("switch", name)]
-            score = (2.0 if name in likely else -0.5) if likely else _PEEK
+            score = (2.0 if name in right else -0.5) if right else _PEEK
             if times:
                 left = self._memory.worth_reopening(("switch", name))
                 score = (left if left is not None else -1.0) - 0.3 * times
@@ -164,27 +147,27 @@ class Explorer:
         if self._memory.tried[key] or self._memory.behind.get(key):
             return self._again(control, observation, goal)
         close = goal.closeness(control.name)
-        if _is_retreat(control) and close < 1:
+        if is_retreat(control) and close < 1:
             return _Idea(_LEAVE, Command("click_input", control)) if control.dialog else None
-        if _is_commit(control, observation):
+        if is_commit(control, observation):
             return self._commit(control, observation, goal)
         around = goal.closeness(control.within) if control.within and not control.dialog else 0.0
-        needed = _CLOSER if control.type in ("Button", "MenuItem") and not _opens(control) else _CLOSE
+        needed = _CLOSER if control.type in ("Button", "MenuItem") and not opens(control) else _CLOSE
         if close >= needed or (close > 0 and around >= 1):
             listed = control.type in ("MenuItem", "ListItem") and self._memory.is_new(
                 key
             )  # a list that came up while typing
             eager = 1.0 if (control.dialog or listed) and self._memory.is_touched(observation.window) else 0.0
             return _Idea(_LEXICAL + close + around + eager, Command("click_input", control))
-        if around >= 1 and bare(control.name) in _MORE:
+        if around >= 1 and shows_more(control):
             return _Idea(_LEXICAL, Command("click_input", control))
         return self._curious(control, observation, goal, close)
 
     def _again(self, control: ControlView, observation: Observation, goal: Goal) -> _Idea | None:
         """Back to a control tried before: to leave, to send off again, or because something is left behind it."""
-        if _is_retreat(control):
+        if is_retreat(control):
             return _Idea(_LEAVE, Command("click_input", control)) if control.dialog else None
-        if _is_commit(control, observation):
+        if is_commit(control, observation):
             return self._commit(control, observation, goal)
         left = None if control.expanded else self._memory.worth_reopening(key_of(control, observation))
         return None if left is None else _Idea(left, Command("click_input", control))
@@ -213,7 +196,7 @@ class Explorer:
 
     def _curious(self, control: ControlView, observation: Observation, goal: Goal, close: float) -> _Idea | None:
         worth = _CURIOSITY.get(control.type)
-        harmless = _opens(control) or control.type == "Hyperlink" or close >= _CLOSE
+        harmless = opens(control) or control.type == "Hyperlink" or close >= _CLOSE
         if worth is None or not harmless:
             return None
         if control.type in PLACES and not control.dialog and _is_settled(observation, goal):
@@ -229,7 +212,7 @@ class Explorer:
         fields = [one for one in controls if one.type in INPUT_TYPES and self._input_of(one, observation, goal)]
         if fields or not any(goal.value_in(text) for text in observation.status):
             return fields
-        return [one for one in controls if _is_commit(one, observation)]
+        return [one for one in controls if is_commit(one, observation)]
 
     def _input_of(self, control: ControlView, observation: Observation, goal: Goal) -> bool:
         return (
@@ -247,11 +230,11 @@ class Explorer:
         control = command.control
         if control is None:
             return
-        commits = _is_commit(control, observation)
+        commits = is_commit(control, observation)
         self._intended = goal.closeness(control.name) >= _CLOSE or (
             commits and self._memory.is_touched(observation.window)
         )
-        if _is_retreat(control):
+        if is_retreat(control):
             self._memory.defer(observation, self._left_undone(observation, goal), _LATER)
         elif commits:
             self._memory.committed(observation.window)
@@ -263,13 +246,6 @@ class Explorer:
                 self._memory.selected(value.text if value else name, observation)
 
 
-def _likely(goal: Goal, applications: tuple[str, ...]) -> set[str]:
-    """The applications whose purpose shares most words with the goal; empty when none shares any."""
-    shared = {name: len(_PURPOSES.get(name.lower(), frozenset()) & goal.words) for name in applications}
-    most = max(shared.values(), default=0)
-    return {name for name, count in shared.items() if count == most} if most else set()
-
-
 def _is_settled(observation: Observation, goal: Goal) -> bool:
     """True when something the goal names is selected already: better look at what can be done with it."""
     return any(one.selected and goal.value_in(one.name) for one in observation.controls)
@@ -278,29 +254,12 @@ def _is_settled(observation: Observation, goal: Goal) -> bool:
 def _is_related(control: ControlView, observation: Observation, goal: Goal) -> bool:
     """False for a field of a dialog that has no word in common with the goal."""
     names = [
-        one.name for one in observation.controls if one.type in ("Edit", "ComboBox", "Button") and not _is_retreat(one)
+        one.name for one in observation.controls if one.type in ("Edit", "ComboBox", "Button") and not is_retreat(one)
     ]
     return not control.dialog or any(
         goal.closeness(name) >= _CLOSE for name in (observation.window.split(" – ")[0], *names)
     )
 
 
-def _is_commit(control: ControlView, observation: Observation) -> bool:
-    """True for the last button of a dialog, and for a button of a page that is called like one."""
-    if control.type not in ("Button", "Text") or control.name.endswith("…") or _is_retreat(control):
-        return False
-    if control.dialog:
-        return control.id == max(one.id for one in observation.controls if one.type == "Button")
-    return bool(words(control.name) & _COMMIT)
-
-
 def _is_input(command: Command) -> bool:
     return command.control is not None and command.control.type in INPUT_TYPES
-
-
-def _is_retreat(control: ControlView) -> bool:
-    return bare(control.name).split(" ")[0] in _RETREAT
-
-
-def _opens(control: ControlView) -> bool:
-    return control.expanded is not None or control.name.endswith("…") or control.type in PLACES
