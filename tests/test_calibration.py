@@ -1,0 +1,138 @@
+"""Calibration: thresholds from labels or from the store, kept in the index until replaced."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scoring_helpers import TEXTS, memory_of, record
+
+from ufo_experience.calibration import find_cut
+from ufo_experience.errors import DataError, UsageError
+from ufo_experience.memory import ExperienceMemory
+
+OTHERS = ["Water the plants", "Book a flight to Paris", "Resize the logo", "Play some jazz"]
+
+
+@pytest.fixture
+def memory(tmp_path):
+    """Eight records of eight tasks."""
+    return memory_of(tmp_path / "db", *(record(text) for text in TEXTS))
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """Rewordings that are relevant, and requests that are not."""
+    rows = [{"query": text.replace("the", "my"), "id": record(text).id, "relevant": True} for text in TEXTS]
+    rows += [{"query": query, "text": text, "relevant": False} for query in OTHERS for text in TEXTS[:3]]
+    return write(tmp_path, rows)
+
+
+def write(folder, rows):
+    """A file of labels."""
+    path = folder / "labels.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return path
+
+
+def cut(scores, relevant, precision=0.9, **options):
+    """`find_cut` of plain lists."""
+    return find_cut(np.array(scores), np.array(relevant), precision, **options)
+
+
+def test_the_threshold_lies_half_way_below_the_last_that_passes():
+    """The most recall at the stated precision."""
+    found = cut([0.9, 0.8, 0.4, 0.3], [True, True, False, False])
+    assert (found.threshold, found.precision, found.recall) == (pytest.approx(0.6), 1.0, 1.0)
+
+
+def test_precision_is_bought_with_recall():
+    """A stranger between two relevant pairs costs the lower one."""
+    scores, relevant = [0.9, 0.7, 0.5], [True, False, True]
+    assert cut(scores, relevant).recall == 0.5
+    assert cut(scores, relevant, precision=0.6).recall == 1.0
+
+
+def test_without_a_precise_threshold_there_is_none():
+    """A stranger on top of everything."""
+    assert cut([0.9, 0.5], [False, True]) is None
+
+
+def test_pairs_of_equal_score_pass_together():
+    """A threshold cannot part them."""
+    assert cut([0.5, 0.5], [True, False], precision=0.9) is None
+
+
+def test_labels_set_the_threshold_of_every_later_process(memory, labels):
+    """Stored in the manifest; a sync carries it over, and words alone have one of their own."""
+    found = memory.calibrate(labels)
+    assert found.precision >= 0.95
+    assert found.recall == 1.0
+    assert (found.pairs, found.embedder) == (20, "hashing")
+    later = ExperienceMemory.open(memory.store.location, create=False)
+    assert later.retrieve(TEXTS[0]).threshold == found.threshold
+    later.store.add([record("Mute the microphone")])
+    later.index()
+    assert later.retrieve(TEXTS[0]).threshold == found.threshold
+    assert found.lexical_threshold is not None
+
+
+def test_a_rebuild_for_another_embedder_drops_the_calibration(memory, labels):
+    """A threshold belongs to the embedder it was measured for."""
+    found = memory.calibrate(labels)
+    other = ExperienceMemory.open(memory.store.location, embedder="hashing:2048")
+    other.index(rebuild=True)
+    assert other.retrieve(TEXTS[0]).threshold != found.threshold
+
+
+def test_a_store_calibrates_itself(tmp_path):
+    """Records of one intent against strangers in other applications."""
+    records = [
+        record(f'{text} "{n}"', session=f"{text}{n}", application=f"app{place % 3}")
+        for place, text in enumerate(TEXTS)
+        for n in range(3)
+    ]
+    found = memory_of(tmp_path / "db", *records).calibrate(precision=0.9)
+    assert 0.0 < found.threshold < 0.6
+    assert (found.recall, found.pairs) == (1.0, 48)
+
+
+def test_a_store_that_repeats_nothing_asks_for_labels(memory):
+    """A threshold from nothing would be a guess."""
+    with pytest.raises(DataError, match="--labels"):
+        memory.calibrate()
+
+
+def test_opposites_never_pass_whatever_the_threshold(memory, tmp_path):
+    """A contradiction is withheld by its own rule and must not push the threshold up."""
+    rows = [{"query": text, "id": record(text).id, "relevant": True} for text in TEXTS]
+    rows += [{"query": "Turn off Bluetooth in the settings", "id": record(TEXTS[1]).id, "relevant": False}]
+    assert memory.calibrate(write(tmp_path, rows), precision=1.0).recall == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("{", None),
+        ("[]", None),
+        ('{"id": "x", "relevant": true}', "query"),
+        ('{"query": "a", "text": "b", "relevant": 1}', "relevant"),
+        ('{"query": "a", "relevant": true}', "id"),
+        ('{"query": "a", "text": 3, "relevant": true}', "text"),
+    ],
+)
+def test_a_wrong_label_names_file_line_and_field(memory, tmp_path, line, field):
+    """No guessing at what was meant."""
+    path = tmp_path / "labels.jsonl"
+    path.write_text(f'{{"query": "a", "text": "b", "relevant": true}}\n\n{line}\n', encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        memory.calibrate(path)
+    assert (caught.value.file, caught.value.line, caught.value.field) == (str(path), 3, field)
+
+
+@pytest.mark.parametrize("precision", [0.0, 1.5, float("nan")])
+def test_a_precision_that_makes_no_sense_is_a_usage_error(memory, labels, precision):
+    """It is a share."""
+    with pytest.raises(UsageError):
+        memory.calibrate(labels, precision=precision)
