@@ -46,6 +46,33 @@ def retrieval(
         console.answer(as_data(report), report_text(report))
 
 
+@bench.command()
+def speed(
+    sizes: Annotated[str, typer.Option(help="Numbers of rows: 1k,10k,100k,1m.")] = "1k,10k,100k",
+    dims: Annotated[str, typer.Option(help="Numbers of dimensions.")] = "384,1536",
+    vectors: Annotated[
+        Path | None, typer.Option("--vectors", help="A .npy file of unit vectors to use instead of made ones.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for a page and a plot.")] = None,
+    json: Json = False,
+) -> None:
+    """Measure the index against numpy and FAISS's flat index, with and without a filter."""
+    console = Console(as_json=json)
+    with console.errors():
+        from ufo_experience.benchmark.speed import as_data, parse_sizes, read_vectors, run
+        from ufo_experience.benchmark.speed_engines import engines
+        from ufo_experience.benchmark.speed_page import report_text, write_page
+
+        real = None if vectors is None else read_vectors(vectors)
+        lengths = parse_sizes(dims) if real is None else [real.shape[1]]
+        with console.progress("measuring") as progress:
+            report = run(parse_sizes(sizes), lengths, engines, vectors=real, progress=progress)
+        if output is not None:
+            for path in write_page(report, output):
+                console.note(f"wrote {path}")
+        console.answer(as_data(report), report_text(report))
+
+
 def _task_set(data: Path | None, db: str | None, leave_one_out: bool) -> TaskSet:
     from ufo_experience.benchmark.beir import from_experiences, read_beir
     from ufo_experience.errors import UsageError

@@ -1,0 +1,92 @@
+"""`bench speed` measures what it says, on data that are what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ufo_experience.benchmark.speed import Row, make_data, parse_sizes, run
+from ufo_experience.benchmark.speed_engines import Numpy, engines
+from ufo_experience.benchmark.speed_page import report_text, write_page
+from ufo_experience.cli import app
+from ufo_experience.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[tuple[str, int], Row]:
+    """One small run, by engine and size."""
+    report = run([60, 200], [16], engines, queries=5)
+    return {(row.engine, row.size): row for row in report.rows}
+
+
+def test_every_engine_is_measured_at_every_size(rows):
+    """Three engines, two sizes; every time is a time."""
+    assert {name for name, _ in rows} == {"ufo-experience", "numpy", "FAISS flat"}
+    assert {size for _, size in rows} == {60, 200}
+    for row in rows.values():
+        assert 0 < row.p50 <= row.p95
+        assert row.filtered_p50 > 0
+        assert row.open_ms > 0
+
+
+def test_small_sizes_are_exact(rows):
+    """All three find all of the ten nearest, filtered and not."""
+    assert {(row.recall, row.filtered_recall) for row in rows.values()} == {(1.0, 1.0)}
+
+
+def test_an_engine_that_forgets_the_filter_shows_in_the_recall():
+    """Recall is measured, not assumed."""
+
+    class Forgetful(Numpy):
+        def search(self, query, application):
+            return super().search(query, None)
+
+    (row,) = run([200], [16], lambda dim: [Forgetful()], queries=5).rows
+    assert row.recall == 1.0
+    assert row.filtered_recall < 0.9
+
+
+def test_data_are_the_same_for_the_same_arguments():
+    """Unit rows, one in twenty of each application."""
+    one, other = make_data(100, 8, 3), make_data(100, 8, 3)
+    assert np.array_equal(one.vectors, other.vectors)
+    assert np.allclose(np.linalg.norm(one.vectors, axis=1), 1, atol=1e-5)
+    assert one.applications.count("app3") == 5
+    assert len(set(one.ids)) == 100
+
+
+def test_sizes_are_written_as_people_write_them():
+    """1k, 10K, 1m."""
+    assert parse_sizes("500, 1k,10K,1m") == [500, 1000, 10_000, 1_000_000]
+
+
+@pytest.mark.parametrize("text", ["", "0", "k", "-5", "1.5k", "1kk", "ten"])
+def test_what_is_no_size_is_refused(text):
+    """A usage error that shows the word."""
+    with pytest.raises(UsageError, match="no size"):
+        parse_sizes(text)
+
+
+def test_the_page_names_every_engine_and_the_growth(tmp_path):
+    """A Markdown table and a plot."""
+    pytest.importorskip("matplotlib")
+    report = run([60, 120], [8], engines, queries=3)
+    page, plot = write_page(report, tmp_path / "out")
+    assert report_text(report) in page.read_text(encoding="utf-8")
+    assert "to the power of" in report_text(report)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_answers_in_json(tmp_path: Path):
+    """Real vectors come from a file; sizes beyond it are left out."""
+    np.save(tmp_path / "v.npy", np.random.default_rng(0).normal(size=(250, 12)))
+    arguments = ["bench", "speed", "--sizes", "100,1k", "--vectors", str(tmp_path / "v.npy"), "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["rows"]
+    assert {(row["size"], row["dim"]) for row in rows} == {(100, 12)}
+    assert len(rows) == 3
