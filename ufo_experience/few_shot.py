@@ -70,8 +70,8 @@ def _record(example: Example, detail: _Detail, now: datetime) -> dict[str, Any]:
         "env": state.env,
         "preconditions": experience.preconditions,
         "do_not_use_when": experience.avoid_when,
-        "strategy": action.strategy,
-        "skill": action.skill,
+        "strategy": None if example.steps else action.strategy,  # steps say it better
+        "skill": None if example.steps else action.skill,
         "parameters": action.parameters,
         _STEPS_KEY[outcome.success]: [_step(step, state.application, detail) for step in example.steps[: detail.steps]],
         "steps_not_shown": max(0, len(example.steps) - detail.steps) or None,
