@@ -505,7 +505,7 @@ def test_a_nonce_of_one_digit_repeated_is_escaped_wherever_it_overlaps() -> None
     nonce = "1" + "a" * 31
     block = build_prompt(TASK, [with_texts("a" * 31 + nonce + "a" * 40)], nonce=nonce, max_tokens=10_000)
     assert block.text.count(nonce) == 2
-    assert parse_block(block.text)[0]["skill"] == "a" * 31 + nonce + "a" * 40
+    assert parse_block(block.text)[0]["preconditions"] == ["a" * 31 + nonce + "a" * 40]
 
 
 def test_every_prompt_draws_its_own_nonce() -> None:
@@ -553,7 +553,6 @@ def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | Non
     records = parse_block(prompt, nonce)
     assert [record["task"] for record in records] == [clean(f"t {text}".strip(), 400) for text in texts]
     for text, record in zip(texts, records, strict=True):
-        assert record.get("skill", "") == clean(text, 400)
         assert record.get("parameters", {}) == {clean(text, 400): clean(text, 400)}
         assert all(clean(found) == found for found in texts_of(record))
     assert strip_block(block.text) == ""
