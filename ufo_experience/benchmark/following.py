@@ -18,6 +18,7 @@ _PATIENCE = 6
 _LEXICAL_MATCH = 0.5
 _RETREATS = ("cancel", "dismiss", "close", "back")
 _TYPED = ("Edit", "ComboBox")
+_NAMED_BY_VALUE = ("ListItem", "DataItem", "TreeItem", "TabItem", "RadioButton", "CheckBox", "ComboBox")
 _OPENERS = ("Button", "MenuItem", "TabItem", "TreeItem")
 
 
@@ -112,9 +113,12 @@ class Follower:
         told = " ".join(
             substitute(f"{step.control} {' '.join(step.parameters.values())}", self._pairs) for step in hints.steps
         )
-        return {
+        left = {
             bare(one.text) for one in self._goal.values if bare(one.text) not in told.casefold() and "{{" not in told
         }
+        # What stood where the goal has a value may be told by a name we cannot know: then nothing was left out.
+        strange = {self._name(step) for step in hints.steps if step.type in _NAMED_BY_VALUE}
+        return left if len([name for name in strange if not self._goal.value_in(name)]) < len(left) else set()
 
     def _select_first(self, observation: Observation) -> Command | None:
         """Select a tab or folder the goal names though the memory never did: it stood open when the memory was made."""
