@@ -1,0 +1,229 @@
+"""The index beside other memories and vector stores: the same rows, the same queries, one run.
+
+    pip install langchain-community mem0ai chromadb lancedb
+    python benchmarks/peers.py --sizes 1k,10k --dims 384
+
+What is not installed is left out, and said so. Each is used as its own documentation (or UFO) uses it:
+
+    UFO's path   langchain-community FAISS, `similarity_search` with a filter function and the default `fetch_k`; adding
+                 one experience is from_documents → load_local → merge_from → save_local, as UFO updates its database
+    mem0         its FAISS store, asked and filled directly: no language model, no telemetry
+    chromadb     a persistent client, cosine space, `where` for the application
+    lancedb      no index, cosine metric, `where` before ranking
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+os.environ.update(MEM0_TELEMETRY="False", ANONYMIZED_TELEMETRY="False", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+from ufo_experience.benchmark.speed import Data, Engine, K, as_data, parse_sizes, run
+from ufo_experience.benchmark.speed_engines import engines as our_engines
+from ufo_experience.benchmark.speed_page import report_text
+from ufo_experience.index.base import Vectors
+
+
+class _NotSaved:
+    """A peer whose files are written as it goes, or not measured."""
+
+    def save(self, folder: Path) -> None:
+        """See `Engine`."""
+        raise NotImplementedError
+
+    def open(self, folder: Path) -> None:
+        """See `Engine`."""
+        raise NotImplementedError
+
+
+class UfoPath(_NotSaved):
+    """LangChain's FAISS as UFO calls it."""
+
+    name = "UFO's path"
+
+    def __init__(self, folder: Path) -> None:
+        from langchain_core.embeddings import Embeddings
+
+        class Given(Embeddings):
+            """Vectors that are known already, by text."""
+
+            def __init__(self) -> None:
+                self.known: dict[str, list[float]] = {}
+
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                return [self.known[text] for text in texts]
+
+            def embed_query(self, text: str) -> list[float]:
+                return self.known[text]
+
+        self._folder, self._given = str(folder / "ufo"), Given()
+
+    def build(self, data: Data) -> None:
+        """See `Engine`."""
+        from langchain_community.vectorstores import FAISS
+
+        self._given.known = dict(zip(data.ids, data.vectors.tolist(), strict=True))
+        self._store = FAISS.from_documents(self._documents(data.ids, data.applications), self._given)
+        self._store.save_local(self._folder)
+        self._given.known = {}
+
+    def search(self, query: Vectors, application: str | None) -> list[str]:
+        """See `Engine`."""
+        self._given.known["query"] = query.tolist()
+        keep = None if application is None else lambda metadata: application in metadata["app_list"]
+        return [found.page_content for found in self._store.similarity_search("query", K, filter=keep)]
+
+    def add(self, id: str, vector: Vectors, application: str) -> None:
+        """See `Engine`."""
+        from langchain_community.vectorstores import FAISS
+
+        self._given.known = {id: vector.tolist()}
+        new = FAISS.from_documents(self._documents([id], [application]), self._given)
+        old = FAISS.load_local(self._folder, self._given, allow_dangerous_deserialization=True)
+        new.merge_from(old)
+        new.save_local(self._folder)
+
+    @staticmethod
+    def _documents(ids: Sequence[str], applications: Sequence[str]) -> list[Any]:
+        from langchain_core.documents import Document
+
+        pairs = zip(ids, applications, strict=True)
+        return [Document(page_content=id, metadata={"request": id, "app_list": [name]}) for id, name in pairs]
+
+
+class Mem0(_NotSaved):
+    """The FAISS store of mem0."""
+
+    name = "mem0 (faiss)"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def build(self, data: Data) -> None:
+        """See `Engine`."""
+        from mem0.vector_stores.faiss import FAISS
+
+        dim = data.vectors.shape[1]
+        self._store = FAISS("bench", str(self._folder / "mem0"), "cosine", embedding_model_dims=dim)
+        self._store.insert(list(data.vectors), [{"application": name} for name in data.applications], list(data.ids))
+
+    def search(self, query: Vectors, application: str | None) -> list[str]:
+        """See `Engine`."""
+        inside = None if application is None else {"application": application}
+        return [found.id for found in self._store.search("", [query.tolist()], top_k=K, filters=inside)]
+
+    def add(self, id: str, vector: Vectors, application: str) -> None:
+        """See `Engine`."""
+        self._store.insert([vector.tolist()], [{"application": application}], [id])
+
+
+class Chroma(_NotSaved):
+    """A collection of chromadb."""
+
+    name = "chromadb"
+
+    def __init__(self, folder: Path) -> None:
+        import chromadb
+
+        self._client = chromadb.PersistentClient(str(folder / "chroma"))
+
+    def build(self, data: Data) -> None:
+        """See `Engine`."""
+        self._rows = self._client.create_collection(f"rows-{len(data.ids)}", metadata={"hnsw:space": "cosine"})
+        for start in range(0, len(data.ids), 5000):
+            part = slice(start, start + 5000)
+            where = [{"application": name} for name in data.applications[part]]
+            self._rows.add(ids=data.ids[part], embeddings=data.vectors[part], metadatas=where)
+
+    def search(self, query: Vectors, application: str | None) -> list[str]:
+        """See `Engine`."""
+        inside = None if application is None else {"application": application}
+        return list(self._rows.query(query_embeddings=[query], n_results=K, where=inside, include=[])["ids"][0])
+
+    def add(self, id: str, vector: Vectors, application: str) -> None:
+        """See `Engine`."""
+        self._rows.add(ids=[id], embeddings=[vector], metadatas=[{"application": application}])
+
+
+class Lance(_NotSaved):
+    """A table of lancedb."""
+
+    name = "lancedb"
+
+    def __init__(self, folder: Path) -> None:
+        import lancedb
+
+        self._database = lancedb.connect(str(folder / "lance"))
+
+    def build(self, data: Data) -> None:
+        """See `Engine`."""
+        import pyarrow
+
+        dim = data.vectors.shape[1]
+        vectors = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(data.vectors.ravel()), dim)
+        columns = {"id": data.ids, "application": data.applications, "vector": vectors}
+        self._rows = self._database.create_table(f"rows{len(data.ids)}", pyarrow.table(columns))
+
+    def search(self, query: Vectors, application: str | None) -> list[str]:
+        """See `Engine`."""
+        asked = self._rows.search(query).metric("cosine").limit(K).select(["id", "_distance"])
+        if application is not None:
+            asked = asked.where(f"application = '{application}'", prefilter=True)
+        return [row["id"] for row in asked.to_list()]
+
+    def add(self, id: str, vector: Vectors, application: str) -> None:
+        """See `Engine`."""
+        self._rows.add([{"id": id, "application": application, "vector": vector}])
+
+
+PEERS: dict[str, tuple[Callable[[Path], Engine], Sequence[str]]] = {
+    "ufo": (UfoPath, ("langchain_community",)),
+    "mem0": (Mem0, ("mem0", "faiss")),
+    "chroma": (Chroma, ("chromadb",)),
+    "lance": (Lance, ("lancedb", "pyarrow")),
+}
+
+
+def main() -> None:
+    """Measure, and print the table (or JSON)."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="1k,10k")
+    parser.add_argument("--dims", default="384")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--only", default=",".join(PEERS), help="which peers, of: " + ", ".join(PEERS))
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    chosen = []
+    for name in filter(None, given.only.split(",")):
+        peer, packages = PEERS[name]
+        missing = [package for package in packages if find_spec(package) is None]
+        if missing:
+            print(f"left out: {name}, {', '.join(missing)} is not installed", file=sys.stderr)
+        else:
+            chosen.append(peer)
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        cases = iter(range(10_000))
+
+        def engines(dim: int) -> list[Engine]:
+            place = Path(folder) / str(next(cases))
+            place.mkdir()
+            return [*our_engines(dim), *(peer(place) for peer in chosen)]
+
+        def tell(done: int, total: int) -> None:
+            print(f"{done} of {total} cases done", file=sys.stderr)
+
+        sizes, dims = parse_sizes(given.sizes), parse_sizes(given.dims)
+        report = run(sizes, dims, engines, queries=given.queries, progress=tell)
+    print(json.dumps(as_data(report)) if given.json else report_text(report))
+
+
+if __name__ == "__main__":
+    main()
