@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -10,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ufo_experience.config import Settings
 from ufo_experience.errors import UsageError
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.postings import Postings
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.ranker import FieldWeights, outcome_quality, rank, recency, recommend, signature
 from ufo_experience.schema import Experience, Outcome, State, Usage
 
@@ -208,3 +213,39 @@ def test_a_hundred_thousand_records_are_ranked_without_a_loop():
         seconds.append(time.perf_counter() - started)
     assert best.rows.tolist() == list(range(10))
     assert min(seconds) < 0.25
+
+
+def test_recommend_on_the_command_line_reads_a_state_from_a_file_or_stdin(tmp_path):
+    """One object with the actions, best first."""
+    db, state = tmp_path / "db", tmp_path / "state.json"
+    memory = ExperienceMemory.open(settings=Settings(db=str(db), embedder="hashing"))
+    memory.add_experience({"task": TASK}, {"strategy": "good"}, {"success": True})
+    memory.add_experience({"task": TASK}, {"strategy": "bad"}, {"success": False, "failure_reason": "too long"})
+    state.write_text(json.dumps({"task": TASK}), encoding="utf-8")
+    for name, stdin in ((str(state), None), ("-", state.read_text("utf-8"))):
+        code, data = command("recommend", "--state", name, "--db", str(db), stdin=stdin)
+        assert code == 0
+        assert [(one["signature"], one["success_rate"]) for one in data["actions"]] == [
+            ("good |  | ", 1.0),
+            ("bad |  | ", 0.0),
+        ]
+        assert data["actions"][1]["failure_patterns"] == ["too long"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"env": "web"}'])
+def test_a_state_that_is_none_exits_65(tmp_path, text):
+    """Not JSON, not an object, no task."""
+    ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db"), embedder="hashing"))
+    assert command("recommend", "--state", "-", "--db", str(tmp_path / "db"), stdin=text)[0] == 65
+
+
+def command(*arguments, stdin=None):
+    """Run the command line; (exit code, answer)."""
+    done = subprocess.run(
+        [sys.executable, "-m", "ufo_experience", *arguments, "--json"],
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, json.loads(done.stdout)
