@@ -190,6 +190,7 @@ class FileStore:
         A record that loses its status this way becomes quarantined; a tombstone is written anew.
         """
         with self._writing() as touched:
+            recover(self._layout)  # after a power failure nothing may tell that there is something to sweep
             touched |= set(self._layout.folders())
             return check.set_aside(self._layout)
 
