@@ -29,10 +29,11 @@ GROUP = 512  # records in one transaction
 PAGE = 500  # records fetched at once
 
 _COLUMNS = "id, record, trust, usage, changed, application, env, source, session, success, created_at"
-_TYPES = ("text", "text", "text", "json", "bool", "text", "text", "text", "text", "bool", "timestamptz")
+# of those after the record, which goes in binary: as text every quote in it would be escaped
+_TYPES = ("text", "json", "bool", "text", "text", "text", "text", "bool", "timestamptz")
 _INSERT = f"""
 INSERT INTO ufo_experience.records ({_COLUMNS})
-SELECT * FROM unnest({", ".join(f"%s::{one}[]" for one in _TYPES)}) AS fresh ({_COLUMNS})
+SELECT * FROM unnest(%s::text[], %b::text[], {", ".join(f"%s::{one}[]" for one in _TYPES)}) AS fresh ({_COLUMNS})
 WHERE NOT EXISTS (SELECT FROM ufo_experience.tombstones gone WHERE gone.id = fresh.id)
 ON CONFLICT DO NOTHING RETURNING id
 """
