@@ -76,11 +76,15 @@ def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
     import yaml
 
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        node, data = yaml.compose(text, yaml.SafeLoader), yaml.safe_load(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"settings file {path}: {error}") from error
     if data is None:
         return {}
+    names = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"settings file {path}: {twice[0]} is given twice")
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise UsageError(f"settings file {path}: not a mapping of names to values")
     return data

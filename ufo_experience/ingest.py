@@ -5,7 +5,8 @@ One bad file or one item a model stumbles over never stops the others; the repor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,19 +19,24 @@ from ufo_experience.summarizer import Summarizer, experience_id
 from ufo_experience.traces import ReadReport, read_traces
 
 COMMIT_EVERY = 64  # records made durable together
+QUIET_S = 2.0  # a log without an end that changed this recently is still being written
+
+SameTask = Callable[[Experience], Iterable[Experience]]
 
 
 @dataclass
 class IngestReport:
     """Ids that were added, sources that were skipped or failed (each with why), and what it cost in US dollars.
 
-    `problems` are lines of logs that could not be used although the rest of their file was.
+    `problems` are lines of logs that could not be used although the rest of their file was. `conflicts` are added ids
+    whose session is known with other content: they are quarantined.
     """
 
     added: list[str] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    conflicts: list[tuple[str, str]] = field(default_factory=list)
     cost: float = 0.0
 
 
@@ -42,11 +48,15 @@ def ingest(
     format: str = "auto",
     include_failures: bool = False,
     trust: Trust | None = None,
+    force: bool = False,
+    same_task: SameTask | None = None,
 ) -> IngestReport:
     """Turn logs into stored records. Durable when it returns.
 
     `trust` overrides the level the evidence gives (a person's decision). Failed runs are kept as negative examples
-    only if `include_failures`.
+    only if `include_failures`. A log without an end that was written to a moment ago is left for later, unless
+    `force`. `same_task` finds stored records of the same task: one of the same session, trusted, with other content
+    means that a log was changed after it was learned from; its new version is quarantined.
 
     Raises:
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
@@ -55,8 +65,12 @@ def ingest(
     before = summarizer.spending.cost
     known = set(store.ids())
     waiting: list[Experience] = []
-    for experience in _experiences(paths, summarizer, known, report, format, include_failures):
-        waiting.append(experience if trust is None else experience.model_copy(update={"trust": trust}))
+    for experience in _experiences(paths, summarizer, known, report, format, include_failures, force):
+        level = trust or experience.trust
+        if older := next((one for one in (same_task or _none)(experience) if _is_revision(experience, one)), None):
+            level = Trust.QUARANTINED
+            report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
+        waiting.append(experience.model_copy(update={"trust": level}))
         if len(waiting) == COMMIT_EVERY:
             _commit(store, waiting, report)
     _commit(store, waiting, report)
@@ -71,6 +85,7 @@ def _experiences(
     report: IngestReport,
     format: str,
     include_failures: bool,
+    force: bool,
 ) -> Iterator[Experience]:
     for path in paths:
         reading = ReadReport()
@@ -80,6 +95,8 @@ def _experiences(
             identifier = experience_id(clean)
             if identifier in known:
                 report.skipped.append((source, f"already stored as {identifier}"))
+            elif not (force or clean.complete or _is_quiet(trajectory)):
+                report.skipped.append((source, "still being written, it seems; --force reads it as incomplete"))
             elif clean.outcome.success is False and not include_failures:
                 report.skipped.append((source, "a failed run; --include-failures keeps it as a negative example"))
             else:
@@ -100,6 +117,32 @@ def _commit(store: ExperienceStore, waiting: list[Experience], report: IngestRep
         report.added += done.added
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
     waiting.clear()
+
+
+def _none(experience: Experience) -> tuple[Experience, ...]:
+    return ()
+
+
+def _is_revision(new: Experience, old: Experience) -> bool:
+    """True when both come from the same place and session, and the older, trusted one says something else."""
+    one, other = new.provenance, old.provenance
+    same_place = (one.source, _run_of(one.session), new.state.request) == (
+        other.source,
+        _run_of(other.session),
+        old.state.request,
+    )
+    return same_place and one.content_hash != other.content_hash and old.trust.rank >= Trust.VERIFIED.rank
+
+
+def _run_of(session: str) -> str:
+    """The name of a session without the digest of its content."""
+    return session.rpartition("-")[0] or session
+
+
+def _is_quiet(trajectory: Trajectory) -> bool:
+    """True when none of the files was changed a moment ago."""
+    files = [path for path in map(Path, trajectory.source_files) if path.is_file()]
+    return all(abs(time.time() - path.stat().st_mtime) > QUIET_S for path in files)
 
 
 def _without_our_prompts(trajectory: Trajectory) -> Trajectory:

@@ -9,7 +9,6 @@ memory.report(hits, success=True, session="s-17")
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -18,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
-from ufo_experience.errors import LockedError, ServiceError, StorageError
+from ufo_experience.errors import LockedError, ServiceError
 from ufo_experience.indexer import IndexReport, Progress
 from ufo_experience.live_index import LiveIndex
 from ufo_experience.retriever import Query, Retrieval
-from ufo_experience.schema import Hit, State, Trust, Usage, validate
+from ufo_experience.schema import Experience, Hit, State, Trust, Usage, validate
 from ufo_experience.scoring.usage import credited
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from ufo_experience.prompt_builder import Format, PromptBlock
     from ufo_experience.ranker import ActionAdvice
     from ufo_experience.store.exchange import ImportReport
-
-
-_log = logging.getLogger(__name__)
 
 
 class ExperienceMemory:
@@ -81,6 +77,7 @@ class ExperienceMemory:
         summarizer: str | None = None,
         include_failures: bool = False,
         trust: Trust | str | None = None,
+        force: bool = False,
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`."""
         from ufo_experience.ingest import ingest
@@ -88,14 +85,36 @@ class ExperienceMemory:
 
         level = None if trust is None else Trust(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer)
-        report = ingest(paths, self.store, engine, format=format, include_failures=include_failures, trust=level)
+        report = ingest(
+            paths,
+            self.store,
+            engine,
+            format=format,
+            include_failures=include_failures,
+            trust=level,
+            force=force,
+            same_task=self._same_task,
+        )
         if report.added:
             self.index_if_possible()
         return report
 
+    def _same_task(self, experience: Experience) -> list[Experience]:
+        """Stored records of the same task; those that cannot be read are left to `verify`."""
+        catalog = self.live.snapshot().catalog
+        return list(self.store.scan(catalog.ids(catalog.rows_of_task(experience.state.task))))
+
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
-        """Bring the index in line with the store; see `indexer.sync`."""
-        return self.live.sync(rebuild=rebuild, progress=progress)
+        """Bring the index in line with the store (see `indexer.sync`), and `experience.yaml` in a folder.
+
+        The view is left alone in stores of more than `VIEW_RECORDS` records, unless it is a rebuild.
+        """
+        report = self.live.sync(rebuild=rebuild, progress=progress)
+        if is_folder(self.store.location) and (rebuild or report.records <= VIEW_RECORDS):
+            from ufo_experience.store.exchange import VIEW, write_view
+
+            write_view(self.store, Path(self.store.location) / VIEW)
+        return report
 
     def index_if_possible(self) -> str | None:
         """Index what was stored; records wait (and are found by their words) when the embedder cannot answer now,
@@ -155,20 +174,10 @@ class ExperienceMemory:
         with self._lock:
             self._injected.update(block.ids)
         if block.ids and self.settings.audit:
-            self._note(task, shown, block, found)
+            from ufo_experience.audit import FILE, AuditLog
+
+            AuditLog(self.store.cache_folder / FILE).injection(task, shown, block, found)
         return block
-
-    def _note(self, task: str, hits: Sequence[Hit], block: PromptBlock, found: Sequence[Hit]) -> None:
-        """Write the audit row; a disk that takes none costs no answer, only a warning."""
-        from ufo_experience.audit import FILE, AuditLog
-
-        answer = {}
-        if isinstance(found, Retrieval):
-            answer = {"engine": found.embedder, "threshold": found.threshold, "withheld": len(found.withheld)}
-        try:
-            AuditLog(self.store.cache_folder / FILE).injection(task, hits, block, answer)
-        except StorageError as error:
-            _log.warning("this injection is not in the audit log: %s", error)
 
     def report(
         self, what: PromptBlock | Iterable[Hit | str], *, success: bool, session: str | None = None

@@ -48,7 +48,8 @@ class Query:
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
             raise UsageError(f"k must be a whole number from 1 to {MAX_K}, not {self.k!r}")
-        if self.threshold is not None and not -1.0 <= self.threshold <= 1.0:
+        number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
+        if self.threshold is not None and not (number and -1.0 <= self.threshold <= 1.0):
             raise UsageError(f"the threshold must lie in [-1, 1], not {self.threshold!r}")
 
 

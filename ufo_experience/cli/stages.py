@@ -23,6 +23,7 @@ def ingest(
         bool, typer.Option("--include-failures", help="Keep failed runs as negatives.")
     ] = False,
     trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -31,16 +32,19 @@ def ingest(
 
     with open_memory(db, json=json, create=True) as (console, memory):
         report = memory.ingest(
-            *paths, format=format, summarizer=summarizer, include_failures=include_failures, trust=trust
+            *paths, format=format, summarizer=summarizer, include_failures=include_failures, trust=trust, force=force
         )
         for problem in report.problems:
             console.note(f"{problem.file}:{problem.line or '-'}: {problem.code}: {problem.message}")
         for source, error in report.failed:
             console.note(f"failed: {source}: {error}")
+        for identifier, reason in report.conflicts:
+            console.note(f"quarantined: {identifier}: {reason}")
         data = {
             "added": report.added,
             "skipped": pairs(report.skipped, "source", "reason"),
             "failed": pairs(report.failed, "source", "error"),
+            "conflicts": pairs(report.conflicts, "id", "reason"),
             "problems": [problem.model_dump() for problem in report.problems],
             "cost": report.cost,
         }

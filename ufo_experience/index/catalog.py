@@ -152,6 +152,10 @@ class Catalog:
             self._columns[name] = np.ascontiguousarray(self.rows[name])
         return self._columns[name]
 
+    def rows_of_task(self, task: str) -> RowNumbers:
+        """Live rows of records with this canonical task."""
+        return np.flatnonzero(self.live & (self.column("task") == np.uint64(name_hash(task))))
+
     def text(self, row: int) -> str:
         """The text the record of this row is found by."""
         for part in self.texts:

@@ -10,13 +10,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.index.base import Attributes, Content, Filter, Neighbour, Space, Vectors
 from ufo_experience.index.generation import Generation
+from ufo_experience.index.native import faiss
 from ufo_experience.index.npy import npy, npy_blocks
 from ufo_experience.index.part import Part, pack, signs, sort_order
 from ufo_experience.store.base import ExperienceStore

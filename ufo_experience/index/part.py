@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter, Vectors
 from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, name_hash
+from ufo_experience.index.native import faiss
 from ufo_experience.text.applications import application_key
 
 ATTRIBUTES = np.dtype([("application", "u8"), ("env", "u8"), ("trust", "i1"), ("imported", "?"), ("success", "i1")])
