@@ -73,6 +73,36 @@ def speed(
         console.answer(as_data(report), report_text(report))
 
 
+@bench.command()
+def steps(
+    quick: Annotated[bool, typer.Option("--quick", help="A quarter of the tasks: about two minutes.")] = False,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Held-back variants of each task.")] = 1,
+    env: Annotated[str, typer.Option("--env", help="miniwob, desktop or all.")] = "all",
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="MODULE:FUNCTION that makes an agent of yours from a Workplace.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Browsers that run at a time.")] = 2,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the report, a plot, JSON.")] = None,
+    json: Json = False,
+) -> None:
+    """Count the steps of an agent with and without memory, in a real browser (needs the extra `bench`)."""
+    console = Console(as_json=json)
+    with console.errors():
+        from ufo_experience.benchmark.agents import open_agent
+        from ufo_experience.benchmark.step_plan import make_plan
+        from ufo_experience.benchmark.steps import run_steps
+        from ufo_experience.benchmark.steps_page import report_text, write_page
+
+        plan = make_plan(env, seeds, quick=quick)
+        name, make_agent = open_agent(agent)
+        with console.progress("running") as progress:
+            report = run_steps(plan, make_agent=make_agent, agent=name, jobs=jobs, progress=progress)
+        if output is not None:
+            for path in write_page(report, output):
+                console.note(f"wrote {path}")
+        console.answer(report.as_data(), report_text(report))
+
+
 def _task_set(data: Path | None, db: str | None, leave_one_out: bool) -> TaskSet:
     from ufo_experience.benchmark.beir import from_experiences, read_beir
     from ufo_experience.errors import UsageError

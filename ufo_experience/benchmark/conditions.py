@@ -1,0 +1,109 @@
+"""The conditions of `bench steps`, each a place an agent's past experiences come from, or None.
+
+    off       no memory
+    on        what retrieval finds
+    random    one experience of another task: what a wrong one costs
+    oracle    one experience of this task, whatever retrieval says: what a perfect retrieval would bring
+
+Tests teach nothing: they neither save nor credit, so that their order does not matter.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ufo_experience.benchmark.step_plan import Case
+from ufo_experience.ingest import IngestReport
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.prompt_builder import PromptBlock
+from ufo_experience.retriever import Retrieval
+from ufo_experience.schema import Experience, Hit
+from ufo_experience.session.recall import ExperienceSource
+
+OFF, ON, RANDOM, ORACLE = "off", "on", "random", "oracle"
+
+
+class ReadOnly:
+    """A memory that answers and learns nothing; `only` are the ids that may answer (None: all)."""
+
+    def __init__(self, memory: ExperienceMemory, only: Collection[str] | None = None) -> None:
+        self._memory, self._only = memory, only
+
+    def ingest(self, *paths: str | Path, include_failures: bool = False) -> IngestReport:
+        """Nothing is learned."""
+        return IngestReport()
+
+    def retrieve(self, task: str, *, application: str | None = None, top_k: int | None = None) -> Retrieval:
+        """As the memory answers."""
+        return self._memory.retrieve(task, application=application, top_k=top_k, only=self._only)
+
+    def build_prompt(
+        self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None
+    ) -> PromptBlock:
+        """As the memory builds it."""
+        return self._memory.build_prompt(task, hits, max_tokens=max_tokens)
+
+    def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
+        """Nothing is credited."""
+        return []
+
+
+class OneExperience(ReadOnly):
+    """Answers every question with the same experience."""
+
+    def __init__(self, memory: ExperienceMemory, identifier: str) -> None:
+        super().__init__(memory)
+        self._hit = Hit(experience=memory.store.get(identifier), score=1.0, ranked_by="structured")
+
+    def retrieve(self, task: str, *, application: str | None = None, top_k: int | None = None) -> Retrieval:
+        """The one experience."""
+        return Retrieval((self._hit,))
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A memory and, for each task, the experiences in it that worked, the shortest first."""
+
+    memory: ExperienceMemory
+    families: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, memory: ExperienceMemory, folders: Mapping[str, str]) -> Learned:
+        """Sort what is in the memory by task; `folders` maps the name of a log folder to the task it is of."""
+        found: dict[str, list[Experience]] = {}
+        for one in memory.store.scan():
+            family = folders.get(Path(one.provenance.source).parent.name)
+            if family is not None and one.outcome.success:
+                found.setdefault(family, []).append(one)
+        ordered = {
+            family: sorted(ones, key=lambda one: (len(one.action.steps), one.id)) for family, ones in found.items()
+        }
+        return cls(memory, {family: tuple(one.id for one in ones) for family, ones in sorted(ordered.items())})
+
+    def right(self, case: Case) -> str | None:
+        """The shortest experience of the same task."""
+        return next(iter(self.families.get(case.family, ())), None)
+
+    def wrong(self, case: Case) -> str | None:
+        """An experience of another task of the same environment, by the seed of the case."""
+        others = [
+            ids[0]
+            for family, ids in self.families.items()
+            if family != case.family and family.startswith(f"{case.kind}/")
+        ]
+        return random.Random(f"{case.family}/{case.seed}").choice(others) if others else None
+
+
+def _one(learned: Learned, identifier: str | None) -> ExperienceSource | None:
+    return OneExperience(learned.memory, identifier) if identifier else None
+
+
+CONDITIONS: Mapping[str, Callable[[Learned, Case], ExperienceSource | None]] = {
+    OFF: lambda learned, case: None,
+    ON: lambda learned, case: ReadOnly(learned.memory),
+    RANDOM: lambda learned, case: _one(learned, learned.wrong(case)),
+    ORACLE: lambda learned, case: _one(learned, learned.right(case)),
+}
