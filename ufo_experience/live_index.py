@@ -10,7 +10,7 @@ import threading
 
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
-from ufo_experience.embedding.base import Embedder
+from ufo_experience.embedding.base import Embedder, Repairable
 from ufo_experience.errors import CorruptError, ExperienceError
 from ufo_experience.index.generation import VERIFY_AT_OPEN, Generation
 from ufo_experience.index.home import open_generations
@@ -52,6 +52,8 @@ class LiveIndex:
 
     def sync(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the published index in line with the store; see `indexer.sync`."""
+        if rebuild and isinstance(self.embedder, Repairable):
+            self.embedder.repair()
         report = sync(self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress)
         with self._lock:
             self._snapshot = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,4 +45,13 @@ class Embedder(Protocol):
 
         Raises `ServiceError` when a service cannot answer; never returns a partial or unchecked reply.
         """
+        ...
+
+
+@runtime_checkable
+class Repairable(Protocol):
+    """An embedder that keeps a file of its own, which may be damaged."""
+
+    def repair(self) -> None:
+        """Put a damaged file out of use."""
         ...

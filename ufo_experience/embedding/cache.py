@@ -18,6 +18,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from ufo_experience.embedding.base import Embedder, Kind, Spending, Vectors
+from ufo_experience.embedding.sealing import read_vector, sealed
 
 T = TypeVar("T")
 
@@ -28,7 +29,6 @@ CREATE INDEX IF NOT EXISTS vectors_by_text ON vectors (text);
 """
 _CHUNK = 500  # SQLite takes at least 999 variables in one statement
 _PLAIN_BATCH = 256
-_SEAL_BYTES = 8
 
 
 class EmbeddingCache:
@@ -47,12 +47,12 @@ class EmbeddingCache:
     def get(self, keys: Sequence[bytes], dim: int | None) -> dict[bytes, Vectors]:
         """The vectors that are there, whole and of length `dim` (None: any)."""
         rows = self._guard(lambda db: [row for part in _chunks(keys) for row in _select(db, part)])
-        read = ((key, _read_vector(key, text, blob, dim)) for key, text, blob in rows or ())
+        read = ((key, read_vector(key, text, blob, dim)) for key, text, blob in rows or ())
         return {key: vector for key, vector in read if vector is not None}
 
     def put(self, rows: Iterable[tuple[bytes, bytes, Vectors]]) -> None:
         """Keep (key, hash of the text, vector) rows; on the disk when it returns, unless `warning` says otherwise."""
-        values = [(key, text, _sealed(key, text, vector)) for key, text, vector in rows]
+        values = [(key, text, sealed(key, text, vector)) for key, text, vector in rows]
         self._guard(lambda db: db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", values))
 
     def purge(self, texts: Iterable[str]) -> int:
@@ -67,15 +67,22 @@ class EmbeddingCache:
         if not self.path.is_file():
             return None
         try:
-            with contextlib.closing(_connect_to_read(self.path)) as connection:
+            with contextlib.closing(_connect_to_check(self.path)) as connection:
                 for (line,) in connection.execute("PRAGMA quick_check(1)"):
                     if line != "ok":
                         return str(line)
                 rows = connection.execute("SELECT key, text, vector FROM vectors")
-                damaged = sum(_read_vector(key, text, blob, None) is None for key, text, blob in rows)
+                damaged = sum(read_vector(key, text, blob, None) is None for key, text, blob in rows)
                 return f"{damaged} damaged rows" if damaged else None
         except (sqlite3.Error, OSError) as error:
             return str(error)
+
+    def repair(self) -> None:
+        """Move a file aside in which `check` finds damage that using it would not show."""
+        with self._lock:
+            damage = self.check()
+            if damage:
+                self._set_aside(sqlite3.DatabaseError(damage))
 
     def __len__(self) -> int:
         rows = self._guard(lambda db: db.execute("SELECT count(*) FROM vectors").fetchall())
@@ -186,6 +193,10 @@ class CachedEmbedder:
         """Forget what was cached for these texts."""
         return self.cache.purge(texts)
 
+    def repair(self) -> None:
+        """Put a damaged cache out of use."""
+        self.cache.repair()
+
     def close(self) -> None:
         """Close the cache."""
         self.cache.close()
@@ -226,27 +237,6 @@ def _chunks(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK))
 
 
-def _sealed(key: bytes, text: bytes, vector: Vectors) -> bytes:
-    """A vector's bytes and a check sum: SQLite notices few flipped bits, and a turned sign keeps the norm."""
-    body = np.asarray(vector, "<f4").tobytes()
-    return body + _seal(key, text, body)
-
-
-def _seal(key: bytes, text: bytes, body: bytes) -> bytes:
-    return hashlib.blake2b(key + text + body, digest_size=_SEAL_BYTES).digest()
-
-
-def _read_vector(key: bytes, text: bytes, blob: bytes, dim: int | None) -> Vectors | None:
-    """A damaged row is a missing row."""
-    if not all(isinstance(part, bytes) for part in (key, text, blob)) or len(blob) <= _SEAL_BYTES:
-        return None
-    body, seal = blob[:-_SEAL_BYTES], blob[-_SEAL_BYTES:]
-    if len(body) % 4 or seal != _seal(key, text, body):
-        return None
-    vector = np.frombuffer(body, "<f4").astype(np.float32)
-    return vector if dim in (None, len(vector)) else None
-
-
 def _connect(path: Path, wait: float) -> sqlite3.Connection:
     """Open for writing, creating what is missing; a file that is there but cannot be written is opened to read."""
     try:
@@ -255,6 +245,13 @@ def _connect(path: Path, wait: float) -> sqlite3.Connection:
     except (sqlite3.OperationalError, OSError) as error:
         if not path.is_file() or "locked" in str(error):
             raise sqlite3.OperationalError(str(error)) from error
+    return _connect_to_read(path)
+
+
+def _connect_to_check(path: Path) -> sqlite3.Connection:
+    """See also what other connections have written and not yet moved into the file."""
+    if Path(f"{path}-wal").exists():
+        return _prepared(sqlite3.connect(path, timeout=1.0), lambda db: None)
     return _connect_to_read(path)
 
 
