@@ -222,3 +222,15 @@ def test_typed_secrets_of_a_triple_are_not_stored(tmp_path):
     )
     stored = b"".join(path.read_bytes() for path in (tmp_path / "db").rglob("*") if path.is_file())
     assert b"abcdefghijklmnopqrstuvwxyz0123456789" not in stored
+
+
+def test_a_folder_keeps_a_view_for_ufo_and_people(memory, tmp_path):
+    """`experience.yaml` follows the records: rewritten when they change, left alone when they do not."""
+    view = tmp_path / "db" / "experience.yaml"
+    assert "Bluetooth" in view.read_text(encoding="utf-8")
+    written = view.stat().st_mtime_ns
+    memory.index()
+    assert view.stat().st_mtime_ns == written
+    memory.store.remove(memory.store.ids())
+    memory.index()
+    assert "Bluetooth" not in view.read_text(encoding="utf-8")

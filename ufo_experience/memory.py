@@ -23,7 +23,7 @@ from ufo_experience.live_index import LiveIndex
 from ufo_experience.retriever import Query, Retrieval
 from ufo_experience.schema import Experience, Hit, State, Trust, Usage, validate
 from ufo_experience.scoring.usage import credited
-from ufo_experience.store import open_store
+from ufo_experience.store import open_store, scheme_of
 from ufo_experience.store.base import ExperienceStore
 
 # Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ufo_experience.prompt_builder import Format, PromptBlock
     from ufo_experience.ranker import ActionAdvice
     from ufo_experience.store.exchange import ImportReport
+
+VIEW_RECORDS = 1_000  # rewriting the YAML view of more is work for a rebuild, not for every ingest
 
 
 class ExperienceMemory:
@@ -109,8 +111,10 @@ class ExperienceMemory:
 
         The view is left alone in stores of more than `VIEW_RECORDS` records, unless it is a rebuild.
         """
+        before = self.live.generations.last_manifest()
         report = self.live.sync(rebuild=rebuild, progress=progress)
-        if is_folder(self.store.location) and (rebuild or report.records <= VIEW_RECORDS):
+        changed = before is None or before.generation != report.generation
+        if changed and not scheme_of(self.store.location) and (rebuild or report.records <= VIEW_RECORDS):
             from ufo_experience.store.exchange import VIEW, write_view
 
             write_view(self.store, Path(self.store.location) / VIEW)
@@ -258,7 +262,7 @@ class ExperienceMemory:
         from ufo_experience.ranker import rank
 
         catalog = self.live.snapshot().catalog
-        ranked = rank(catalog, _state(state), k=k, min_similarity=min_similarity, filters=filters)
+        ranked = rank(catalog, validate(State, dict(state)), k=k, min_similarity=min_similarity, filters=filters)
         parts = zip(
             catalog.ids(ranked.rows), ranked.score, ranked.similarity, ranked.quality, ranked.recency, strict=True
         )
@@ -294,7 +298,3 @@ class ExperienceMemory:
 
 def _id(one: Hit | str) -> str:
     return one if isinstance(one, str) else one.experience.id
-
-
-def _state(state: Mapping[str, Any]) -> State:
-    return validate(State, dict(state))

@@ -18,12 +18,12 @@ from ufo_experience.indexer import prune
 from ufo_experience.schema import Experience
 from ufo_experience.store.atomic import storage_errors
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.exchange import write_view
+from ufo_experience.store.exchange import VIEW, write_view
 from ufo_experience.store.files import FileStore
 from ufo_experience.store.layout import CORRUPT, NOT_FOUND
 from ufo_experience.store.origin import is_from
 
-CACHE, VIEW = "embeddings.sqlite", "experience.yaml"
+CACHE = "embeddings.sqlite"
 
 
 def purge(store: ExperienceStore, generations: Generations, source: str) -> list[Experience]:

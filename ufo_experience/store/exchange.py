@@ -27,6 +27,7 @@ VERSION = 1
 MAX_IMPORT_CHARS = 256 * 2**20
 
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
+VIEW = "experience.yaml"
 _VIEW_HEAD = (
     "# Made from the records of this store and rewritten with them: edits here are lost.\n"
     "# `ufo-experience import FILE` reads a file like this one.\n"
