@@ -132,10 +132,11 @@ class PgvectorIndex:
         few = self._space.dim > MAX_HNSW_DIM or self._count(chosen) <= self._exact_rows
         with self._connection() as connection:
             near = [] if few else self._near(connection, queries, k, chosen)
-            return [
-                ranked(near[n] if near and len(near[n]) >= k else self._exact(connection, query, k, chosen), k)
+            found = [
+                near[n] if near and len(near[n]) >= k else self._exact(connection, query, k, chosen)
                 for n, query in enumerate(queries)
             ]
+        return [ranked([(id, -distance) for id, distance in rows], k) for rows in found]
 
     def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
         """Cosine similarity with given ids; see `VectorIndex.similarity`."""

@@ -1,5 +1,6 @@
 """The statements of `pgvector.py`: the table of one space, its upkeep, and the two ways to search it.
 
+The distance is the negative inner product. It stands once in each: a second mention would be computed a second time.
 `{table}`, `{name}`, `{dim}` and `{storage}` are put in by us, `{inside}` is what `where` gives; values go beside.
 """
 
@@ -35,10 +36,10 @@ UPDATE {{table}} SET ({FIELDS}) = (%(application)s, %(env)s, %(trust)s, %(import
 AND ({FIELDS}) IS DISTINCT FROM (%(application)s, %(env)s, %(trust)s::smallint, %(imported)s, %(success)s::boolean)
 """
 EXACT = """
-SELECT id, -(embedding <#> %(query)s) FROM {table} WHERE {inside} ORDER BY embedding <#> %(query)s, id LIMIT %(k)s
+SELECT id, embedding <#> %(query)s AS distance FROM {table} WHERE {inside} ORDER BY distance, id LIMIT %(k)s
 """
 NEAR = """
-SELECT id, -(embedding <#> %(query)s) FROM (
+SELECT id, embedding <#> %(query)s AS distance FROM (
     SELECT id, embedding FROM {table} WHERE {inside}
     ORDER BY embedding::halfvec({dim}) <#> %(query)s::halfvec({dim}) LIMIT %(candidates)s
 ) AS candidate
