@@ -148,5 +148,5 @@ def verify(db: Db = None, json: Json = False) -> None:
             },
             f"{found.records} records, {len(found.corrupt)} corrupt, index {found.index}",
         )
-        if found.corrupt or found.index in ("corrupt", "missing"):
+        if found.corrupt or found.index == "corrupt":
             raise SystemExit(DataError.exit_code)

@@ -1,0 +1,36 @@
+"""The sample experiences that ship in `experience_db/` are what our own pipeline makes of the sample logs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ufo_experience import ExperienceMemory
+from ufo_experience.config import Settings
+from ufo_experience.demo import SAMPLES
+from ufo_experience.store import open_store
+
+SHIPPED = Path(__file__).resolve().parents[1] / "experience_db"
+
+
+def content(store) -> dict:
+    """Records by id, without what depends on where the logs lay."""
+    return {
+        one.id: one.model_dump(exclude={"provenance", "usage", "created_at", "trust"}) | {"trust": one.trust}
+        for one in store.scan()
+    }
+
+
+def test_the_shipped_experiences_are_made_by_the_pipeline(tmp_path):
+    """Same ids, same content: nobody edited them by hand, and no change of the pipeline left them behind."""
+    memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path), embedder="hashing", summarizer="extractive"))
+    memory.ingest(SAMPLES, include_failures=True)
+    assert content(open_store(SHIPPED, read_only=True)) == content(memory.store)
+
+
+def test_the_shipped_store_answers_as_it_is(tmp_path):
+    """A query works before anything was indexed, and verify finds nothing wrong."""
+    shutil.copytree(SHIPPED, tmp_path / "db", ignore=shutil.ignore_patterns("index", "changed", ".lock*"))
+    memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db"), embedder="hashing"))
+    assert memory.retrieve("Turn Bluetooth on").hits
+    assert memory.store.verify().corrupt == []
