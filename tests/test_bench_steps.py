@@ -179,7 +179,7 @@ def test_environments_are_planned_alone_or_together():
 def run(task: str, condition: str, steps: int, *, success: bool = True, group: str = "similar", seed: int = 0) -> Run:
     """One result."""
     shown = () if condition == "off" else ("x",)
-    return Run(Case(group, "desktop", task, seed), condition, Outcome(steps, success, 10 * steps, 0.0, 0.1, shown))
+    return Run(Case(group, "desktop", task, seed), condition, Outcome(steps, success, 10 * steps, 0.0, 0.1, "", shown))
 
 
 def test_the_reduction_is_of_totals_and_its_interval_over_tasks():

@@ -10,18 +10,23 @@ Tests teach nothing: they neither save nor credit, so that their order does not 
 
 from __future__ import annotations
 
+import json
+import logging
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ufo_experience.benchmark.step_plan import Case
+from ufo_experience.errors import DataError
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt_builder import PromptBlock
 from ufo_experience.retriever import Retrieval
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.session.recall import ExperienceSource
+
+_log = logging.getLogger(__name__)
 
 OFF, ON, RANDOM, ORACLE = "off", "on", "random", "oracle"
 
@@ -95,6 +100,28 @@ class Learned:
             if family != case.family and family.startswith(f"{case.kind}/")
         ]
         return random.Random(f"{case.family}/{case.seed}").choice(others) if others else None
+
+
+def calibrate(memory: ExperienceMemory, goals: Sequence[tuple[str, str]], labels: Path) -> None:
+    """Set the memory's threshold by what was learned: goals of one task are alike, goals of two are not.
+
+    Args:
+        goals: task and goal of each learned variant.
+        labels: where the pairs are written to.
+    """
+    pairs = [
+        {"query": query, "text": text, "relevant": family == other}
+        for at, (family, query) in enumerate(goals)
+        for place, (other, text) in enumerate(goals)
+        if at != place and query != text
+    ]
+    if len({one["relevant"] for one in pairs}) < 2:  # one task, or one variant of each: nothing to tell apart
+        return
+    labels.write_text("".join(json.dumps(one) + "\n" for one in pairs), encoding="utf-8", newline="\n")
+    try:
+        memory.calibrate(labels)
+    except DataError as error:  # tasks too much alike: the default threshold stays
+        _log.warning("not calibrated: %s", error)
 
 
 def _one(learned: Learned, identifier: str | None) -> ExperienceSource | None:

@@ -163,6 +163,7 @@ class Outcome:
     tokens: int
     cost: float
     seconds: float
+    goal: str = ""
     recalled: tuple[str, ...] = ()
     saved: tuple[str, ...] = ()
 
@@ -207,6 +208,7 @@ def run_session(
         tokens=int(session.context.get(ContextNames.TOTAL_TOKENS, 0)),
         cost=session.cost,
         seconds=time.perf_counter() - started,
+        goal=workplace.goal,
         recalled=session.injected,
         saved=session.saved,
     )

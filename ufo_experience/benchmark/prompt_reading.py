@@ -11,11 +11,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ufo_experience.benchmark.following import Hints, HintStep
+from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES
+from ufo_experience.benchmark.wording import bare
 from ufo_experience.errors import UsageError
 from ufo_experience.prompt_builder import parse_block, read_step
 from ufo_experience.redaction.slots import SLOT_TYPE
 from ufo_experience.text.intent import find_slots
 
+_RETREATS = ("cancel", "dismiss", "close", "back", "no")
 _PLACEHOLDER = re.compile(r"\{\{([^{}]+)\}\}")
 
 
@@ -28,10 +31,49 @@ def read_hints(prompt: str, goal: str) -> Hints | None:
     if not records:
         return None
     best = next((one for one in records if one.get("successful_steps")), {})
-    steps = tuple(_steps(best.get("successful_steps", ()), best.get("slots", {}), goal))
-    failed = [one for one in records if one.get("tried_and_failed")]
-    avoid = tuple(step for one in failed for step in _steps(one["tried_and_failed"], one.get("slots", {}), goal))
-    return Hints(steps, str(best.get("task", "")), avoid)
+    steps = without_loops(list(_steps(best.get("successful_steps", ()), best.get("slots", {}), goal)))
+    failed = [list(_steps(one["tried_and_failed"], one.get("slots", {}), goal)) for one in records if _failed(one)]
+    avoid = tuple(step for one in failed for step in dead_ends(one))
+    return Hints(tuple(steps), str(best.get("task", "")), avoid)
+
+
+def without_loops(steps: list[HintStep]) -> list[HintStep]:
+    """The steps without ways that lead back to where they began: a menu, tab or dialog that was opened again.
+
+    A loop stays where it fills in or marks something that is not done again afterwards.
+    """
+    kept: list[HintStep] = []
+    for at, step in enumerate(steps):
+        kept.append(step)
+        before = next((place for place in reversed(range(len(kept) - 1)) if kept[place] == step), None)
+        if before is None or not _opens(step):
+            continue
+        later = steps[at + 1 :]
+        lost = [one for one in kept[before:-1] if one.type in INPUT_TYPES]
+        if all(one in later for one in lost):
+            del kept[before:-1]
+    return kept
+
+
+def dead_ends(steps: list[HintStep]) -> list[HintStep]:
+    """What a failed run opened and left again by a button such as Cancel: not what it passed on the way there."""
+    found: list[HintStep] = []
+    opened: HintStep | None = None
+    for step in steps:
+        if bare(step.control) in _RETREATS:
+            found += [opened] if opened is not None else []
+            opened = None
+        elif _opens(step) and step.type not in PLACES:
+            opened = step
+    return found
+
+
+def _failed(record: Mapping[str, Any]) -> bool:
+    return bool(record.get("tried_and_failed"))
+
+
+def _opens(step: HintStep) -> bool:
+    return step.type in (*PLACES, "MenuItem") or step.control.endswith("…")
 
 
 def _steps(lines: Iterable[Mapping[str, Any]], slots: Mapping[str, str], goal: str) -> Iterable[HintStep]:

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from ufo_experience.benchmark.agents import RULE_BASED
 from ufo_experience.benchmark.browser import Browser
-from ufo_experience.benchmark.conditions import CONDITIONS, OFF, ON, ORACLE, RANDOM, Learned
+from ufo_experience.benchmark.conditions import CONDITIONS, OFF, ON, ORACLE, RANDOM, Learned, calibrate
 from ufo_experience.benchmark.curve import learning_curve
 from ufo_experience.benchmark.desktop import Desktop, solve
 from ufo_experience.benchmark.episode import MAX_STEPS
@@ -80,13 +80,12 @@ class Bench:
         """Record sessions, then make a memory of their logs."""
         cases = tuple(cases)
         label = f"learn-{name}"
-
-        def record(case: Case) -> None:
-            self.run(case, None, label, make_agent=make_agents(case))
-
-        self.each(record, cases)
+        outcomes = self.each(lambda case: self.run(case, None, label, make_agent=make_agents(case)), cases)
         folders = {f"{one.kind}-{one.task}-{one.seed}": one.family for one in cases}
-        return self.remember(name, folders, failures=False)
+        learned = self.remember(name, folders, failures=False)
+        goals = [(case.family, outcome.goal) for case, outcome in zip(cases, outcomes, strict=True)]
+        calibrate(learned.memory, goals, self.root / f"labels-{name}.jsonl")
+        return learned
 
     def remember(self, name: str, folders: Mapping[str, str], *, failures: bool) -> Learned:
         """The memory of everything recorded under `learn-NAME`."""
