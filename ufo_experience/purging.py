@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ufo_experience.embedding.cache import EmbeddingCache
@@ -37,35 +38,45 @@ def purge(store: ExperienceStore, generations: Generations, source: str) -> list
         CorruptError: all this is done, but a file that cannot be read may come from `source` too; it is named.
         LockedError: another process is writing.
     """
+    folder = Path(store.location) if isinstance(store, FileStore) else None
     if isinstance(store, FileStore):
         store.set_aside_corrupt()
-    found, unread = _matches(store, source)
-    if isinstance(store, FileStore):
-        folder = Path(store.location)
-        _purge_cache(folder / CACHE, [task_text(one) for one in found])
+    survey = _survey(store, source)
+    if folder:
+        _purge_cache(folder / CACHE, survey.kept)
         _purge_temps(folder)
-        _purge_copies(folder / CORRUPT, [source, *(text for one in found for text in _texts(one))])
-    store.remove([one.id for one in found], reason="purged")
-    if isinstance(store, FileStore) and (folder / VIEW).exists():
+        _purge_copies(folder / CORRUPT, [source, *(text for one in survey.found for text in _texts(one))])
+    store.remove([one.id for one in survey.found], reason="purged")
+    if folder and (folder / VIEW).exists():
         write_view(store, folder / VIEW)
     prune(store, generations)
-    for error in unread:
+    for error in survey.unread:
         raise CorruptError(f"may come from {source!r} too: {error.reason}", file=error.file, code=error.code)
-    return found
+    return survey.found
 
 
-def _matches(store: ExperienceStore, source: str) -> tuple[list[Experience], list[DataError]]:
-    """The records of a source, and why others could not be read."""
-    found: list[Experience] = []
-    unread: list[DataError] = []
+@dataclass
+class _Survey:
+    """The records of a source, the texts others are embedded by, and why some could not be read."""
+
+    found: list[Experience] = field(default_factory=list)
+    kept: set[str] = field(default_factory=set)
+    unread: list[DataError] = field(default_factory=list)
+
+
+def _survey(store: ExperienceStore, source: str) -> _Survey:
+    survey = _Survey()
     for id in store.ids():
         try:
             one = store.get(id)
         except DataError as error:
-            unread += [error] if error.code != NOT_FOUND else []
+            survey.unread += [error] if error.code != NOT_FOUND else []
             continue
-        found += [one] if is_from(one.provenance, source) else []
-    return found, unread
+        if is_from(one.provenance, source):
+            survey.found.append(one)
+        else:
+            survey.kept.add(task_text(one))
+    return survey
 
 
 def _texts(one: Experience) -> list[str]:
@@ -73,13 +84,15 @@ def _texts(one: Experience) -> list[str]:
 
 
 def _purge_cache(path: Path, texts: Iterable[str]) -> None:
-    """Vectors count as sensitive as their text, also those in a cache that was moved aside."""
+    """Keep the vectors of these texts only: they count as sensitive as their text, and one whose record is damaged
+    has no text any more. Caches that were moved aside go whole.
+    """
     with storage_errors(path):
         for aside in path.parent.glob(f"{path.name}.corrupt-*"):
             aside.unlink()
     if path.is_file():
         with EmbeddingCache(path) as cache:
-            cache.purge(texts)
+            cache.keep_only(texts)
             if cache.warning:
                 raise StorageError(f"{path}: not purged: {cache.warning}")
 

@@ -62,6 +62,14 @@ class EmbeddingCache:
         self._guard(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         return max(0, deleted or 0)
 
+    def keep_only(self, texts: Iterable[str]) -> None:
+        """Delete, and overwrite, what belongs to no text of these (also rows whose text is no longer known)."""
+        kept = {text_hash(text) for text in texts}
+        known = self._guard(lambda db: db.execute("SELECT DISTINCT text FROM vectors").fetchall())
+        others = [(text,) for (text,) in known or () if text not in kept]
+        self._guard(lambda db: db.executemany("DELETE FROM vectors WHERE text = ?", others))
+        self._guard(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+
     def check(self) -> str | None:
         """Read every row; what is wrong with the file, None when nothing is (or there is none). Changes nothing."""
         if not self.path.is_file():
