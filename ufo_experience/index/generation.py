@@ -109,12 +109,9 @@ Publish = Callable[[Mapping[str, Content], Manifest], Generation]
 
 
 class Generations:
-    """The `index/` folder of a store. Reading needs no lock and writes nothing.
+    """The `index/` folder of a store. Reading needs no lock and writes nothing."""
 
-    `engine` keeps the vectors (see `open_index`).
-    """
-
-    engine = "faiss"
+    engine = "faiss"  # that keeps the vectors, see `open_index`
 
     @classmethod
     def open(cls, store: ExperienceStore, *, lock_timeout: float = 10.0) -> Generations:
