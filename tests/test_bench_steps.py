@@ -15,7 +15,7 @@ from ufo_experience.benchmark.environment import Command, ControlView, Observati
 from ufo_experience.benchmark.episode_session import Demonstrator, Outcome, explorer_agent, prompt_for, run_session
 from ufo_experience.benchmark.following import HintStep
 from ufo_experience.benchmark.metrics import Estimate
-from ufo_experience.benchmark.prompt_reading import read_hints
+from ufo_experience.benchmark.prompt_reading import dead_ends, read_hints, without_loops
 from ufo_experience.benchmark.step_plan import Case, make_plan
 from ufo_experience.benchmark.step_report import CurvePoint, Run, StepReport, reduction
 from ufo_experience.benchmark.steps_page import report_text, write_page
@@ -103,7 +103,8 @@ def test_an_episode_leaves_a_log_that_becomes_an_experience(memory):
     (learned,) = memory.store.scan()
     assert [step.target_control.name for step in learned.action.steps] == ["Change…", "Name", "OK"]
     assert learned.action.steps[1].parameters == {"text": "{{input:1}}"}
-    assert (learned.outcome.success, learned.outcome.evaluated_by) == (True, "evaluator")
+    outcome = learned.outcome
+    assert (outcome.success, outcome.evaluated_by, outcome.judge) == (True, "evaluator", "program")
 
 
 def test_the_agent_knows_of_the_past_what_its_prompt_says(memory):
@@ -113,6 +114,27 @@ def test_the_agent_knows_of_the_past_what_its_prompt_says(memory):
     hints = read_hints(prompt_for(block.text, goal, Renaming("notes-7.txt", "plan.txt").reset(0)), goal)
     assert hints.steps[1] == HintStep("set_edit_text", "Name", "Edit", {"text": "plan.txt"})
     assert hints.avoid == ()
+
+
+def click(name: str, kind: str = "MenuItem") -> HintStep:
+    """A click as a prompt tells it."""
+    return HintStep("click_input", name, kind)
+
+
+def test_a_way_that_leads_back_to_where_it_began_is_not_followed():
+    """Only the last opening of a menu counts, unless the loop filled in what is not filled in again."""
+    name, menu, dialog, ok = click("Name", "Edit"), click("More"), click("Move…"), click("OK", "Button")
+    assert without_loops([menu, click("Print…"), menu, dialog, ok]) == [menu, dialog, ok]
+    assert without_loops([dialog, name, ok, dialog, name, ok]) == [dialog, name, ok]
+    both = [dialog, name, ok, dialog, ok]
+    assert without_loops(both) == both
+
+
+def test_a_failed_run_warns_of_what_it_opened_in_vain():
+    """What was left again is a dead end; the menu on the way there, and what was open at the end, are not."""
+    seen = [("Mail", click("More")), ("Mail", click("Print…")), ("Print", click("Cancel", "Button"))]
+    seen += [("Mail", click("More")), ("Mail", click("Move…")), ("Move", click("Inbox", "ListItem"))]
+    assert dead_ends(seen) == [click("Print…")]
 
 
 def test_a_prompt_without_experiences_gives_no_hints():

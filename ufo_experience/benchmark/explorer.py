@@ -28,6 +28,7 @@ _RETRIES = 1
 _SETTLED = 0.6
 _CLOSE, _CLOSER = 0.45, 0.6
 _GIVE_UP = -1.2
+_AVOIDED = 0.5
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,9 @@ class Explorer:
             if idea is None:
                 self._memory.promise.pop(key_of(control, observation), None)
                 continue
-            self._memory.promise[key_of(control, observation)] = idea.score
-            ideas.append(_Idea(idea.score - 0.5, idea.command) if bare(control.name) in avoided else idea)
+            score = idea.score - _AVOIDED if bare(control.name) in avoided else idea.score
+            self._memory.promise[key_of(control, observation)] = score
+            ideas.append(_Idea(score, idea.command))
         return ideas
 
     # ---- ideas, by kind of control ----

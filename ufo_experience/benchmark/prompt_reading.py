@@ -7,18 +7,16 @@ from task slot 2"): the same slot of the goal at hand is filled in.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ufo_experience.benchmark.following import Hints, HintStep
 from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES
-from ufo_experience.benchmark.wording import bare
 from ufo_experience.errors import UsageError
 from ufo_experience.prompt_builder import parse_block, read_step
 from ufo_experience.redaction.slots import SLOT_TYPE
 from ufo_experience.text.intent import find_slots
 
-_RETREATS = ("cancel", "dismiss", "close", "back", "no")
 _PLACEHOLDER = re.compile(r"\{\{([^{}]+)\}\}")
 
 
@@ -31,8 +29,9 @@ def read_hints(prompt: str, goal: str) -> Hints | None:
     if not records:
         return None
     best = next((one for one in records if one.get("successful_steps")), {})
-    steps = without_loops(list(_steps(best.get("successful_steps", ()), best.get("slots", {}), goal)))
-    failed = [list(_steps(one["tried_and_failed"], one.get("slots", {}), goal)) for one in records if _failed(one)]
+    told = _seen(best.get("successful_steps", ()), best.get("slots", {}), goal)
+    steps = without_loops([step for _, step in told])
+    failed = [list(_seen(one["tried_and_failed"], one.get("slots", {}), goal)) for one in records if _failed(one)]
     avoid = tuple(step for one in failed for step in dead_ends(one))
     return Hints(tuple(steps), str(best.get("task", "")), avoid)
 
@@ -55,17 +54,14 @@ def without_loops(steps: list[HintStep]) -> list[HintStep]:
     return kept
 
 
-def dead_ends(steps: list[HintStep]) -> list[HintStep]:
-    """What a failed run opened and left again by a button such as Cancel: not what it passed on the way there."""
-    found: list[HintStep] = []
-    opened: HintStep | None = None
-    for step in steps:
-        if bare(step.control) in _RETREATS:
-            found += [opened] if opened is not None else []
-            opened = None
-        elif _opens(step) and step.type not in PLACES:
-            opened = step
-    return found
+def dead_ends(seen: Sequence[tuple[str, HintStep]]) -> list[HintStep]:
+    """What a failed run opened in vain: it was in the same window again later, and the task was not done.
+
+    Args:
+        seen: the steps, each with the window it was taken in.
+    """
+    last = {window: at for at, (window, _) in enumerate(seen)}
+    return [step for at, (window, step) in enumerate(seen) if _opens_dialog(step) and last[window] > at]
 
 
 def _failed(record: Mapping[str, Any]) -> bool:
@@ -76,15 +72,21 @@ def _opens(step: HintStep) -> bool:
     return step.type in (*PLACES, "MenuItem") or step.control.endswith("…")
 
 
-def _steps(lines: Iterable[Mapping[str, Any]], slots: Mapping[str, str], goal: str) -> Iterable[HintStep]:
+def _opens_dialog(step: HintStep) -> bool:
+    return step.control.endswith("…") and step.type not in INPUT_TYPES
+
+
+def _seen(lines: Iterable[Mapping[str, Any]], slots: Mapping[str, str], goal: str) -> Iterator[tuple[str, HintStep]]:
+    """Each step with what was observed before it."""
     values = [slot.value for slot in find_slots(goal)]
     for line in lines:
         try:
-            _, function, control, _ = read_step(str(line["step"]))
+            _, function, control, observation = read_step(str(line["step"]))
         except UsageError:
             continue  # a step the text of a prompt cannot tell: the next ones may still help
         parameters = {key: _filled(str(value), slots, values) for key, value in (line.get("parameters") or {}).items()}
-        yield HintStep(function, _filled(control, slots, values), str(line.get("control_type") or ""), parameters)
+        kind = str(line.get("control_type") or "")
+        yield observation, HintStep(function, _filled(control, slots, values), kind, parameters)
 
 
 def _filled(text: str, slots: Mapping[str, str], values: list[str]) -> str:

@@ -193,12 +193,12 @@ def _tested(bench: Bench, case: Case, learned: Learned, done: _Counter) -> list[
 
 
 def _after_failure(bench: Bench, case: Case, done: _Counter) -> list[Run]:
-    """An attempt that is cut off half way is recorded as a failure; the next one knows what did not work."""
+    """An attempt that is cut off after three quarters of its way is a failure; the next knows what did not work."""
     off = Run(case, OFF, bench.run(case, None, f"{FAILED}-{OFF}"))
     done.one()
     name = f"{FAILED}-{case.task}"
-    half = max(_LEAST_ATTEMPT, off.outcome.steps // 2)
-    bench.run(case, None, f"learn-{name}", max_steps=half)
+    limit = max(_LEAST_ATTEMPT, off.outcome.steps * 3 // 4)
+    bench.run(case, None, f"learn-{name}", max_steps=limit)
     memory = bench.remember(name, {f"{case.kind}-{case.task}-{case.seed}": case.family}, failures=True)
     on = Run(case, ON, bench.run(case, CONDITIONS[ON](memory, case), f"{FAILED}-{ON}"))
     done.one()

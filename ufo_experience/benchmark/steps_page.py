@@ -18,7 +18,7 @@ _MEANING = {
     "changed": "the same with a changed UI: one screen in five has its labels renamed or its controls moved",
     "unrelated": "tasks that were never learned",
     "own": "similar tasks, learned from the agent's own explorations instead of demonstrations",
-    "failed": "the next attempt after a failed one, from which alone memory learned",
+    "failed": "the next attempt after one that ran out of steps at three quarters of its way, all memory knows",
 }
 _HEADERS = (
     "group",

@@ -114,7 +114,7 @@ class _SessionWriter:
         return draft.finish(
             success=success,
             evaluated_by="evaluator" if evaluation and evaluation.complete else "agent" if claimed else "none",
-            judge="llm" if evaluation and evaluation.complete else None,
+            judge=evaluation.judge if evaluation and evaluation.complete else None,
             failure_reason=self._reason(entries, success),
             cost=round(sum(costs), 9) if costs else None,
             latency_ms=1000 * sum(times) if timed else None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import Problem
+from ufo_experience.schema import Judge, Problem
 from ufo_experience.traces.jsontext import JsonLines
 from ufo_experience.traces.values import as_dict, as_list, as_name
 
@@ -16,11 +16,15 @@ _VERDICTS = {"yes": True, "no": False}
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One judgement. `complete` is the evaluator's word, None where its line could not be read."""
+    """One judgement. `complete` is the evaluator's word, None where its line could not be read.
+
+    UFO's evaluator is a language model; a session of ours may say that a program judged.
+    """
 
     complete: str | None = None
     reason: str = ""
     sub_scores: dict[str, str] = field(default_factory=dict)
+    judge: Judge = "llm"
 
     @property
     def success(self) -> bool | None:
@@ -48,6 +52,7 @@ def evaluation_of(record: dict[str, Any]) -> Evaluation:
         complete=as_name(record.get("complete")).casefold(),
         reason=as_name(record.get("reason")),
         sub_scores={name: as_name(value) for name, value in scores.items()},
+        judge="program" if record.get("judge") == "program" else "llm",
     )
 
 
