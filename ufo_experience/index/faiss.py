@@ -100,7 +100,8 @@ class FaissIndex:
         parts = []
         for place, part in enumerate(self._parts):
             rows = part.find(names)
-            changed = np.flatnonzero((rows >= 0) & (part.attributes[rows] != packed))
+            here = np.flatnonzero(rows >= 0)
+            changed = here[part.attributes[rows[here]] != packed[here]]
             if len(changed):
                 gone = rows[changed]
                 parts.append((names[changed], packed[changed], part.vectors[gone]))
