@@ -1,0 +1,43 @@
+"""A short run of every fuzz target; `python -m tests.fuzz` runs them for as long as you like."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests import fuzz
+from ufo_experience.prompt_builder import build_prompt
+
+RUNS = {"logs": 150, "records": 300, "yaml": 120, "manifest": 300}
+
+
+@pytest.mark.parametrize("target", RUNS)
+def test_only_typed_errors_leave_a_reader(target):
+    """Mutated logs, records, YAML and manifests; memory stays bounded."""
+    done, _, _ = fuzz.fuzz(target, runs=RUNS[target])
+    assert done == RUNS[target]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_generated_record_breaks_a_prompt(part):
+    """2,000 records in four parts: nonce twice, roles, budget, idempotence, nothing of the caller changed."""
+    shown = 0
+    for seed in range(167):
+        shown += len(fuzz.check_prompt(random.Random(part * 1000 + seed)).ids)
+    assert shown > 100
+
+
+def test_a_broken_promise_is_a_finding():
+    """The checker can fail: a block that lost its end is found."""
+
+    class Torn(random.Random):
+        """Gives a nonce that stands in the task as well."""
+
+        def getrandbits(self, k: int) -> int:
+            return 0 if k == 128 else super().getrandbits(k)
+
+    real = build_prompt("x" * 9, [])
+    assert real.ids == ()
+    with pytest.raises(AssertionError, match="the promise"):
+        fuzz.expect(False, "the promise")
