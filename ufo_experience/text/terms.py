@@ -60,6 +60,7 @@ _WHOLE = frozenset({"note", "here", "done", "none", "come", "care", "theme", "pa
 _DEFAULT = TermWeights()
 
 
+@lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """A light stemmer (plural, -ed, -ing, -ly, -ment, -ation); when in doubt it keeps words apart."""
     word = word.removesuffix("'s")
