@@ -209,3 +209,13 @@ class Interactor(Protocol):
     def show(self, text: str) -> None:
         """Tell the user something."""
         ...
+
+
+def signature(command: Command) -> tuple[str, str]:
+    """What makes two commands the same attempt: the tool and its target."""
+    return command.tool_name, command.target.name if command.target else ""
+
+
+def describe(command: Command) -> str:
+    """The command in words."""
+    return f'{command.tool_name} on "{command.target.name}"' if command.target else command.tool_name

@@ -23,12 +23,12 @@ from ufo_experience.session.parts import Desk
 from ufo_experience.session.protocols import (
     Agent,
     AgentStatus,
-    Command,
     ConnectionLostError,
     Decision,
     Outcomes,
     ResultStatus,
     Turn,
+    signature,
 )
 from ufo_experience.session.recall import is_risky
 from ufo_experience.session.recovery import Done, Failure, attempt, execute, skipped
@@ -134,7 +134,7 @@ class BaseRound:
 
     def _moment(self, decision: Decision) -> str | None:
         """Why memory should be asked before this step; None when there is no reason."""
-        if any(self._failed[_signature(command)] for command in decision.commands):
+        if any(self._failed[signature(command)] for command in decision.commands):
             return "failure"
         return "risk" if is_risky(decision) else None
 
@@ -220,9 +220,9 @@ class BaseRound:
     def _count_failures(self, outcomes: Outcomes) -> None:
         for command, result in outcomes:
             if result.status is ResultStatus.FAILURE:
-                self._failed[_signature(command)] += 1
+                self._failed[signature(command)] += 1
             elif result.ok:
-                self._failed.pop(_signature(command), None)
+                self._failed.pop(signature(command), None)
 
     def _works_as_host(self) -> bool:
         return self._desk.app_agent is not None and self.agent is self._starter
@@ -291,11 +291,3 @@ def _fault(decision: object) -> str | None:
     except DataError as error:
         return f"the agent gave a command with parameters that have no JSON form: {error}"
     return None
-
-
-def _signature(command: Command) -> tuple[str, str]:
-    return command.tool_name, command.target.name if command.target else ""
-
-
-def _describe(command: Command) -> str:
-    return f'{command.tool_name} on "{command.target.name}"' if command.target else command.tool_name
