@@ -22,18 +22,19 @@ from ufo_experience.text.terms import request_terms, say
 
 Scores = NDArray[np.float32]
 _TINY = 1e-9
-_SMALL = 5000  # published rows from which statistics are kept
-_DRIFT = 0.05  # of the trusted ones may differ from then
+_DRIFT = 0.05  # of the trusted rows may differ from those that statistics were kept of
 
 
 @dataclass(frozen=True)
 class BM25:
     """Saturation of repeats `k1`, share of length normalisation `b` (Robertson and Zaragoza 2009), and an exponent
-    on the inverse document frequency: requests are short, and full IDF lets one rare name outweigh the procedure."""
+    on the inverse document frequency: requests are short, and full IDF lets one rare name outweigh the procedure.
+    Statistics are kept of catalogs with `keep_from` published rows or more."""
 
     k1: float = 0.6
     b: float = 0.75
     rarity: float = 0.8
+    keep_from: int = 5000
 
 
 _DEFAULT = BM25()
@@ -75,7 +76,7 @@ class LexicalIndex:
             before: the index of an earlier catalog of the same generation; what is the same is taken from it.
         """
         self._catalog, self._settings = catalog, settings
-        self._counted = _counted(catalog, trusted, published)
+        self._counted = _counted(catalog, trusted, published if catalog.published >= settings.keep_from else None)
         self._count = int(self._counted.sum())
         lengths = catalog.column("length").astype(np.float32)
         mean = max(float(lengths[self._counted].mean()), 1.0) if self._count else 1.0
@@ -143,7 +144,7 @@ class LexicalIndex:
 
 def _counted(catalog: Catalog, trusted: Mask, published: Mask | None) -> Mask:
     """The rows that statistics are taken over. What is not trusted, now or then, has no say in this choice either."""
-    if published is None or len(published) < _SMALL:
+    if published is None:
         return trusted
     then = np.zeros(len(trusted), np.bool_)
     then[: len(published)] = published

@@ -1,0 +1,124 @@
+"""A snapshot that grew record by record answers as one that was made at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ufo_experience.index.base import Filter
+from ufo_experience.index.catalog import PARTS, Catalog
+from ufo_experience.schema import Experience, Trust
+from ufo_experience.scoring.lexical import BM25, LexicalIndex
+from ufo_experience.views import from_triple
+
+LIMITS = Filter(min_trust=Trust.VERIFIED.rank)
+VERBS = ("open", "close", "rename", "print", "send", "archive")
+THINGS = ("report", "invoice", "calendar", "photo", "message", "contract", "slide")
+QUERY = "rename the invoice"
+
+
+def experience(number: int, trust: Trust = Trust.VERIFIED) -> Experience:
+    """A record whose words repeat from record to record."""
+    task = f"{VERBS[number % 6]} the {THINGS[number % 7]} of week {number % 11}"
+    return from_triple({"task": task, "application": f"app{number % 3}"}, {}, {"success": True}, 0.5, None, trust=trust)
+
+
+def grown(base: list[Experience], rest: list[Experience]) -> Catalog:
+    """A catalog of `base` to which the rest was added one by one."""
+    catalog = Catalog.build(base)
+    for one in rest:
+        catalog.column("application")
+        catalog = catalog.with_changes([one])
+    return catalog
+
+
+def words(catalog: Catalog, before: LexicalIndex | None = None) -> LexicalIndex:
+    """Lexical search with statistics over verified rows, kept of a catalog of forty or more."""
+    settings = BM25(keep_from=40)
+    return LexicalIndex(catalog, catalog.mask(LIMITS), settings, published=catalog.as_published(LIMITS), before=before)
+
+
+def by_id(catalog: Catalog, values: np.ndarray) -> dict[str, float]:
+    """A value of every live row."""
+    rows = np.flatnonzero(catalog.live)
+    return dict(zip(catalog.ids(rows), values[rows].tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Experience]:
+    """Forty verified records."""
+    return [experience(number) for number in range(40)]
+
+
+def test_many_small_additions_are_the_same_columns_as_one_large(records):
+    """Ids, texts, filters and postings agree, and the parts stay few."""
+    one, many = Catalog.build(records), grown(records[:10], records[10:])
+    assert len(many.terms) <= PARTS
+    assert sorted(many.ids()) == one.ids()
+    for record in records:
+        (row,) = many.find([record.id])
+        assert many.ids(np.array([row])) == [record.id]
+        assert many.text(int(row)) == record.state.task
+        assert many.ids_with_prefix(record.id[:2]) == one.ids_with_prefix(record.id[:2])
+    inside = Filter(application="app1")
+    assert sorted(many.ids(np.flatnonzero(many.mask(inside)))) == one.ids(np.flatnonzero(one.mask(inside)))
+
+
+def test_a_replaced_and_a_removed_row_are_found_no_more(records):
+    """The newest row of an id counts; a removed id has none."""
+    catalog = grown(records[:20], records[5:8]).with_changes([], [records[9].id])
+    assert len(catalog) == 19
+    assert catalog.find([records[9].id])[0] == -1
+    assert (catalog.find([one.id for one in records[5:8]]) >= 20).all()
+
+
+def test_scores_do_not_depend_on_how_a_small_catalog_came_to_be(records):
+    """Statistics are those of this moment."""
+    one, many = Catalog.build(records[:39]), grown(records[:10], records[10:39])
+    for mine, theirs in zip(words(many).scores(QUERY), words(one).scores(QUERY), strict=True):
+        assert by_id(many, mine) == pytest.approx(by_id(one, theirs), abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def large(records) -> Catalog:
+    """A published catalog that counts as large."""
+    return Catalog.build(records)
+
+
+def test_a_large_catalog_keeps_its_statistics_for_a_while(large):
+    """One more record moves no score of the others; the new one is scored too."""
+    first = words(large)
+    more = large.with_changes([experience(1)])
+    second = words(more, before=first)
+    for before, after in zip(first.scores(QUERY), second.scores(QUERY), strict=True):
+        assert np.array_equal(after[: len(before)], before)
+    twin = by_id(more, second.scores(QUERY)[0])
+    assert twin[more.ids(np.array([40]))[0]] == pytest.approx(twin[more.ids(more.find([_twin_of(more)]))[0]])
+
+
+def _twin_of(catalog: Catalog) -> str:
+    """The id of a published record with the text of row 40."""
+    texts = {catalog.text(row): row for row in range(40)}
+    return catalog.ids(np.array([texts[catalog.text(40)]]))[0]
+
+
+def test_what_was_kept_is_what_would_be_worked_out(large):
+    """With and without an earlier index the scores are bit-equal."""
+    more = large.with_changes([experience(1)])
+    kept, anew = words(more, before=words(large)), words(more)
+    for one, other in zip(kept.scores(QUERY), anew.scores(QUERY), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_statistics_are_renewed_when_a_twentieth_is_new(large):
+    """Enough trusted records change the rarities."""
+    many = large.with_changes([experience(2) for _ in range(10)])
+    before, after = words(large).scores(QUERY)[1], words(many, before=words(large)).scores(QUERY)[1]
+    assert not np.array_equal(after[: len(before)], before)
+
+
+def test_quarantined_records_change_no_score_however_many_they_are(large):
+    """They neither count nor make the statistics be renewed."""
+    flood = large.with_changes([experience(n, Trust.QUARANTINED) for n in range(60)])
+    for before, after in zip(words(large).scores(QUERY), words(flood, words(large)).scores(QUERY), strict=True):
+        assert np.array_equal(after[: len(before)], before)
