@@ -66,7 +66,9 @@ class EmbeddingCache:
         """Delete, and overwrite, what belongs to no text of these (also rows whose text is no longer known)."""
         kept = {text_hash(text) for text in texts}
         known = self._guard(lambda db: db.execute("SELECT DISTINCT text FROM vectors").fetchall())
-        others = [(text,) for (text,) in known or () if text not in kept]
+        if known is None:
+            return
+        others = [(text,) for (text,) in known if text not in kept]
         self._guard(lambda db: db.executemany("DELETE FROM vectors WHERE text = ?", others))
         self._guard(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 

@@ -27,6 +27,7 @@ from ufo_experience.store.seal import UNSIGNED
 
 STRAY = "E_STRAY"
 ORPHAN = "E_ORPHAN"
+GONE = "removed while it was looked for"
 
 
 @dataclass(frozen=True)
@@ -80,17 +81,18 @@ def _examine_folder(layout: Layout, folder: Path, kind: str) -> Iterator[Finding
     if layout.is_link(folder):
         yield Finding(folder, STRAY, error=CorruptError("a link", file=str(folder), code=UNSAFE))
         return
-    expected = set(layout.ids_in(folder))
     for name in layout.names(folder):
         if name.endswith(".json"):
-            id = name.removesuffix(".json")
-            yield _examine_file(layout, folder / name, kind, id) if id in expected else _stray(folder / name)
+            id = layout.id_of(folder, name)
+            yield _examine_file(layout, folder / name, kind, id) if id else _stray(folder / name)
 
 
 def _examine_file(layout: Layout, path: Path, kind: str, id: str) -> Finding:
     try:
         _READ[kind](layout, path, id)
     except DataError as error:
+        if id and not layout.there(path) and layout.there(layout.tombstone(id)):
+            return Finding(path, GONE, id)
         return Finding(path, kind, id, error)
     return Finding(path, kind, id)
 

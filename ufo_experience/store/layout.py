@@ -87,8 +87,12 @@ class Layout:
 
     def ids_in(self, folder: Path) -> list[str]:
         """Ids of the files in a shard folder (or in `tombstones`), sorted; files in the wrong shard are left out."""
-        found = [match[1] for name in self.names(folder) if (match := _NAME.fullmatch(name))]
-        return found if folder.name == TOMBSTONES else [id for id in found if id[:2] == folder.name]
+        return [id for name in self.names(folder) if (id := self.id_of(folder, name))]
+
+    def id_of(self, folder: Path, name: str) -> str | None:
+        """The id a file of this name in this folder is about; None for a name that does not belong there."""
+        match = _NAME.fullmatch(name)
+        return match[1] if match and folder.name in (TOMBSTONES, match[1][:2]) else None
 
     def load(self, id: str) -> Experience | None:
         """A live experience, None when there is none. Raises `CorruptError`, `SchemaError`, `FormatVersionError`.
