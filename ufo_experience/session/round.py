@@ -156,7 +156,7 @@ class BaseRound:
         if decision.status in _NOTHING_DONE or not decision.commands:
             return ()
         if decision.status is AgentStatus.CONFIRM:
-            question = f"Allow {', '.join(map(_describe, decision.commands))}?"
+            question = f"Allow {', '.join(map(describe, decision.commands))}?"
             if not await asyncio.to_thread(self._desk.user.confirm, question):
                 return tuple((command, skipped(command, NOT_ALLOWED)) for command in decision.commands)
         return await execute(self.context.command_dispatcher, decision.commands, self._desk.config.recovery)
