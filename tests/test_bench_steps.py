@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from openai_stub import OpenAIStub
 
 from ufo_experience.benchmark.agents import open_agent
 from ufo_experience.benchmark.conditions import CONDITIONS, Learned
 from ufo_experience.benchmark.environment import Command, ControlView, Observation, Reply
-from ufo_experience.benchmark.episode_session import Demonstrator, Outcome, explorer_agent, prompt_for, run_session
+from ufo_experience.benchmark.episode_session import (
+    Demonstrator,
+    Outcome,
+    Workplace,
+    explorer_agent,
+    prompt_for,
+    run_session,
+)
 from ufo_experience.benchmark.following import HintStep
 from ufo_experience.benchmark.metrics import Estimate
 from ufo_experience.benchmark.prompt_reading import dead_ends, read_hints, without_loops
@@ -21,6 +30,8 @@ from ufo_experience.benchmark.step_report import CurvePoint, Run, StepReport, re
 from ufo_experience.benchmark.steps_page import report_text, write_page
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.session.protocols import Command as SessionCommand
+from ufo_experience.session.protocols import Result, Target
 from ufo_experience.task_experience import MemoryComparison
 
 GOAL = 'Rename the file "{}" to "{}"'
@@ -284,6 +295,62 @@ def test_agents_are_named_by_module_and_function():
     for wrong in ("nothing", "no.such.module:f", "json:no_such", "json:__doc__"):
         with pytest.raises(UsageError):
             open_agent(wrong)
+
+
+def test_the_gpt_agent_works_at_a_workplace(tmp_path, monkeypatch):
+    """It is told the controls on the screen, and its clicks and texts are carried out."""
+    script = [("click_input", "Change…", {}), ("set_edit_text", "Name", {"text": "b"}), ("click_input", "OK", {})]
+
+    def model(body: dict) -> dict:
+        state = json.loads(body["messages"][-1]["content"][-1]["text"])
+        ids = {one["name"]: one["id"] for one in state["controls"]}
+        function, name, arguments = script.pop(0)
+        return {
+            "observation": "",
+            "thought": "",
+            "status": "CONTINUE" if script else "FINISH",
+            "plan": [],
+            "function": function,
+            "control_id": ids[name],
+            "arguments": [{"name": key, "value": value} for key, value in arguments.items()],
+            "result": "",
+        }
+
+    with OpenAIStub(chat=model) as stub:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
+        name, make_agent = open_agent("gpt")
+        outcome = run_session(Renaming("a", "b"), 0, None, tmp_path, make_agent=make_agent)
+    assert name.startswith("GPT agent on ")
+    assert (outcome.success, outcome.steps) == (True, 3)
+    assert outcome.cost > 0
+
+
+@pytest.mark.parametrize("front", ["Mail", "Files"])
+def test_an_agent_brings_another_application_to_the_front_by_a_click(front):
+    """Applications are offered among the controls, but for the one in front."""
+
+    class Two(Renaming):
+        asked: tuple[Command, ...] = ()
+
+        def step(self, command: Command) -> Reply:
+            self.asked = (*self.asked, command)
+            return super().step(command)
+
+        def _look(self) -> Observation:
+            return replace(super()._look(), application=front, applications=("Mail", "Files"))
+
+    async def work(workplace: Workplace) -> list[Result]:
+        seen = (await workplace.execute_commands([SessionCommand("get_controls")]))[0].result
+        (other,) = [one for one in seen if one["type"] == "Application"]
+        target = Target(other["name"], other["type"], other["id"])
+        return await workplace.execute_commands([SessionCommand("click_input", target=target)])
+
+    environment = Two("a", "b")
+    (result,) = asyncio.run(work(Workplace(environment, 0)))
+    assert result.ok
+    other = "Files" if front == "Mail" else "Mail"
+    assert environment.asked == (Command("switch_application", None, {"text": other}),)
 
 
 @pytest.mark.browser

@@ -26,6 +26,8 @@ from ufo_experience.retriever import Retrieval
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.session.recall import ExperienceSource
 
+_PRECISION = 0.9
+
 _log = logging.getLogger(__name__)
 
 OFF, ON, RANDOM, ORACLE = "off", "on", "random", "oracle"
@@ -119,7 +121,7 @@ def calibrate(memory: ExperienceMemory, goals: Sequence[tuple[str, str]], labels
         return
     labels.write_text("".join(json.dumps(one) + "\n" for one in pairs), encoding="utf-8", newline="\n")
     try:
-        memory.calibrate(labels)
+        memory.calibrate(labels, precision=_PRECISION)
     except DataError as error:  # tasks too much alike: the default threshold stays
         _log.warning("not calibrated: %s", error)
 

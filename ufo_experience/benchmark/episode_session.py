@@ -3,8 +3,9 @@
     Workplace ◀── dispatcher ◀── LinuxSession ──▶ agent ──▶ memory's words in the prompt
         └──────────── controls on the screen ───────▲
 
-Any agent of the `Agent` protocol works here: it is made for one workplace, sees `workplace.observation`, and gives
-commands named in `environment.FUNCTIONS` whose target carries the id of a control on the screen.
+Any agent of the `Agent` protocol works here: it is made for one workplace, sees `workplace.observation` (or asks the
+dispatcher for `get_controls`), and gives commands named in `environment.FUNCTIONS` whose target carries the id of a
+control on the screen. A click on a target of the type Application brings that application to the front.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ from ufo_experience.session.recall import ExperienceSource
 from ufo_experience.session.save_policy import SavePolicy
 
 NAMESPACE = "browser"
+LOOK = "get_controls"
+APPLICATION_TYPE = "Application"
 
 
 class Workplace:
@@ -76,18 +79,32 @@ class Workplace:
         """Nobody is watching."""
 
     def _execute(self, command: Command) -> Result:
+        if command.tool_name == LOOK:
+            return Result(ResultStatus.SUCCESS, self._controls(), None, NAMESPACE, command.call_id)
         if command.tool_type != ACTION:
             return Result(ResultStatus.SKIPPED, None, "a benchmark takes no pictures", NAMESPACE, command.call_id)
         self.steps += 1
         wanted = command.target
+        if wanted is not None and wanted.type == APPLICATION_TYPE:
+            return self._carry_out(command, ScreenCommand("switch_application", None, {"text": wanted.name}))
         control = self.observation.control(int(wanted.id)) if wanted is not None and wanted.id.isdigit() else None
         if wanted is not None and control is None:
             return Result(ResultStatus.FAILURE, None, f"no control {wanted.name!r}", NAMESPACE, command.call_id)
         parameters = {key: str(value) for key, value in command.parameters.items()}
-        reply = self.environment.step(ScreenCommand(command.tool_name, control, parameters))
+        return self._carry_out(command, ScreenCommand(command.tool_name, control, parameters))
+
+    def _carry_out(self, command: Command, asked: ScreenCommand) -> Result:
+        reply = self.environment.step(asked)
         self.observation = reply.observation
         status = ResultStatus.SUCCESS if reply.error is None else ResultStatus.FAILURE
         return Result(status, reply.result, reply.error, NAMESPACE, command.call_id)
+
+    def _controls(self) -> list[dict[str, Any]]:
+        """What is on the screen, for agents that ask: controls, and the applications that can be brought to front."""
+        seen = self.observation
+        here = [{"id": str(one.id), "name": one.name, "type": one.type, "value": one.value} for one in seen.controls]
+        others = [one for one in seen.applications if one != seen.application]
+        return here + [{"id": f"app:{one}", "name": one, "type": APPLICATION_TYPE} for one in others]
 
 
 MakeAgent = Callable[[Workplace], Agent]

@@ -79,7 +79,10 @@ def steps(
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Held-back variants of each task.")] = 1,
     env: Annotated[str, typer.Option("--env", help="miniwob, desktop or all.")] = "all",
     agent: Annotated[
-        str | None, typer.Option("--agent", help="MODULE:FUNCTION that makes an agent of yours from a Workplace.")
+        str | None,
+        typer.Option(
+            "--agent", help="gpt (needs a key), or MODULE:FUNCTION that makes an agent of yours from a Workplace."
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Browsers that run at a time.")] = 2,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the report, a plot, JSON.")] = None,
