@@ -28,6 +28,7 @@ from ufo_experience.session.protocols import (
     Outcomes,
     ResultStatus,
     Turn,
+    describe,
     signature,
 )
 from ufo_experience.session.recall import is_risky
