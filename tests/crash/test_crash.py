@@ -1,0 +1,118 @@
+"""Nothing acknowledged is lost: killed processes, every call, failing calls, power failures."""
+
+from __future__ import annotations
+
+import errno
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crash import calls, kills, power
+from crash.operations import OPERATIONS, Bench
+
+FEW = 5  # calls of each operation that the default suite disturbs
+
+
+def few(total: int) -> list[int]:
+    """A handful of numbers up to `total`, evenly spread."""
+    return sorted({1 + number * (total - 1) // (FEW - 1) for number in range(FEW)})
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_process_killed_at_any_moment_loses_nothing_it_acknowledged(count, tmp_path):
+    """SIGKILL during adding, ingesting, removing, indexing, importing, purging: the next process finds it all."""
+    tally = kills.campaign(count, seed=5, place=tmp_path)
+    assert tally.acknowledged > count
+    assert tally.first_fault == ""
+    assert tally.slowest_open_s < 2.0
+
+
+def test_the_judge_notices_a_lost_record(tmp_path):
+    """The campaign can fail: a record taken away behind its back, a file cut, an index of other records."""
+    judge = kills._prepare(tmp_path / "db", 3)
+    assert judge.check(tmp_path / "db").lost == []
+    victim = next((tmp_path / "db" / "records").glob("*/*.json"))
+    data = victim.read_bytes()
+    victim.write_bytes(data[:-1])
+    assert judge.check(tmp_path / "db").unreadable
+    victim.unlink()
+    judge.there[victim.stem] = ["observed", 0]
+    assert judge.check(tmp_path / "db").lost == [victim.stem]
+
+
+@pytest.mark.slow
+def test_ufo_s_way_of_saving_loses_records_when_killed(tmp_path):
+    """The baseline of the campaign: rewriting in place, index beside it."""
+    tally = kills.baseline(100, seed=5, place=tmp_path)
+    assert tally.lost + tally.mismatched > 0
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_that_dies_leaves_each_record_old_or_new(name, tmp_path):
+    """Ended after a call: records are as before or as after, the index catches up, the next writer tidies up."""
+    bench = Bench(name, tmp_path)
+    assert calls.die(bench, few(calls.count(bench).calls)) == []
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_of_which_a_call_fails_reports_it_or_is_complete(name, tmp_path):
+    """Only typed errors leave; success is reported for the new state alone, and never after a failed fsync."""
+    bench = Bench(name, tmp_path)
+    numbers = few(calls.count(bench).calls)[1::3]
+    assert calls.fail(bench, numbers, (errno.EIO,))[1] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_call_of_every_operation(name, tmp_path):
+    """As the two before, after every call and with every error."""
+    bench = Bench(name, tmp_path)
+    assert calls.die_everywhere(bench)[1] == []
+    assert calls.fail_everywhere(bench)[1] == []
+
+
+@pytest.mark.parametrize("count", [3, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_power_failure_keeps_what_was_acknowledged(name, count, tmp_path):
+    """What was not synced is dropped or torn, each effect for itself."""
+    assert power.lose_power(Bench(name, tmp_path / "bench"), count, 3, tmp_path) == []
+
+
+def test_the_power_model_finds_ufo_s_way_wanting(tmp_path):
+    """The model can fail: saving in place loses what was acknowledged before."""
+    lost, _, mismatched = power.lose_power_baseline(60, 3, tmp_path)
+    assert lost > 5
+    assert mismatched >= lost
+
+
+def test_without_its_syncs_the_store_would_lose_records(tmp_path):
+    """The model can fail for us too: the same calls with the syncs forgotten."""
+
+    class Forgetful(power.RecordingDisk):
+        def fsync(self, handle: int) -> None:
+            pass
+
+        def fsync_dir(self, path: Path) -> None:
+            pass
+
+    bench = Bench("add", tmp_path / "bench")
+    folder = bench.copy()
+    disk = Forgetful(folder)
+    bench.perform(folder, disk)
+    disk.acknowledge()
+    seen = power.states(disk, 40, power.random.Random(1))
+    made = ((medium.write(tmp_path / f"s{number}"), told) for number, (medium, told) in enumerate(seen))
+    assert any(bench.fault(folder, acknowledged=told, tidied=False) for folder, told in made)
+
+
+@pytest.mark.slow
+def test_the_command_runs_a_campaign_and_prints_its_figures():
+    """`python -m tests.crash --json` prints one object; exit code 0 means that every promise held."""
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-m", "tests.crash", "--kills", "5", "--seed", "2", "--json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["kills"]["ours"]["kills"] == 5
