@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ufo_experience.errors import CorruptError, DataError
@@ -83,7 +84,7 @@ class Layout:
 
     def shards(self, kind: str) -> list[Path]:
         """The shard folders of `records` or `status`, sorted."""
-        return [self.root / kind / name for name in self.names(self.root / kind) if _SHARD.fullmatch(name)]
+        return [_shard(self.root, kind, name) for name in self.names(self.root / kind) if _SHARD.fullmatch(name)]
 
     def ids_in(self, folder: Path) -> list[str]:
         """Ids of the files in a shard folder (or in `tombstones`), sorted; files in the wrong shard are left out."""
@@ -147,8 +148,9 @@ class Layout:
 
     def stamps(self) -> dict[str, int]:
         """Time of last change (ns) of every shard folder there is, by its name (`records/ab`): 512 looks at most."""
-        folders = [folder for kind in (RECORDS, STATUS) for folder in self.shards(kind)]
-        infos = {f"{folder.parent.name}/{folder.name}": self._info(folder) for folder in folders}
+        infos = {
+            f"{kind}/{folder.name}": self._info(folder) for kind in (RECORDS, STATUS) for folder in self.shards(kind)
+        }
         return {name: info.st_mtime_ns for name, info in infos.items() if info}
 
     def _advance(self, path: Path, before: os.stat_result | None) -> None:
@@ -161,3 +163,8 @@ class Layout:
                 return self.disk.lstat(path)
             except FileNotFoundError:
                 return None
+
+
+@lru_cache(maxsize=2048)  # asked for after every commit; making a path costs more than looking at it
+def _shard(root: Path, kind: str, name: str) -> Path:
+    return root / kind / name
