@@ -108,8 +108,11 @@ def risks(experience: Experience) -> tuple[str, ...]:
 
 
 def injectable_rank(experience: Experience) -> int:
-    """The trust that decides about injection: a risky record counts for nothing until it is approved."""
-    if experience.trust is Trust.APPROVED or not risks(experience):
+    """The trust that decides about injection: a risky record counts for nothing until it is approved.
+
+    A failed run is shown as what not to do, so its risky step is a warning and holds nothing back.
+    """
+    if experience.trust is Trust.APPROVED or experience.is_negative or not risks(experience):
         return experience.trust.rank
     return HELD
 
