@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import tempfile
@@ -17,7 +18,7 @@ from crash.worker import record, work
 from ufo_experience.store.atomic import Disk
 from ufo_experience.store.files import FileStore
 
-LONGEST_S = 0.35  # from the first operation to the kill
+LONGEST_S = 0.25  # from the first acknowledgement to the kill
 FRESH_AFTER = 40  # kills of one store
 
 
@@ -73,7 +74,7 @@ def baseline(kills: int, seed: int, *, place: Path) -> Tally:
         if number % FRESH_AFTER == 0:
             folder = place / f"model{number}"
             expected = _begin_model(folder)
-        new = {message[1] for message in _run_and_kill(ufo_model.work, folder, number + 1, rng) if len(message) == 2}
+        new = {message[1] for message in _run_and_kill(ufo_model.work, folder, number + 1, rng) if message[0] == "done"}
         expected |= new
         tally.acknowledged += len(new)
         found, agrees = ufo_model.look(folder)
@@ -100,13 +101,16 @@ def _prepare(folder: Path, records: int) -> Judge:
 
 
 def _run_and_kill(target: Callable[..., None], folder: Path, seed: int, rng: random.Random) -> list[Told]:
+    """Let a worker run until its first acknowledgement and a random time longer; what it said."""
     process, pipe = start(target, str(folder), seed)
-    first = pipe.poll(60) and pipe.recv_bytes()
-    if not first:
-        raise RuntimeError("the worker did not start")
+    messages: list[Told] = []
+    while not messages or messages[-1][0] != "done":
+        if not pipe.poll(60):
+            raise RuntimeError("the worker says nothing")
+        messages.append(tuple(json.loads(pipe.recv_bytes())))
     time.sleep(rng.uniform(0.0, LONGEST_S))
     process.kill()
     process.join()
-    messages = told(pipe)
+    messages += told(pipe)
     pipe.close()
     return messages

@@ -140,7 +140,7 @@ def test_an_older_view_published_late_misses_nothing(tmp_path):
     assert sorted(caught_up(store, generations).catalog.ids()) == store.ids()
 
 
-@pytest.mark.parametrize("threads", [20, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("threads", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_each_answer_comes_from_one_whole_generation(threads, tmp_path):
     """While records come and go and generations change, the ids of an answer were all there at one moment."""
     store, generations = open_both(tmp_path / "db", UnsyncedDisk())
@@ -164,7 +164,7 @@ def test_each_answer_comes_from_one_whole_generation(threads, tmp_path):
     asking = [threading.Thread(target=ask) for _ in range(threads)]
     for thread in asking:
         thread.start()
-    for number in range(12):
+    for number in range(8):
         store.add([order[WINDOW + number]])
         sync(store, generations, EMBEDDER)
         store.remove([order[number].id])
