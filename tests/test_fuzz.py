@@ -9,7 +9,7 @@ import pytest
 from tests import fuzz
 from ufo_experience.prompt_builder import build_prompt
 
-RUNS = {"logs": 150, "records": 300, "yaml": 120, "manifest": 300}
+RUNS = {"logs": 80, "records": 300, "yaml": 80, "manifest": 300}
 
 
 @pytest.mark.parametrize("target", RUNS)

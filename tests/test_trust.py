@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,7 @@ def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
     assert len(set(injected) & {one.id for one in poison()}) >= 5
 
 
-@pytest.mark.parametrize("count", [1, 40, 300])
+@pytest.mark.parametrize("count", [1, 300])
 def test_any_number_of_quarantined_records_changes_no_score(clean, tmp_path, count):
     """T5, metamorphic: document frequencies, mean length, vectors, groups, recency, usage and the bar stay as they are.
 
@@ -248,7 +249,7 @@ def test_an_approval_holds_for_one_content_only(tmp_path):
     assert [one.code for one in store.verify().corrupt] == ["E_UNSIGNED"]
 
 
-@pytest.mark.parametrize("place", range(0, 600, 7))
+@pytest.mark.parametrize("place", range(0, 600, 23))
 def test_no_changed_byte_of_a_signed_record_is_injected(tmp_path_factory, signed_bytes, place):
     """T11: any changed byte is found: the record is not used, or not trusted."""
     folder = tmp_path_factory.mktemp("store")
@@ -334,3 +335,12 @@ def test_a_disk_that_takes_no_audit_row_costs_no_answer(tmp_path, caplog):
 def test_content_ids_do_not_collide_here():
     """The helpers above number records; different numbers are different records."""
     assert len({content_id(["test", n]) for n in range(200)}) == 200
+
+
+def test_every_test_named_on_the_page_exists():
+    """`docs/security.md` promises nothing that no test keeps."""
+    root = Path(__file__).resolve().parents[1]
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", (root / "docs" / "security.md").read_text(encoding="utf-8"))
+    assert len(named) > 30
+    for file, name in named:
+        assert f"def {name}(" in (root / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
