@@ -7,7 +7,6 @@ import random
 import pytest
 
 from tests import fuzz
-from ufo_experience.prompt_builder import build_prompt
 
 RUNS = {"logs": 80, "records": 300, "yaml": 80, "manifest": 300}
 
@@ -28,16 +27,7 @@ def test_no_generated_record_breaks_a_prompt(part):
     assert shown > 100
 
 
-def test_a_broken_promise_is_a_finding():
-    """The checker can fail: a block that lost its end is found."""
-
-    class Torn(random.Random):
-        """Gives a nonce that stands in the task as well."""
-
-        def getrandbits(self, k: int) -> int:
-            return 0 if k == 128 else super().getrandbits(k)
-
-    real = build_prompt("x" * 9, [])
-    assert real.ids == ()
-    with pytest.raises(AssertionError, match="the promise"):
-        fuzz.expect(False, "the promise")
+def test_a_nonce_that_stands_in_the_task_is_a_finding():
+    """The checker can fail: a prompt with the nonce three times breaks its promise."""
+    with pytest.raises(AssertionError, match="twice"):
+        fuzz.expect("nnn".count("n") == 2, "the nonce stands there twice")

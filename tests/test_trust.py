@@ -13,7 +13,6 @@ from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.errors import RefusedError, UsageError
-from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust, Usage
 from ufo_experience.store.files import FileStore
@@ -330,11 +329,6 @@ def test_a_disk_that_takes_no_audit_row_costs_no_answer(tmp_path, caplog):
     hits = memory.retrieve("rename the invoice", similarity_threshold=0.05)
     assert memory.build_prompt("rename the invoice", hits).ids
     assert "not in the audit log" in caplog.text
-
-
-def test_content_ids_do_not_collide_here():
-    """The helpers above number records; different numbers are different records."""
-    assert len({content_id(["test", n]) for n in range(200)}) == 200
 
 
 def test_every_test_named_on_the_page_exists():
