@@ -183,7 +183,7 @@ class Part:
 
 
 def signs(vectors: Vectors) -> NDArray[np.uint8]:
-    """One bit per dimension, packed: what of a vector two-hundred-fold smaller memory can keep of its direction."""
+    """One bit per dimension, packed: all that a thirty-second of the memory can keep of a direction."""
     codes = np.empty((len(vectors), -(-vectors.shape[1] // 8)), np.uint8)
     for start in range(0, len(vectors), 4096):
         codes[start : start + 4096] = np.packbits(vectors[start : start + 4096] > 0, axis=1)
