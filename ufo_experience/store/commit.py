@@ -30,6 +30,8 @@ _T = TypeVar("_T")
 class NewFiles:
     """New files that become durable together: all bytes first, then all names, then one sync per folder.
 
+    What must not be there without other files is staged after those were published; `undo` takes back all of them.
+
     A disk commits what several threads wait for in one go: many files side by side take a quarter of the time.
     """
 
@@ -45,14 +47,15 @@ class NewFiles:
         self._staged.append((target, data))
 
     def publish(self) -> None:
-        """Write every file beside its place, then give all of them their names. Raises `StorageError`."""
-        _for_each(self._write, self._staged)
-        for target, _ in self._staged:
+        """Write every staged file beside its place, then give all of them their names. Raises `StorageError`."""
+        staged, self._staged = self._staged, []
+        _for_each(self._write, staged)
+        for target, _ in staged:
             self._named.append(target)  # before the call: it may fail after the name was given
             if not publish_new(self._written[target], target, self._disk):
                 self._named.pop()
                 raise StorageError(f"{target}: appeared while this process held the lock")
-        folders = sorted({target.parent for target in self._named})
+        folders = sorted({target.parent for target, _ in staged})
         _for_each(lambda folder: sync_folder(folder, self._disk), folders)
 
     def undo(self) -> None:

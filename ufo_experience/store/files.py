@@ -201,9 +201,8 @@ class FileStore:
     def shard_stamps(self) -> dict[str, int]:
         """Time of last change (ns) of each shard: `records/<first two digits of its ids>`, `status/<the same>`.
 
-        Read the stamps before listing a shard: what is committed in between then shows as a change. Every commit
-        moves the stamp of its shard on, but a disk may count time coarsely and a writer may die in between: a stamp
-        younger than two seconds at that moment must be treated as changed next time.
+        Read them before listing a shard: what is committed in between then shows as a change. A disk may count time
+        coarsely and a writer may die in between: a stamp younger than two seconds must be treated as changed.
         """
         return self._layout.stamps()
 
@@ -226,9 +225,11 @@ class FileStore:
                     fresh[experience.id] = experience, data
             touched |= {layout.record(id).parent for id in fresh}
             with new_files(layout.disk) as files:
-                for id, (experience, data) in fresh.items():
+                for id, (_, data) in fresh.items():
                     self._remove_files(id)  # what a removal that was cut short left
                     files.stage(layout.record(id), data)
+                files.publish()  # now: no crash may leave a status without its record
+                for id, (experience, data) in fresh.items():
                     if experience.usage != Usage():
                         status = Status(id=id, trust=experience.trust, usage=experience.usage, content=hash_in(data))
                         files.stage(layout.status(id), encode_status(status, layout.seal))
@@ -243,17 +244,17 @@ class FileStore:
         return not self._layout.there(self._layout.record(id))
 
     def _lift_tombstones(self, ids: Iterable[str]) -> None:
-        lifted = [path for id in ids if self._layout.there(path := self._layout.tombstone(id))]
-        for path in lifted:
-            remove_file(path, self._layout)
-        if lifted:
+        if self._remove_there(self._layout.tombstone(id) for id in ids):
             sync_folder(self._layout.root / TOMBSTONES, self._layout.disk)
 
     def _remove_files(self, id: str) -> list[Path]:
-        paths = [path for path in (self._layout.record(id), self._layout.status(id)) if self._layout.there(path)]
-        for path in paths:
+        return self._remove_there((self._layout.record(id), self._layout.status(id)))
+
+    def _remove_there(self, paths: Iterable[Path]) -> list[Path]:
+        there = [path for path in paths if self._layout.there(path)]
+        for path in there:
             remove_file(path, self._layout)
-        return paths
+        return there
 
     def _change_status(self, id: str, change: Callable[[Status], Status]) -> Status:
         with self._writing() as touched:
