@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +18,7 @@ from ufo_experience.store.atomic import Disk, is_there
 from ufo_experience.store.reading import read_file
 
 LOCK, HOLDER = ".lock", ".lock.holder"
-POLL_S = 0.005
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
 _HOLDER_BYTES = 4096
 
 
@@ -52,12 +54,21 @@ class WriterLock:
             self._lock.release()
 
     def _acquire(self) -> None:
-        try:
-            self._lock.acquire(timeout=self._timeout, poll_interval=POLL_S)
-        except Timeout as error:
-            raise LockedError(f"{self._root} is being written by {self._read_note()}; try again later") from error
-        except OSError as error:
-            raise StorageError(f"{self._root / LOCK}: {error.strerror or error}") from error
+        """Ask, and ask again after growing pauses: many who ask often would leave the holder no time to finish."""
+        deadline, pause = time.monotonic() + self._timeout, FIRST_PAUSE_S
+        while True:
+            try:
+                self._lock.acquire(timeout=0)
+                return
+            except Timeout as error:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    holder = self._read_note()
+                    raise LockedError(f"{self._root} is being written by {holder}; try again later") from error
+            except OSError as error:
+                raise StorageError(f"{self._root / LOCK}: {error.strerror or error}") from error
+            time.sleep(min(left, pause * random.uniform(0.5, 1.5)))
+            pause = min(pause * 2, LONGEST_PAUSE_S)
 
     def _write_note(self) -> bool:
         """Best effort: the lock holds without it. True when there was one already."""
