@@ -67,6 +67,12 @@ def _ingest(store: FileStore, generations: Generations, disk: Disk) -> None:
     ingest([Path(store.location).parent / "log.json"], store, ExtractiveSummarizer())
 
 
+def _set_aside(store: FileStore, generations: Generations, disk: Disk) -> None:
+    moved = store.set_aside_corrupt()
+    if len(moved) < 2:  # what the system would not let us read stays, and is not in the answer
+        raise DataError(f"only {moved}")
+
+
 def _purge(store: FileStore, generations: Generations, disk: Disk) -> None:
     purge(store, generations, "s1")
 
@@ -85,7 +91,7 @@ OPERATIONS: dict[str, Operation] = {
     "index": lambda store, generations, disk: sync(store, generations, EMBEDDER),
     "rebuild": lambda store, generations, disk: sync(store, generations, EMBEDDER, rebuild=True),
     "drop": lambda store, generations, disk: generations.drop(),
-    "set_aside": lambda store, generations, disk: store.set_aside_corrupt(),
+    "set_aside": _set_aside,
     "view": lambda store, generations, disk: write_view(store, Path(store.location) / "experience.yaml", disk),
 }
 

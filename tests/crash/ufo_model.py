@@ -61,7 +61,7 @@ def add_all(folder: Path, numbers: Iterable[int], disk: Disk) -> list[str]:
 def look(folder: Path) -> tuple[set[str] | None, bool]:
     """Ids of the records (None: unreadable), and whether the index is about them."""
     try:
-        ids = [one["id"] for one in load(folder).values()]
+        ids = [one["id"] for one in load(folder).values() if isinstance(one["request"], str)]
     except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, KeyError):
         return None, False
     try:
