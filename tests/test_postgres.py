@@ -25,15 +25,18 @@ from ufo_experience.errors import (
     UsageError,
 )
 from ufo_experience.index import without_password
-from ufo_experience.index.shared_generations import DUE_LEAST
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
 from ufo_experience.store import open_store
 from ufo_experience.store.exchange import export_json
 from ufo_experience.store.files import FileStore
-from ufo_experience.store.postgres_schema import MIGRATIONS, open_tables
 
 pytestmark = pytest.mark.server
+pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgres]"')
+
+from ufo_experience.index.shared_generations import DUE_LEAST  # noqa: E402
+from ufo_experience.store.postgres_schema import MIGRATIONS, open_tables  # noqa: E402
+
 TESTS = Path(__file__).parent
 TASK = "Email Zoë № 7"
 
