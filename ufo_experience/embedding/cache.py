@@ -78,13 +78,14 @@ class EmbeddingCache:
             return None
         try:
             with contextlib.closing(_connect_to_check(self.path)) as connection:
+                connection.text_factory = lambda text: text.decode("utf-8", "replace")  # it may quote damaged names
                 for (line,) in connection.execute("PRAGMA quick_check(1)"):
                     if line != "ok":
                         return str(line)
                 rows = connection.execute("SELECT key, text, vector FROM vectors")
                 damaged = sum(read_vector(key, text, blob, None) is None for key, text, blob in rows)
                 return f"{damaged} damaged rows" if damaged else None
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             return str(error)
 
     def repair(self) -> None:
@@ -120,7 +121,7 @@ class EmbeddingCache:
             except sqlite3.OperationalError as error:  # locked, read-only, disk full: leave it alone
                 self.warning = f"embedding cache {self.path} is bypassed: {error}"
                 return None
-            except sqlite3.DatabaseError as error:  # not a database, or torn
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # not a database, or torn
                 moved = not fresh and self._set_aside(error)
                 return self._guard(work, fresh=True) if moved else None
 
@@ -129,7 +130,7 @@ class EmbeddingCache:
             self._connection = _connect(self.path, self._wait)
         return self._connection
 
-    def _set_aside(self, error: sqlite3.DatabaseError) -> bool:
+    def _set_aside(self, error: Exception) -> bool:
         """Move a corrupt file out of the way; False when that is not possible."""
         self.close()
         aside = next(path for path in _aside_names(self.path) if not path.exists())
