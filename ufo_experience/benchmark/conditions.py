@@ -21,12 +21,13 @@ from ufo_experience.benchmark.step_plan import Case
 from ufo_experience.errors import DataError
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt_builder import PromptBlock
+from ufo_experience.prompt_builder import PromptBlock, build_prompt
 from ufo_experience.retriever import Retrieval
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.session.recall import ExperienceSource
 
 _PRECISION = 0.9
+_NONCE = "0123456789abcdef" * 2
 
 _log = logging.getLogger(__name__)
 
@@ -50,8 +51,9 @@ class ReadOnly:
     def build_prompt(
         self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None
     ) -> PromptBlock:
-        """As the memory builds it."""
-        return self._memory.build_prompt(task, hits, max_tokens=max_tokens)
+        """As the memory builds it, but with the same nonce every time, so that tokens can be compared."""
+        limit = max_tokens or self._memory.settings.max_tokens
+        return build_prompt(task, hits or (), max_tokens=limit, nonce=_NONCE)
 
     def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
         """Nothing is credited."""
@@ -82,11 +84,12 @@ class Learned:
         """Sort what is in the memory by task; `folders` maps the name of a log folder to the task it is of."""
         found: dict[str, list[Experience]] = {}
         for one in memory.store.scan():
-            family = folders.get(Path(one.provenance.source).parent.name)
+            family = folders.get(_folder(one))
             if family is not None and one.outcome.success:
                 found.setdefault(family, []).append(one)
         ordered = {
-            family: sorted(ones, key=lambda one: (len(one.action.steps), one.id)) for family, ones in found.items()
+            family: sorted(ones, key=lambda one: (len(one.action.steps), _folder(one)))
+            for family, ones in found.items()
         }
         return cls(memory, {family: tuple(one.id for one in ones) for family, ones in sorted(ordered.items())})
 
@@ -102,6 +105,11 @@ class Learned:
             if family != case.family and family.startswith(f"{case.kind}/")
         ]
         return random.Random(f"{case.family}/{case.seed}").choice(others) if others else None
+
+
+def _folder(experience: Experience) -> str:
+    """The name of the log folder, which, unlike an id, is the same in every run."""
+    return Path(experience.provenance.source).parent.name
 
 
 def calibrate(memory: ExperienceMemory, goals: Sequence[tuple[str, str]], labels: Path) -> None:
