@@ -45,7 +45,7 @@ class Explorer:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
+        self._random = random.Random(seed)
         self._memory = Recollection()
         self._intended = False
         self._follower: Follower | None = None
@@ -76,15 +76,10 @@ class Explorer:
     def _best(self, ideas: list[_Idea]) -> Command | None:
         best = max(
             ideas,
-            key=lambda idea: (round(idea.score, 2), idea.score < _LEXICAL and self._taste(idea.command)),
+            key=lambda idea: (round(idea.score, 2), idea.score < _LEXICAL and self._random.random()),
             default=None,
         )
         return best.command if best is not None and best.score > _GIVE_UP else None
-
-    def _taste(self, command: Command) -> float:
-        """What settles it between equals: the seed, and never what was decided before."""
-        on = command.control.name if command.control else command.parameters.get("text", "")
-        return random.Random(f"{self._seed}/{on}").random()
 
     def _ideas(self, observation: Observation, goal: Goal, hints: Hints | None) -> list[_Idea]:
         avoided = {bare(step.control) for step in hints.avoid} if hints else set()
