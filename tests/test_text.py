@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ufo_experience.text.applications import application_key
-from ufo_experience.text.intent import Slot, find_slots, mask_slots
-from ufo_experience.text.opposites import conflict
+from ufo_experience.text.intent import _SLOTS, Slot, find_slots, mask_slots
+from ufo_experience.text.opposites import _REWRITES, conflict
 from ufo_experience.text.terms import request_terms, say, stem
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parent / "data" / "pairs.jsonl").read_text("utf-8").splitlines()]
@@ -163,3 +164,30 @@ def test_contradiction_is_symmetric_and_never_with_itself(pair):
     """The order of the two requests does not matter."""
     assert (conflict(pair["a"], pair["b"]) is None) == (conflict(pair["b"], pair["a"]) is None)
     assert conflict(pair["a"], pair["a"]) is None
+
+
+# ---- what is not looked for ----
+
+
+@pytest.mark.parametrize(("signs", "pattern"), [row[1:] for row in _SLOTS], ids=[row[0] for row in _SLOTS])
+def test_every_value_in_ascii_holds_a_sign_of_its_kind(signs, pattern):
+    """A pattern that is passed over for want of its signs could not have matched."""
+
+    @settings(max_examples=40, derandomize=True, deadline=None)
+    @given(st.from_regex(pattern))
+    def check(text):
+        assert not text.isascii() or not signs.isdisjoint(text.lower())
+
+    check()
+
+
+@pytest.mark.parametrize(("needed", "pattern"), [row[:2] for row in _REWRITES], ids=[row[2] for row in _REWRITES])
+def test_every_phrase_holds_one_of_its_words(needed, pattern):
+    """A phrase that is passed over for want of its words could not have matched."""
+
+    @settings(max_examples=40, derandomize=True, deadline=None)
+    @given(st.from_regex(pattern))
+    def check(text):
+        assert not needed.isdisjoint(re.findall("[a-z]+", text))
+
+    check()

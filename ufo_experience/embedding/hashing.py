@@ -11,9 +11,12 @@ import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ufo_experience.embedding.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
@@ -54,12 +57,19 @@ def features(text: str) -> Mapping[str, float]:
         term: (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(found.times * found.weight)
         for term, found in request_terms(text, _WEIGHTS)[0].items()
     }
-    for word in words:
-        padded = f" {word} "
-        for length in _LETTERS:
-            for start in range(len(padded) - length + 1):
-                worth[f"#{padded[start : start + length]}"] = _LETTERS_WORTH
-    return worth
+    runs = dict.fromkeys(chain.from_iterable(map(_letter_runs, words)), _LETTERS_WORTH)
+    return worth | runs
+
+
+@lru_cache(maxsize=16_384)
+def _letter_runs(word: str) -> tuple[str, ...]:
+    padded = f" {word} "
+    return tuple(f"#{padded[at : at + length]}" for length in _LETTERS for at in range(len(padded) - length + 1))
+
+
+@lru_cache(maxsize=65_536)
+def _code(feature: str) -> int:
+    return zlib.crc32(feature.encode("utf-8", "surrogatepass"))
 
 
 class HashingEmbedder:
@@ -111,18 +121,15 @@ class HashingEmbedder:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows; queries and documents alike."""
         vectors = np.zeros((len(texts), self._dim), np.float32)
         for row, text in enumerate(texts):
-            cells = self._cells(features(text[:MAX_TEXT]))
-            vectors[row, list(cells)] = list(cells.values())
+            vectors[row] = self._cells(features(text[:MAX_TEXT]))
         return vectors
 
-    def _cells(self, worth: Mapping[str, float]) -> Mapping[int, float]:
-        """Add the features up in their cells, scaled to length 1."""
-        cells: dict[int, float] = {}
-        for feature, value in worth.items():
-            code = zlib.crc32(feature.encode("utf-8", "surrogatepass"))
-            cell = (code >> 1) % self._dim
-            cells[cell] = cells.get(cell, 0.0) + (value if code & 1 else -value)
-        norm = math.sqrt(math.fsum(value * value for value in cells.values()))
+    def _cells(self, worth: Mapping[str, float]) -> NDArray[np.float64]:
+        """Add the features up in their cells, in their order, scaled to length 1."""
+        codes = np.fromiter(map(_code, worth), np.int64, len(worth))
+        values = np.fromiter(worth.values(), np.float64, len(worth))
+        cells = np.bincount((codes >> 1) % self._dim, np.where(codes & 1, values, -values), self._dim)
+        norm = math.sqrt(math.fsum((cells[cells != 0] ** 2).tolist()))
         if norm < 1e-9:  # every feature met its opposite
-            return {0: 1.0}
-        return {cell: value / norm for cell, value in cells.items()}
+            cells[0] = norm = 1.0
+        return cells / norm

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _MONTH = (
     r"jan(?:uary)?|feb(?:ruary)?|march|mar(?=\.?\s+\d)|apr(?:il)?|may(?=\s+\d)|june?|july?|aug(?:ust)?"
@@ -17,20 +18,27 @@ _SUFFIX = (
     r"docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|gif|svg|bmp|mp[34]|m4a|wav|avi|mkv|zip|tar|gz|py|js|json|ya?ml|html?"
     r"|xml|md|od[tsp]|ics|exe|log|sh"
 )
-_PATTERNS = [  # in this order: what an earlier one took, a later one does not see
-    ("text", r"\[[^\[\]]*['\"][^\[\]]*\]"),
-    ("url", r"\b(?:https?|ftp)://\S+|\bwww\.\S+"),
-    ("email", r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+\w"),
-    ("text", r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)"),
-    ("file", r"(?<![\w<])(?:[A-Z]:\\|~/|/)[\w.~-]+(?:[\\/][\w.~-]+)*/?"),
-    ("file", rf"(?<![\w-])[\w-]+\.(?:{_SUFFIX})\b"),
-    ("date", r"\b\d{1,4}[/-]\d{1,2}(?:[/-]\d{1,4})?(?:\s*-\s*\d{1,2}/\d{2,4})?\b"),
-    ("date", rf"\b(?:{_MONTH})\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+(?:19|20)\d\d\b)?"),
-    ("date", r"\b(?:19|20)\d\d\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"),
-    ("time", r"\b\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]m\b"),
-    ("number", r"[$€£]\s?\d[\d,.]*|#?[+-]?\b\d[\d,.]*(?:st|nd|rd|th|%|[a-z]{1,3}\b)?"),
+_DIGITS = "0123456789"
+# In this order: what an earlier one took, a later one does not see. Of the characters in the second column a match in
+# ASCII holds at least one: without them nobody need look.
+_PATTERNS = [
+    ("text", "[", r"\[[^\[\]]*['\"][^\[\]]*\]"),
+    ("url", ":.", r"\b(?:https?|ftp)://\S+|\bwww\.\S+"),
+    ("email", "@", r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+\w"),
+    (
+        "text",
+        "\"'`",
+        r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)",
+    ),
+    ("file", "/\\", r"(?<![\w<])(?:[A-Z]:\\|~/|/)[\w.~-]+(?:[\\/][\w.~-]+)*/?"),
+    ("file", ".", rf"(?<![\w-])[\w-]+\.(?:{_SUFFIX})\b"),
+    ("date", _DIGITS, r"\b\d{1,4}[/-]\d{1,2}(?:[/-]\d{1,4})?(?:\s*-\s*\d{1,2}/\d{2,4})?\b"),
+    ("date", "jfmasond", rf"\b(?:{_MONTH})\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+(?:19|20)\d\d\b)?"),
+    ("date", _DIGITS + "y", r"\b(?:19|20)\d\d\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"),
+    ("time", _DIGITS, r"\b\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]m\b"),
+    ("number", _DIGITS, r"[$€£]\s?\d[\d,.]*|#?[+-]?\b\d[\d,.]*(?:st|nd|rd|th|%|[a-z]{1,3}\b)?"),
 ]
-_SLOTS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS]
+_SLOTS = [(kind, frozenset(signs), re.compile(pattern, re.IGNORECASE)) for kind, signs, pattern in _PATTERNS]
 _FIRST_MARK = 0xE000  # while masking, slot i stands as the private-use character _FIRST_MARK + i
 _MARK = re.compile("[\ue000-\uf8ff]")
 _MOST_SLOTS = 0xF8FF - _FIRST_MARK
@@ -45,6 +53,7 @@ _PRODUCTS = frozenset(  # part of the procedure, not a value
     " macos android ios slack zoom skype discord telegram whatsapp spotify photoshop acrobat zotero github gitlab"
     " reddit bluetooth wifi wi-fi vpn pdf csv png jpeg html xml json zip usb".split()
 )
+_GENITIVE = re.compile(r"['’]s$")
 _LIST = re.compile(r"(<\w+>)(?:\s*(?:, and|, or|,|and|or|&)?\s*\1)+")
 
 
@@ -60,7 +69,7 @@ def mask_slots(text: str) -> str:
     """The procedure without its values, in lower case: `Email "hi" to Jane Doe` becomes `email <text> to <name>`."""
     words, slots = _cut(text)
     masked = " ".join(f"<{slots[ord(word) - _FIRST_MARK].kind}>" if _MARK.match(word) else word for word in words)
-    return _LIST.sub(r"\1", masked)
+    return _LIST.sub(r"\1", masked) if len(slots) > 1 or "<" in text else masked
 
 
 def find_slots(text: str) -> list[Slot]:
@@ -93,7 +102,10 @@ def _cut(text: str) -> tuple[list[str], list[Slot]]:
         return chr(_FIRST_MARK + len(slots) - 1)
 
     text = _MARK.sub(" ", text)
-    for kind, pattern in _SLOTS:
+    characters = set(text.lower()) if text.isascii() else None
+    for kind, signs, pattern in _SLOTS:
+        if characters is not None and characters.isdisjoint(signs):
+            continue
         text = pattern.sub(lambda match, kind=kind: f" {keep(kind, match.group())} ", text)  # type: ignore[misc]
     words: list[str] = []
     for sentence in _SENTENCE.split(text):
@@ -106,9 +118,10 @@ def _cut(text: str) -> tuple[list[str], list[Slot]]:
 
 
 def _core(piece: str) -> str:
-    return re.sub(r"['’]s$", "", piece.rstrip(".'’"))
+    return _GENITIVE.sub("", piece.rstrip(".'’"))
 
 
+@lru_cache(maxsize=8_192)
 def _is_name(piece: str, *, first: bool) -> bool:
     core = _core(piece)
     if not _NAME.fullmatch(core) or core.replace("’", "'") in _NOT_NAMES or core.lower() in _PRODUCTS:

@@ -15,58 +15,83 @@ from functools import lru_cache
 from ufo_experience.text.antonyms import AXES, NEGATED_AXES
 from ufo_experience.text.terms import stem
 
-# Phrases whose meaning hangs on a particle, in the order they are rewritten.
+# Phrases whose meaning hangs on a particle, in the order they are rewritten. Each begins with words of which a match
+# holds at least one: without them nobody need look.
 _PHRASES = [
-    (r"\b(?:turn|switch|power|toggle|put)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) on\b", r"enable\1"),
-    (r"\b(?:(?:switch|change|go) (?:in)?to|enter)(?= .*\bmode\b)", "enable"),
-    (r"\b(?:leave|exit|quit|get out of)(?= .*\bmode\b)", "disable"),
-    (r"\b(?:stop|quit|cease)(?:ped|ping)?\b((?: the| my| this)?(?: \w+)?) (\w{2,}ing)\b", r"stop\1 not \2"),
-    (r"\bin front of\b", "front"),
-    (r"\b(?:visible )?only (?:to|for) (?:me|myself)\b", "private"),
-    (r"\bblack and white\b", "grayscale"),
-    (r"\bread[- ]only\b", "readonly"),
-    (r"\b(?:both sides|double[- ]sided|two[- ]sided)\b", "twosided"),
-    (r"\b(?:one side|single[- ]sided|one[- ]sided)\b", "onesided"),
-    (r"\b(?:last minute|first aid|first class)\b", "item"),
-    (r"\b(?:turn|switch|power|toggle|take)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) off\b", r"disable\1"),
-    (r"\b(?:turn|crank)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) (up|down)\b", r"\2\1"),
-    (r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:in|on|into)\b", "login"),
-    (r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:out|off)\b", "logout"),
-    (r"\blog(?:s|ged|ging)?(?: the| my| this)(?: \w+)? (in|out)\b", r"log\1"),
-    (r"\b(?:stop|prevent|keep|block)((?: \w+){1,3}?) from (\w+ing)\b", r"\1 not \2"),
-    (r"\bzoom(?:s|ed|ing)? in(?:to)?\b", "increase zoom"),
-    (r"\bzoom(?:s|ed|ing)? out\b", "decrease zoom"),
-    (r"\bopt(?:ed|ing)? in\b", "enable"),
-    (r"\bopt(?:ed|ing)? out\b", "disable"),
-    (r"\bback(?:s|ed|ing)? up\b", "backup"),
-    (r"\b(?:a ?(?:to|-|–) ?z)\b", "ascending"),
-    (r"\b(?:z ?(?:to|-|–) ?a)\b", "descending"),
-    (r"\b(?:low|small|old|cheap)(?:est)? (?:to|first to) (?:high|large|new|big|expensive)\w*", "ascending"),
+    ("on", r"\b(?:turn|switch|power|toggle|put)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) on\b", r"enable\1"),
+    ("mode", r"\b(?:(?:switch|change|go) (?:in)?to|enter)(?= .*\bmode\b)", "enable"),
+    ("mode", r"\b(?:leave|exit|quit|get out of)(?= .*\bmode\b)", "disable"),
     (
+        "stop stopped stopping quit quitped quitping cease ceaseped ceaseping",
+        r"\b(?:stop|quit|cease)(?:ped|ping)?\b((?: the| my| this)?(?: \w+)?) (\w{2,}ing)\b",
+        r"stop\1 not \2",
+    ),
+    ("front", r"\bin front of\b", "front"),
+    ("only", r"\b(?:visible )?only (?:to|for) (?:me|myself)\b", "private"),
+    ("black", r"\bblack and white\b", "grayscale"),
+    ("read", r"\bread[- ]only\b", "readonly"),
+    ("sides sided", r"\b(?:both sides|double[- ]sided|two[- ]sided)\b", "twosided"),
+    ("side sided", r"\b(?:one side|single[- ]sided|one[- ]sided)\b", "onesided"),
+    ("last first", r"\b(?:last minute|first aid|first class)\b", "item"),
+    ("off", r"\b(?:turn|switch|power|toggle|take)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) off\b", r"disable\1"),
+    ("up down", r"\b(?:turn|crank)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) (up|down)\b", r"\2\1"),
+    ("in on into", r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:in|on|into)\b", "login"),
+    ("out off", r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:out|off)\b", "logout"),
+    ("in out", r"\blog(?:s|ged|ging)?(?: the| my| this)(?: \w+)? (in|out)\b", r"log\1"),
+    ("from", r"\b(?:stop|prevent|keep|block)((?: \w+){1,3}?) from (\w+ing)\b", r"\1 not \2"),
+    ("in into", r"\bzoom(?:s|ed|ing)? in(?:to)?\b", "increase zoom"),
+    ("out", r"\bzoom(?:s|ed|ing)? out\b", "decrease zoom"),
+    ("in", r"\bopt(?:ed|ing)? in\b", "enable"),
+    ("out", r"\bopt(?:ed|ing)? out\b", "disable"),
+    ("up", r"\bback(?:s|ed|ing)? up\b", "backup"),
+    ("z toz atoz", r"\b(?:a ?(?:to|-|–) ?z)\b", "ascending"),
+    ("z zto ztoa", r"\b(?:z ?(?:to|-|–) ?a)\b", "descending"),
+    ("to", r"\b(?:low|small|old|cheap)(?:est)? (?:to|first to) (?:high|large|new|big|expensive)\w*", "ascending"),
+    (
+        "to",
         r"\b(?:high|large|new|big)(?:g?est|st)? (?:to|first to) (?:low|small|old|cheap)\w*",
         "descending",
     ),
-    (r"\b(?:get rid of|take (?:out|away|off))\b|\btake\b(?=(?: [\w']+){0,4} away\b)", "remove"),
-    (r"\b(?:kick|throw|leave|cross)\b((?: [\w']+){0,4}?) out\b", r"remove\1"),
-    (r"\bcheck in\b", "checkin"),
-    (r"\b(?:called|named|titled) [\w-]+", ""),
-    (r"\bmost recent\b", "latest"),
-    (r"\bright (?:click|next|now|away|after|before)\w*", "then"),
-    (r"\bshut(?:s|ting)? down\b", "shut"),
+    ("rid take", r"\b(?:get rid of|take (?:out|away|off))\b|\btake\b(?=(?: [\w']+){0,4} away\b)", "remove"),
+    ("out", r"\b(?:kick|throw|leave|cross)\b((?: [\w']+){0,4}?) out\b", r"remove\1"),
+    ("check", r"\bcheck in\b", "checkin"),
+    ("called named titled", r"\b(?:called|named|titled) [\w-]+", ""),
+    ("recent", r"\bmost recent\b", "latest"),
+    ("right", r"\bright (?:click|next|now|away|after|before)\w*", "then"),
+    ("down", r"\bshut(?:s|ting)? down\b", "shut"),
     (
+        "up down dropup dropdown pullup pulldown breakup breakdown countup countdown writeup writedown noteup notedown"
+        " scrollup scrolldown markup markdown",
         r"\b(?:drop|pull|break|count|write|note|scroll|mark)\s?-?(?:down|up)\b(?= (?:list|menu|the|my|this))",
         "drop-list",
     ),
-    (r"\b(?:zip|archive)(?= (?:file|folder|archive))|\b(?:check|combo|text) ?box(?:es)?\b", "item"),
-    (r"\bcheck(?:ing)? (?:out|whether|if|that)\b", "item"),
-    (r"\battachments?\b", "enclosure"),
-    (r"\b(?:drop[- ]?down|pop[- ]?up|set(?:ting)? up|set-up|look up|pick up|follow up|sign up|fill up)\b", "setup"),
-    (r"\b(light|dark)(?:er)? (?=mode|theme|appearance|scheme|version|background|colou?rs?\b)", r"\1mode "),
-    (r"\b(?:end|start|beginning|front|back|top|bottom) of\b", "of"),
-    (r"\b(?:instead of|rather than)\b", "without"),
-    (r"\b(?:do not|don't|dont|never|avoid|must not|should not|shouldn't|mustn't)\b", "not"),
+    (
+        "zip archive box boxes checkbox checkboxes combobox comboboxes textbox textboxes",
+        r"\b(?:zip|archive)(?= (?:file|folder|archive))|\b(?:check|combo|text) ?box(?:es)?\b",
+        "item",
+    ),
+    ("check checking", r"\bcheck(?:ing)? (?:out|whether|if|that)\b", "item"),
+    ("attachment attachments", r"\battachments?\b", "enclosure"),
+    (
+        "down dropdown up popup",
+        r"\b(?:drop[- ]?down|pop[- ]?up|set(?:ting)? up|set-up|look up|pick up|follow up|sign up|fill up)\b",
+        "setup",
+    ),
+    (
+        "light lighter dark darker",
+        r"\b(light|dark)(?:er)? (?=mode|theme|appearance|scheme|version|background|colou?rs?\b)",
+        r"\1mode ",
+    ),
+    ("of", r"\b(?:end|start|beginning|front|back|top|bottom) of\b", "of"),
+    ("instead rather", r"\b(?:instead of|rather than)\b", "without"),
+    (
+        "not don dont never avoid shouldn mustn",
+        r"\b(?:do not|don't|dont|never|avoid|must not|should not|shouldn't|mustn't)\b",
+        "not",
+    ),
 ]
-_REWRITES = [(re.compile(pattern), replacement) for pattern, replacement in _PHRASES]
+_REWRITES = [(frozenset(words.split()), re.compile(pattern), replacement) for words, pattern, replacement in _PHRASES]
+_LETTERS = re.compile("[a-z]+")
 _VALUES = re.compile(
     r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)|<\w+>",
     re.IGNORECASE,
@@ -180,8 +205,7 @@ def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None
 def _marks(text: str) -> _Marks:
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
     particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}
-    for pattern, replacement in _REWRITES:
-        text = pattern.sub(replacement, text)
+    text = _rewritten(text)
     marks = _Marks(particles={pair for pair in particles if pair[0] not in _SAME_EITHER_WAY})
     negating = False
     for token in _TOKEN.findall(text):
@@ -193,6 +217,15 @@ def _marks(text: str) -> _Marks:
             _note(marks, stem(token), negating)
             negating = False
     return marks
+
+
+def _rewritten(text: str) -> str:
+    words = set(_LETTERS.findall(text))
+    for needed, pattern, replacement in _REWRITES:
+        if not words.isdisjoint(needed):
+            text, changes = pattern.subn(replacement, text)
+            words = set(_LETTERS.findall(text)) if changes else words
+    return text
 
 
 def _note(marks: _Marks, word: str, negating: bool) -> None:

@@ -93,7 +93,8 @@ def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[Mapping[s
     """The terms of a request, and its length in words without politeness."""
     masked = mask_slots(text)
     bare = _POLITE.sub("", masked)
-    frame = words(bare if len(bare) > 8 else masked)
+    shown = words(masked)
+    frame = words(bare) if 8 < len(bare) < len(masked) else shown
     found: dict[str, Term] = {}
 
     def add(term: str, weight: float, times: int = 1) -> None:
@@ -105,8 +106,10 @@ def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[Mapping[s
         add(f"{left} {right}", weights.pair * (weights.slot if left[0] == "<" and right[0] in "<$" else 1.0))
     if frame:
         add(f"^ {frame[0]}", weights.head)
-    for value, times in (Counter(words(text)) - Counter(words(masked))).items():
-        add(f"={value}", weights.value, times)
+    said = words(text)
+    if said != shown:
+        for value, times in (Counter(said) - Counter(shown)).items():
+            add(f"={value}", weights.value, times)
     return found, len(frame)
 
 
