@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,10 +25,10 @@ _SHELL_VERBS = frozenset(
     "runcode executecode runpython executepython exec system eval osascript ssh runcli executecli".split()
 )
 _TOOL_VERBS = {
-    "delete": "delete remove erase wipe format drop truncate unlink rmdir uninstall destroy purge",
-    "payment": "pay payment purchase buy checkout transfer donate charge refund withdraw",
-    "registry": "registry regedit",
-    "credential": "credential credentials password login authenticate token secret",
+    "delete": frozenset("delete remove erase wipe format drop truncate unlink rmdir uninstall destroy purge".split()),
+    "payment": frozenset("pay payment purchase buy checkout transfer donate charge refund withdraw".split()),
+    "registry": frozenset("registry regedit".split()),
+    "credential": frozenset("credential credentials password login authenticate token secret".split()),
 }
 _NOT_A_TOOL = frozenset("click type press select get read is has wait scroll open focus find hover".split())
 
@@ -44,6 +46,8 @@ _SPOKEN = {
     "payment": r"\b(?:pay|buy|bought|purchas|order|check ?out|transfer|send \W?\d|donat|subscri|shop)|cart|bezahl|kauf"
     r"|bestell|pay|achet|pag|compr|оплат|куп|支付|购|購",
 }
+
+_ACTED_ON = {kind: re.compile(rf"(?i)(?<!\w)(?:{words})(?!\w)") for kind, words in _CONTROLS.items()}
 
 _URL = re.compile(r"(?i)\b(?:https?|ftps?|wss?)://[^\s\"'<>]+|\bwww\.[^\s\"'<>]+")
 _SCHEME = re.compile(
@@ -117,44 +121,79 @@ def injectable_rank(experience: Experience) -> int:
     return HELD
 
 
+@dataclass(frozen=True)
+class _Clues:
+    """What an argument says by itself: kinds of risk, whatever the task; addresses and paths the task may name."""
+
+    kinds: frozenset[str]
+    urls: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
 def _of_step(step: Step, said: str) -> Iterator[str]:
-    arguments = list(_strings(step.parameters))
-    yield from _of_verb(step)
-    for text in arguments:
+    kinds, runs = _of_verb(step.action_type)
+    yield from kinds
+    if runs and not _harmless(step):
+        yield "shell"
+    for text in _strings(step.parameters):
         yield from _of_argument(text, said)
-    for kind, words in _CONTROLS.items():
-        acted_on = re.search(rf"(?i)(?<!\w)(?:{words})(?!\w)", step.target_control.name)
-        if acted_on and not re.search(_SPOKEN[kind], said):
+    for kind in _of_control(step.target_control.name):
+        if kind not in _SPOKEN or not re.search(_SPOKEN[kind], said):
             yield kind
-    if _SECRET.search(step.target_control.name):
-        yield "credential"
 
 
-def _of_verb(step: Step) -> Iterator[str]:
-    words = [word.casefold() for word in _WORD.findall(step.action_type)]
-    joined = "".join(words)
-    if joined in _SHELL_VERBS or _SHELL_VERBS & set(words):
-        commands = [text for value in step.parameters.values() for text in _strings(value)]
-        if not commands or not all(map(_only_looks, commands)):
-            yield "shell"
-    elif words and words[0] not in _NOT_A_TOOL:
-        for kind, verbs in _TOOL_VERBS.items():
-            if not set(words).isdisjoint(verbs.split()):
-                yield kind
+@lru_cache(maxsize=4096)
+def _of_verb(action_type: str) -> tuple[tuple[str, ...], bool]:
+    """The risks a tool's name tells, and whether it runs commands."""
+    words = [word.casefold() for word in _WORD.findall(action_type)]
+    if "".join(words) in _SHELL_VERBS or _SHELL_VERBS & set(words):
+        return (), True
+    if not words or words[0] in _NOT_A_TOOL:
+        return (), False
+    return tuple(kind for kind, verbs in _TOOL_VERBS.items() if not verbs.isdisjoint(words)), False
+
+
+@lru_cache(maxsize=4096)
+def _of_control(name: str) -> tuple[str, ...]:
+    """The risks the name of a control tells."""
+    kinds = tuple(kind for kind, words in _ACTED_ON.items() if words.search(name))
+    return (*kinds, "credential") if _SECRET.search(name) else kinds
+
+
+def _harmless(step: Step) -> bool:
+    """True when a step that runs commands only looks."""
+    commands = [text for value in step.parameters.values() for text in _strings(value)]
+    return bool(commands) and all(map(_only_looks, commands))
 
 
 def _of_argument(text: str, said: str) -> Iterator[str]:
     """Risks of one argument; addresses and paths the task itself names are the user's own."""
+    clues = _clues(text)
+    yield from clues.kinds
+    if any(_is_foreign(url, said) for url in clues.urls):
+        yield "address"
+    if any(path not in said for path in clues.paths):
+        yield "path"
+
+
+@lru_cache(maxsize=4096)  # "left", "true" and names of fields stand in every other step
+def _clues(text: str) -> _Clues:
+    bare = _URL.sub(" ", text)
     checks = (
         ("shell", _COMMAND.search(text)),
         ("delete", _SQL.search(text) or _DELETES.search(text)),
         ("payment", _PAYS.search(text)),
         ("registry", _REGISTRY.search(text)),
         ("credential", _SECRET.search(text) or _CREDENTIAL_FILE.search(text)),
-        ("address", _SCHEME.search(text) or any(_is_foreign(url, said) for url in _URL.findall(text))),
-        ("path", _is_outside(text, said)),
+        ("address", _SCHEME.search(text)),
+        ("path", _UP.search(text) or _VARIABLE.search(text) or _PROGRAM.search(bare)),
     )
-    yield from (kind for kind, there in checks if there)
+    paths = [match[0] for match in _PATH.finditer(bare)]
+    return _Clues(
+        kinds=frozenset(kind for kind, there in checks if there),
+        urls=tuple(_URL.findall(text)),
+        paths=tuple(path.casefold() for path in paths if not _OWN_FOLDERS.match(path)),
+    )
 
 
 def _only_looks(command: str) -> bool:
@@ -174,13 +213,6 @@ def _is_foreign(url: str, said: str) -> bool:
         return True
     labels = [label for label in host.removeprefix("www.").split(".")[:-1] if len(label) > 2] or [host]
     return not (_LOCAL.fullmatch(host) or host in said or re.search(rf"(?<!\w){re.escape(labels[-1])}(?!\w)", said))
-
-
-def _is_outside(text: str, said: str) -> bool:
-    if _UP.search(text) or _VARIABLE.search(text) or _PROGRAM.search(_URL.sub(" ", text)):
-        return True
-    paths = (match[0] for match in _PATH.finditer(_URL.sub(" ", text)))
-    return any(path.casefold() not in said and not _OWN_FOLDERS.match(path) for path in paths)
 
 
 def _strings(value: Any) -> Iterator[str]:
