@@ -45,7 +45,11 @@ def extract(trajectory: Trajectory) -> Summary:
         DataError: `E_EMPTY`.
     """
     failed = trajectory.outcome.success is False
-    steps = tried_steps(trajectory.steps) if failed else effective_steps(trajectory.steps, trajectory.task)
+    steps = (
+        tried_steps(trajectory.steps)
+        if failed
+        else effective_steps(trajectory.steps, trajectory.task, trajectory.in_view)
+    )
     if not steps and trajectory.outcome.success is None:
         raise empty(trajectory)
     reason = _failure_reason(trajectory) if failed else None

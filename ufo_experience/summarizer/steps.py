@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from ufo_experience.redaction.actions import is_typing, plain, typed_leaf
 from ufo_experience.redaction.words import listed, words_of
 from ufo_experience.schema import Step
+from ufo_experience.summarizer.shortest import InView, shortest_way
 
+_NOTHING: InView = {}
 _NO_EFFECT = listed(
     "wait waitfor sleep screenshot takescreenshot capturescreenshot annotation annotate noaction none noop done finish "
     "finished fail failed terminate status planaction evaluatesubtaskaction waitaction unknown hover movemouse "
@@ -29,7 +31,10 @@ _UNDO_KEYS = re.compile(
     re.IGNORECASE,
 )
 # A task that is about taking something back keeps such steps.
-_ABOUT_TAKING_BACK = listed("undo cancel back escape esc dismiss revert toggle untoggle")
+_ABOUT_TAKING_BACK = re.compile(
+    r"\b(?:undo|cancel|escape|esc|dismiss|revert|toggle|untoggle|(?:go|going|navigate|step|press|click|tap) back)\b",
+    re.IGNORECASE,
+)
 
 
 def is_skipped(step: Step) -> bool:
@@ -52,27 +57,46 @@ def tried_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(kept)
 
 
-def effective_steps(steps: Sequence[Step], task: str = "") -> tuple[Step, ...]:
+def effective_steps(steps: Sequence[Step], task: str = "", in_view: InView = _NOTHING) -> tuple[Step, ...]:
     """The steps that led to the result, in order.
 
     Left out: failed steps, steps without effect, immediate repeats, text set again to the same value, and what was
     taken back (undo after an action, a toggle clicked twice, a way into something that Escape, Cancel or Back left),
-    together with what took it back, unless the task is about that. If nothing would be left, all steps that worked
-    are kept.
+    together with what took it back, unless the task is about that. Of what is left, the shortest way (see
+    `shortest_way`, also for `in_view`). If nothing would be left, all steps that worked are kept.
     """
     worked = [step for step in steps if step.ok and has_effect(step)]
-    judge_back = not _ABOUT_TAKING_BACK & set(words_of(task))
+    if _ABOUT_TAKING_BACK.search(task):
+        return _without_repeats(worked)
     kept: list[Step] = []
     for step in worked:
-        if judge_back and _takes_back(kept, step):
-            continue
+        if not _takes_back(kept, step, _came_up(step, steps, in_view)) and not _repeats(kept, step):
+            kept.append(step)
+    return shortest_way(kept or worked, steps, in_view, task)
+
+
+def _without_repeats(steps: Sequence[Step]) -> tuple[Step, ...]:
+    kept: list[Step] = []
+    for step in steps:
         if not _repeats(kept, step):
             kept.append(step)
-    return tuple(kept or worked)
+    return tuple(kept)
 
 
-def _takes_back(kept: list[Step], step: Step) -> bool:
-    """Remove from `kept` what `step` takes back; False when it takes nothing back."""
+def _came_up(step: Step, steps: Sequence[Step], in_view: InView) -> int | None:
+    """The number of the step that brought up the dialog `step` leaves; None where the log does not tell."""
+    views, numbers = in_view.get(step.step_number, ()), [one.step_number for one in steps]
+    place = numbers.index(step.step_number)
+    after = numbers[place + 1 : place + 2]
+    if not views or set(after) & set(views):
+        return None  # unknown, or still there: of two dialogs, or part of the window
+    while place and numbers[place - 1] in views:
+        place -= 1
+    return numbers[place - 1] if place else None
+
+
+def _takes_back(kept: list[Step], step: Step, opened: int | None) -> bool:
+    """Remove from `kept` what `step` takes back, from the step `opened` on; False when it takes nothing back."""
     if not kept:
         return False
     if _is_undo(step) or (_is_toggle(step) and _same(kept[-1], step)):
@@ -80,6 +104,9 @@ def _takes_back(kept: list[Step], step: Step) -> bool:
         return True
     if not _is_back(step):
         return False
+    if opened is not None:
+        kept[:] = [one for one in kept if one.step_number < opened]
+        return True
     start = len(kept)
     while start and is_typing(kept[start - 1].action_type):
         start -= 1

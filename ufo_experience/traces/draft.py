@@ -23,6 +23,7 @@ from ufo_experience.schema import (
     clip,
     validate,
 )
+from ufo_experience.traces.in_view import InView, when_in_view
 from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object
 
 NOT_EXECUTED = "not executed"
@@ -46,6 +47,7 @@ class Draft:
         self.request, self.subtask = self._text(request), self._text(subtask) or None
         self.applications: dict[str, None] = {}
         self.steps: list[Step] = []
+        self.seen: list[InView] = []
         self.sensitive: dict[str, None] = {}
 
     def application(self, name: Any) -> None:
@@ -69,8 +71,12 @@ class Draft:
         cost: Any = None,
         line: int | None = None,
         secret: bool = False,
+        seen: InView = frozenset(),
     ) -> None:
-        """Add one executed or attempted action. Without a result text the step says "success", or "failed"."""
+        """Add one executed or attempted action. Without a result text the step says "success", or "failed".
+
+        `seen` are name and type of the controls in view before it.
+        """
         if len(self.steps) >= MAX_STEPS:
             self.cut = True
             return
@@ -92,6 +98,7 @@ class Draft:
             "source": Source(file=self.path.name, line=line),
         }
         self.steps.append(validate(Step, values, file=str(self.path), line=line))
+        self.seen.append(seen)
 
     def finish(
         self,
@@ -143,6 +150,7 @@ class Draft:
             "problems": tuple(problems),
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
+            "in_view": when_in_view(self.steps, self.seen),
         }
         return validate(Trajectory, values | {"truncated": truncated or self.cut}, file=str(self.path))
 

@@ -160,6 +160,7 @@ def _add_steps(draft: Draft, entry: LogEntry, view: View) -> None:
             cost=entry.cost if number == 0 else None,
             line=entry.line,
             secret=action.secret,
+            seen=view.seen() if entry.role == "app" else frozenset(),
         )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import Problem
+from ufo_experience.traces.in_view import InView
 from ufo_experience.traces.jsontext import JsonLines
 from ufo_experience.traces.values import as_dict, as_int, as_lines, as_list, as_name
 
@@ -32,6 +33,10 @@ class View:
         """The type of a control the log line names only by its label; empty when the names differ."""
         known, kind = self.controls.get(label, ("", ""))
         return kind if known == name else ""
+
+    def seen(self) -> InView:
+        """Name and type of each control in view."""
+        return frozenset(self.controls.values())
 
     def in_words(self) -> str:
         """The first controls in view as one line, for logs that keep no observation."""
