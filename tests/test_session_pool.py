@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from session_parts import CONTINUE, Desktop, act, assign, click, config, parts
 
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import AgentError, DataError, SchemaError, UsageError
 from ufo_experience.session.factory import SessionFactory, plan_files
 from ufo_experience.session.pool import SessionPool
-from ufo_experience.session.protocols import AgentError, Decision
+from ufo_experience.session.protocols import Decision
 from ufo_experience.session.scripted import ScriptedAgent
 from ufo_experience.session.task_status import TaskStatus
 

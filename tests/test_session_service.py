@@ -11,9 +11,16 @@ from pathlib import Path
 import pytest
 from session_parts import Desktop, act, assign, click, fill, parts
 
-from ufo_experience.errors import DataError, FormatVersionError, RefusedError, SchemaError
+from ufo_experience.errors import (
+    AgentError,
+    ConnectionLostError,
+    DataError,
+    FormatVersionError,
+    RefusedError,
+    SchemaError,
+)
 from ufo_experience.session.factory import SessionFactory
-from ufo_experience.session.protocols import AgentError, Command, ConnectionLostError, Result, ResultStatus, Target
+from ufo_experience.session.protocols import Command, Result, ResultStatus, Target
 from ufo_experience.session.recovery import RecoveryPolicy
 from ufo_experience.session.service_client import ServiceClient
 from ufo_experience.session.service_protocol import TaskExecutionProtocol

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ufo_experience.errors import ExperienceError
+from ufo_experience.errors import AgentError, ExperienceError
 from ufo_experience.examples.form import APPLICATION, TOOLS, FormApp, make_judge
 from ufo_experience.examples.gpt_reply import INSTRUCTIONS, Reply
 from ufo_experience.memory import ExperienceMemory
@@ -26,7 +26,7 @@ from ufo_experience.session.context import ContextNames
 from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.memory import Memory, MemoryItem
 from ufo_experience.session.parts import SessionConfig, SessionParts
-from ufo_experience.session.protocols import DATA_COLLECTION, AgentError, AgentStatus, Command, Decision, Target, Turn
+from ufo_experience.session.protocols import DATA_COLLECTION, AgentStatus, Command, Decision, Target, Turn
 from ufo_experience.session.save_policy import SavePolicy
 
 if TYPE_CHECKING:

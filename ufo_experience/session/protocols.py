@@ -11,7 +11,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
-from ufo_experience.errors import ServiceError
+from ufo_experience.errors import AgentError as AgentError
+from ufo_experience.errors import ConnectionLostError as ConnectionLostError
 
 if TYPE_CHECKING:
     from ufo_experience.session.blackboard import Blackboard
@@ -19,18 +20,6 @@ if TYPE_CHECKING:
 
 DATA_COLLECTION = "data_collection"
 ACTION = "action"
-
-
-class AgentError(ServiceError):
-    """An agent could not decide: its model failed, or its answer made no sense."""
-
-    default_code = "E_AGENT"
-
-
-class ConnectionLostError(ServiceError):
-    """The connection to whoever executes commands is gone and did not come back."""
-
-    default_code = "E_CONNECTION"
 
 
 class AgentStatus(str, Enum):

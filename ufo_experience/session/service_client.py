@@ -7,8 +7,8 @@ import logging
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from ufo_experience.errors import DataError, MissingExtraError, RefusedError
-from ufo_experience.session.protocols import CommandDispatcher, ConnectionLostError, Result, ResultStatus
+from ufo_experience.errors import ConnectionLostError, DataError, MissingExtraError, RefusedError
+from ufo_experience.session.protocols import CommandDispatcher, Result, ResultStatus
 from ufo_experience.session.recovery import Done, attempt
 from ufo_experience.session.service_protocol import closed_error
 from ufo_experience.session.wire import (

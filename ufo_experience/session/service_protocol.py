@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ufo_experience.errors import DataError, MissingExtraError
-from ufo_experience.session.protocols import Command, ConnectionLostError, Result
+from ufo_experience.errors import ConnectionLostError, DataError, MissingExtraError
+from ufo_experience.session.protocols import Command, Result
 from ufo_experience.session.wire import (
     Message,
     ResultsMessage,

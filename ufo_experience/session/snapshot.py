@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import StorageError
+from ufo_experience.errors import ConnectionLostError, StorageError
 from ufo_experience.session.context import Context
 from ufo_experience.session.files import write_atomic
 from ufo_experience.session.images import MAX_IMAGE_BYTES, image_type
 from ufo_experience.session.jsonform import dump
-from ufo_experience.session.protocols import DATA_COLLECTION, Command, ConnectionLostError
+from ufo_experience.session.protocols import DATA_COLLECTION, Command
 from ufo_experience.session.recovery import RecoveryPolicy, execute
 
 _log = logging.getLogger(__name__)
