@@ -170,8 +170,8 @@ def _similarity(catalog: Catalog, state: State, rows: NDArray[np.int64], weights
         weight = getattr(weights, name)
         if terms and weight:
             shared = np.zeros(len(catalog.rows))
-            for term in terms:
-                shared[catalog.postings(term)[0]] += 1.0
+            for rows_with, _ in catalog.postings(terms):
+                shared[rows_with] += 1.0
             total += weight * shared[rows] / len(terms)
             present += weight
     return total / present if present else np.ones(len(rows))

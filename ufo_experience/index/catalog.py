@@ -164,12 +164,13 @@ class Catalog:
             row -= len(part)
         raise IndexError(row)
 
-    def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Rows that hold `term` and its weight in each; rows no longer live are among them."""
-        found = [part.find(term) for part in self.terms]
+    def postings(self, terms: Sequence[str]) -> list[tuple[NDArray[np.int32], NDArray[np.float32]]]:
+        """Of each term the rows that hold it and its weight in each; rows no longer live are among them."""
+        found = [part.find(terms) for part in self.terms]
         if len(found) == 1:
             return found[0]
-        return np.concatenate([rows for rows, _ in found]), np.concatenate([weights for _, weights in found])
+        columns = [tuple(zip(*same, strict=True)) for same in zip(*found, strict=True)]
+        return [(np.concatenate(rows), np.concatenate(weights)) for rows, weights in columns]
 
     def mask(self, filter: Filter) -> Mask:
         """Which rows are live and pass the filter."""

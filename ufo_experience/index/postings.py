@@ -24,6 +24,11 @@ def term_hash(term: str) -> int:
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
+def term_hashes(terms: Iterable[str]) -> NDArray[np.uint64]:
+    """The hashes of terms, in their order."""
+    return np.array([term_hash(term) for term in terms], np.uint64)
+
+
 @dataclass(frozen=True)
 class Postings:
     """`rows[ptr[i]:ptr[i + 1]]` are the rows that hold `terms[i]`, with `weights`; `say[i]` belongs to the term."""
@@ -75,11 +80,19 @@ class Postings:
         kept = rows >= 0
         return cls._sort(hashes[kept], rows[kept].astype(np.int32), weights[kept], says[kept])
 
-    def find(self, term: str) -> tuple[Rows, Weights]:
-        """The rows that hold `term` (sorted) and its weight in each."""
-        key = np.uint64(term_hash(term))
-        place = int(np.searchsorted(self.terms, key))
-        if place == len(self.terms) or self.terms[place] != key:
-            return _NO_ROWS
-        span = slice(int(self.ptr[place]), int(self.ptr[place + 1]))
-        return self.rows[span], self.weights[span]
+    def find(self, terms: Iterable[str]) -> list[tuple[Rows, Weights]]:
+        """Of each term the rows that hold it (sorted) and its weight in each."""
+        places = self.places(term_hashes(terms))
+        first, last = (self.ptr[places + shift].tolist() for shift in (0, 1))
+        spans = map(slice, first, last)
+        return [
+            (self.rows[span], self.weights[span]) if place >= 0 else _NO_ROWS
+            for place, span in zip(places.tolist(), spans, strict=True)
+        ]
+
+    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Where each of these stands among `terms`, -1 where it does not."""
+        if not len(self.terms):
+            return np.full(len(hashes), -1)
+        places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        return np.where(self.terms[places] == hashes, places, -1)

@@ -11,13 +11,13 @@ of what is. They are computed once per catalog and set of trusted rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.catalog import Catalog, Mask
-from ufo_experience.index.postings import Postings
+from ufo_experience.index.postings import Postings, term_hashes
 from ufo_experience.text.terms import request_terms, say
 
 Scores = NDArray[np.float32]
@@ -48,7 +48,7 @@ class _Kept:
     settings: BM25
     counted: Mask
     holding: NDArray[np.int64]
-    mass: Scores = field(default_factory=lambda: np.empty(0, np.float32))
+    mass: Scores
 
 
 class LexicalIndex:
@@ -81,26 +81,31 @@ class LexicalIndex:
         lengths = catalog.column("length").astype(np.float32)
         mean = max(float(lengths[self._counted].mean()), 1.0) if self._count else 1.0
         self._size = (1 - settings.b + settings.b * lengths / mean).astype(np.float32)
-        self._kept = self._still_right(before._kept if before else None) or self._work_out()
-        self._mass = np.concatenate([self._kept.mass, self._masses(catalog.terms[1:])[catalog.published :]])
+        kept = self._still_right(before._kept if before else None)
+        base, *others = catalog.terms
+        holding = kept.holding if kept else self._counts(base)
+        self._sums = [(base, holding), *((part, self._counts(part)) for part in others)]
+        self._kept = kept or self._keep(base, holding)
+        mass = np.concatenate([self._kept.mass, self._masses(others)[catalog.published :]])
+        self._mass = np.maximum(mass, _TINY)
 
     def scores(self, query: str) -> tuple[Scores, Scores]:
         """(share, coverage), each float32 with one entry per row."""
         terms = request_terms(query)[0]
         if not terms:
             return np.zeros(len(self._catalog.rows), np.float32), np.zeros(len(self._catalog.rows), np.float32)
-        found = [self._catalog.postings(name) for name in terms]
-        lengths = [len(rows) for rows, _ in found]
-        rows, times = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        found = self._catalog.postings(list(terms))
         # A word no record holds is as rare as one that one record holds: in a small store anything is unheard of.
-        holding = np.maximum(_sum_by(np.cumsum([0, *lengths]), self._counted[rows]), 1)
-        rarity = self._rarity(holding)
+        rarity = self._rarity(np.maximum(self._holding(term_hashes(terms)), 1))
         weight = np.array([term.weight for term in terms.values()]) * rarity
         voice = np.array([say(name) for name in terms]) * rarity
+        lengths = np.array([len(rows) for rows, _ in found])
+        rows, times = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         gain = times / (times + self._settings.k1 * self._size[rows])
         share = self._sum(rows, np.repeat(weight, lengths) * gain) / np.float32(_TINY + weight.sum())
-        shared = self._sum(rows, np.repeat(voice, lengths))
-        return share, shared / np.sqrt(np.float32(_TINY + voice.sum()) * np.maximum(self._mass, _TINY))
+        heard = np.repeat(voice > 0, lengths)  # most terms are pairs of words, which have no say
+        shared = self._sum(rows[heard], np.repeat(voice, lengths)[heard])
+        return share, shared / np.sqrt(np.float32(_TINY + voice.sum()) * self._mass)
 
     def _sum(self, rows: NDArray[np.int32], worth: NDArray[np.float64]) -> Scores:
         return np.bincount(rows, weights=worth, minlength=len(self._catalog.rows)).astype(np.float32)
@@ -115,30 +120,32 @@ class LexicalIndex:
         same = kept is not None and kept.part is self._catalog.terms[0] and kept.settings == self._settings
         return kept if kept and same and not others.any() and np.array_equal(kept.counted, mine) else None
 
-    def _work_out(self) -> _Kept:
-        base, first = self._catalog.terms[0], self._catalog.published
-        self._kept = _Kept(base, self._settings, self._counted[:first], _sum_by(base.ptr, self._counted[base.rows]))
-        return replace(self._kept, mass=self._masses([base])[:first])
+    def _keep(self, base: Postings, holding: NDArray[np.int64]) -> _Kept:
+        first = self._catalog.published
+        return _Kept(base, self._settings, self._counted[:first], holding, self._masses([base])[:first])
+
+    def _counts(self, part: Postings) -> NDArray[np.int64]:
+        """How many of the counted rows hold each term of a part, in that part."""
+        running = np.concatenate([[0], np.cumsum(self._counted[part.rows])])
+        return np.asarray(running[part.ptr[1:]] - running[part.ptr[:-1]], np.int64)
 
     def _masses(self, parts: Sequence[Postings]) -> Scores:
         """Weight of all rare words of each row of some parts: what a query would have to hold to cover it."""
         mass = np.zeros(len(self._catalog.rows), np.float64)
         for part in parts:
-            holding = self._holding(part)
-            worth = np.repeat(part.say * self._rarity(holding), np.diff(part.ptr))
+            worth = np.repeat(part.say * self._rarity(self._holding(part.terms)), np.diff(part.ptr))
             mass += np.bincount(part.rows, weights=worth, minlength=len(mass))
         return mass.astype(np.float32)
 
-    def _holding(self, wanted: Postings) -> NDArray[np.int64]:
-        """How many of the counted rows hold each term of a part, in all parts."""
-        total = np.zeros(len(wanted.terms), np.int64)
-        for part in self._catalog.terms:
-            sums = self._kept.holding if part is self._kept.part else _sum_by(part.ptr, self._counted[part.rows])
-            if part is wanted:
+    def _holding(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """How many of the counted rows hold each of these terms (hashes), in all parts."""
+        total = np.zeros(len(terms), np.int64)
+        for part, sums in self._sums:
+            if part.terms is terms:
                 total += sums
-            elif len(part.terms) and sums.any():
-                places = np.minimum(np.searchsorted(part.terms, wanted.terms), len(part.terms) - 1)
-                total += np.where(part.terms[places] == wanted.terms, sums[places], 0)
+            elif sums.any():
+                places = part.places(terms)
+                total += np.where(places >= 0, sums[places], 0)
         return total
 
 
@@ -150,9 +157,3 @@ def _counted(catalog: Catalog, trusted: Mask, published: Mask | None) -> Mask:
     then[: len(published)] = published
     changed = np.count_nonzero(then != trusted)
     return then if changed <= _DRIFT * np.count_nonzero(then) else trusted
-
-
-def _sum_by(ptr: NDArray[np.int64], flags: Mask) -> NDArray[np.int64]:
-    """How many flags are set in each stretch `ptr[i]:ptr[i + 1]`."""
-    running = np.concatenate([[0], np.cumsum(flags)])
-    return np.asarray(running[ptr[1:]] - running[ptr[:-1]], np.int64)
