@@ -80,15 +80,19 @@ def build_prompt(
     nonce = nonce or new_nonce()
     moment = _aware(now or datetime.now(timezone.utc))
     cap = max(RECORD_TOKENS, max_tokens // 2)
-    shown = [shape.example(example, lambda text: count(text) <= cap, moment) for example in examples]
+    shown: list[Any] = []
     tokens = 0
-    while shown and (tokens := count(shape.added(shown, nonce))) > max_tokens:
-        shown.pop()
+    for example in examples:
+        more = [*shown, shape.example(example, lambda text: count(text) <= cap, moment)]
+        needed = count(shape.added(more, nonce))
+        if needed > max_tokens:
+            break
+        shown, tokens = more, needed
     ids = tuple(example.experience.id for example in examples[: len(shown)])
     return PromptBlock(
         prompt=shape.prompt(task, shown, nonce),
         ids=ids,
-        tokens=tokens if shown else 0,
+        tokens=tokens,
         dropped=tuple(hit.experience.id for hit in hits if hit.experience.id not in ids),
         dropped_actions=dropped_actions,
         text=frame(shown, nonce) if shown and format != "ufo" else "",

@@ -9,19 +9,21 @@ is worth serving. Without vectors words answer alone, with a threshold of their 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import islice
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.ranker import outcome_quality, recency
 from ufo_experience.redaction import redact_text
-from ufo_experience.schema import Hit
+from ufo_experience.schema import Experience, Hit
 from ufo_experience.scoring.candidates import CandidateFinder, Candidates, Floats, Rows
 from ufo_experience.scoring.fusion import Fusion
 from ufo_experience.scoring.usage import drag, usefulness
@@ -180,11 +182,12 @@ class Retriever:
         candidates = ranking.candidates
         is_failed = self._catalog.column("success")[candidates.rows] == 0
         passing = np.flatnonzero((candidates.score >= threshold) & (is_failed == failed)).tolist()
+        column = self._catalog.column("session")
         sessions: set[int] = set()
         for group in self._groups(candidates, passing):
             place = self._representative(candidates, group)
             row = int(candidates.rows[place])
-            session = int(self._catalog.column("session")[row])
+            session = int(column[row])
             if session in sessions or conflict(text, self._catalog.text(row)):
                 continue
             sessions |= {session} - {0}
@@ -192,15 +195,17 @@ class Retriever:
 
     def _groups(self, candidates: Candidates, places: list[int]) -> list[list[int]]:
         """Near-duplicates together: the same intent in the same application."""
-        tasks, applications = self._catalog.column("task"), self._catalog.column("application")
+        rows = candidates.rows[places]
+        tasks, applications = (self._catalog.column(name)[rows].tolist() for name in ("task", "application"))
         groups: dict[tuple[int, int], list[int]] = {}
-        for place in places:
-            row = candidates.rows[place]
-            groups.setdefault((int(tasks[row]), int(applications[row])), []).append(place)
+        for place, task, application in zip(places, tasks, applications, strict=True):
+            groups.setdefault((task, application), []).append(place)
         return list(groups.values())
 
     def _representative(self, candidates: Candidates, group: list[int]) -> int:
         """Of equals (scores within `EQUAL` of the best) the most useful, then the shortest, then the newest."""
+        if len(group) == 1:
+            return group[0]
         column = self._catalog.column
         equals = [place for place in group if candidates.score[place] >= candidates.score[group[0]] - EQUAL]
         rows = candidates.rows[equals]
@@ -211,37 +216,48 @@ class Retriever:
 
     def _load(self, places: Iterator[int], ranking: Ranking, notes: list[str], now: datetime | None) -> tuple[Hit, ...]:
         """Read the records at these places, sorted by score; one that cannot be read is named and left out."""
-        hits: list[Hit] = []
+        candidates, ranked_by = ranking.candidates, ranking.fusion.ranked_by
+        found: dict[int, Experience] = {}
         for place in places:
-            row = ranking.candidates.rows[place : place + 1]
             try:
-                experience = self._store.get(self._catalog.ids(row)[0])
+                experience = self._store.get(self._catalog.ids(candidates.rows[place : place + 1])[0])
             except DataError as error:
                 notes.append(f"left out: {error}")
                 continue
             if not self._finder.policy.admits(experience):
                 notes.append(f"left out: {experience.id} is not trusted any more")
                 continue
-            score = float(ranking.candidates.score[place])
-            explanation = self._explain(ranking.candidates, place, now)
-            engine = ranking.fusion.ranked_by
-            hits.append(Hit(experience=experience, score=score, ranked_by=engine, explanation=explanation))
+            found[place] = experience
+        hits = [
+            Hit(experience=experience, score=score, ranked_by=ranked_by, explanation=explanation)
+            for experience, score, explanation in zip(
+                found.values(),
+                candidates.score[[*found]].tolist(),
+                self._explain(candidates, [*found], now),
+                strict=True,
+            )
+        ]
         return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.experience.id)))
 
-    def _explain(self, candidates: Candidates, place: int, now: datetime | None) -> dict[str, float]:
-        column, row = self._catalog.column, candidates.rows[place : place + 1]
-        age = (now or datetime.now(timezone.utc)).timestamp() - column("created")[row]
-        parts = {
-            "share": candidates.share[place],
-            "coverage": candidates.coverage[place],
-            "vector": candidates.cosine[place],
-            "order": candidates.order[place],
-            "drag": drag(self._catalog, row)[0],
-            "usefulness": usefulness(column("helped")[row], column("hurt")[row])[0],
-            "outcome_quality": outcome_quality(column("success")[row], column("score")[row])[0],
-            "recency": recency(age)[0],
+    def _explain(self, candidates: Candidates, places: list[int], now: datetime | None) -> list[dict[str, float]]:
+        """The signals behind each score, by name."""
+        column, rows = self._catalog.column, candidates.rows[places]
+        age = (now or datetime.now(timezone.utc)).timestamp() - column("created")[rows]
+        parts: dict[str, NDArray[Any]] = {
+            "share": candidates.share[places],
+            "coverage": candidates.coverage[places],
+            "vector": candidates.cosine[places],
+            "order": candidates.order[places],
+            "drag": drag(self._catalog, rows),
+            "usefulness": usefulness(column("helped")[rows], column("hurt")[rows]),
+            "outcome_quality": outcome_quality(column("success")[rows], column("score")[rows]),
+            "recency": recency(age),
         }
-        return {name: round(float(value), 6) for name, value in parts.items() if not np.isnan(value)}
+        values = zip(*(part.tolist() for part in parts.values()), strict=True)
+        return [
+            {name: round(value, 6) for name, value in zip(parts, row, strict=True) if not math.isnan(value)}
+            for row in values
+        ]
 
     def _withheld(self, text: str, held: Candidates, threshold: float) -> Rows:
         """Rows that would have answered if they were trusted (or had not hurt)."""
