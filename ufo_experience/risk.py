@@ -22,14 +22,23 @@ HELD = -1  # rank of a risky record that nobody approved: below every level a po
 # Verbs of tools, as words of an action's name ("execute_command", "deleteFile"): risky whatever the task.
 _SHELL_VERBS = frozenset(
     "shell bash powershell pwsh cmd terminal subprocess runcommand executecommand execcommand runscript executescript "
-    "runcode executecode runpython executepython exec system eval osascript ssh runcli executecli".split()
+    "runcode executecode runpython executepython exec system ossystem eval osascript ssh runcli executecli".split()
 )
+_SHELL_WORDS = _SHELL_VERBS - {"system"}  # as one word among others: "open_system_settings" runs no command
 _TOOL_VERBS = {
-    "delete": frozenset("delete remove erase wipe format drop truncate unlink rmdir uninstall destroy purge".split()),
+    "delete": frozenset("delete remove erase wipe truncate unlink rmdir uninstall destroy purge".split()),
     "payment": frozenset("pay payment purchase buy checkout transfer donate charge refund withdraw".split()),
     "registry": frozenset("registry regedit".split()),
     "credential": frozenset("credential credentials password login authenticate token secret".split()),
 }
+_DELETES_WHAT = {  # harmless without one of these: "format_cells", "drag_and_drop"
+    "format": frozenset("disk drive volume partition device".split()),
+    "drop": frozenset("table tables database schema collection index partition".split()),
+}
+_IN_A_DOCUMENT = frozenset(  # can be undone with one key
+    "text selection character characters char word line formatting format highlight highlighting style hyperlink "
+    "bullet bullets bold italic underline filter filters sort backward forward".split()
+)
 _NOT_A_TOOL = frozenset("click type press select get read is has wait scroll open focus find hover".split())
 
 # Words on a control that is clicked: risky unless the task speaks of the same thing.
@@ -51,11 +60,26 @@ _ACTED_ON = {kind: re.compile(rf"(?i)(?<!\w)(?:{words})(?!\w)") for kind, words 
 
 _URL = re.compile(r"(?i)\b(?:https?|ftps?|wss?)://[^\s\"'<>]+|\bwww\.[^\s\"'<>]+")
 _SCHEME = re.compile(
-    r"(?i)(?<![a-z])(?:javascript|vbscript|data|file|ms-[a-z-]+|smb|ssh|telnet|ldap|jar|intent):(?=\S)"
+    r"(?i)(?<![a-z])(?:(?:javascript|vbscript|ms-[a-z-]+|jar):(?=\S)|data:(?=[\w.+-]*[/;,])|intent:(?=[/#])"
+    r"|(?:file|smb|ssh|telnet|ldap):(?=[/\\]))"
+)
+_SEARCH = re.compile(  # where a search begins, and nothing else of those hosts: they also redirect and take uploads
+    r"(?i)https?://(?:(?:www\.)?(?:google|bing|ecosia|startpage)\.com|search\.brave\.com|(?:www\.)?duckduckgo\.com)"
+    r"(?:/(?:search)?)?(?:\?q=[^\s&#]*)?"
 )
 _LOCAL = re.compile(r"(?i)(?:localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)(?::\d+)?")
 _REGISTRY = re.compile(r"(?i)\bHK(?:EY_[A-Z_]+|LM|CU|CR|U)\b[\\:]|\breg(?:\.exe)?\s+(?:add|delete|import|copy|load)\b")
-_PATH = re.compile(r"(?<![\w:/\\])(?:[A-Za-z]:[\\/]|\\\\|//|~[\\/]?|/(?=[A-Za-z.]))[^\s\"'<>|*?]*")
+_PATH = re.compile(
+    r"(?<![\w:/\\])(?:[A-Za-z]:[\\/]|\\\\(?=[\w.$?-]+\\)|//(?=[\w.-]+/)|~[\w.-]*[\\/])[^\s\"'<>|*?]*"
+    r"|(?:^|(?<=[\s\"'=(,;<>|&{}\[]))/(?:[\w.@+-]+/|\.|(?:etc|bin|sbin|usr|var|tmp|opt|root|home|dev|proc|sys|boot|mnt|media|srv"
+    r"|lib\w*|users|applications|library|system|volumes|private|data|sdcard|storage)\b)[^\s\"'<>|*?]*",
+    re.IGNORECASE,
+)
+_XPATH = re.compile(r"\(*(?:/html/body\b|//[\w*-]+\[)[^\\]*")
+_LOOKED_AT = re.compile(
+    r"(?i)/(?:var/log/[\w./-]+|proc/(?:cpuinfo|meminfo|loadavg|uptime|version)|etc/(?:os-release|hostname|timezone"
+    r"|lsb-release|debian_version))"
+)
 _UP = re.compile(r"(?:^|[\\/\s\"'])\.\.[\\/]|%(?:2e){2}|%2e%2e", re.IGNORECASE)
 _VARIABLE = re.compile(
     r"(?i)%(?:appdata|localappdata|systemroot|windir|programdata|programfiles|temp|userprofile)%"
@@ -65,18 +89,19 @@ _OWN_FOLDERS = re.compile(
     r"(?i)(?:[a-z]:[\\/]users|/home|/users)[\\/][^\\/]+[\\/](?:documents|downloads|desktop|pictures|music|videos)\b(?!.*[\\/]\.)"
 )
 _PROGRAM = re.compile(
-    r"(?i)[\w\s.-]\.(?:exe|bat|cmd|ps1|psm1|vbs|vbe|wsf|hta|scr|msi|msp|reg|lnk|dll|sh|bash|command|jar|cpl|desktop"
+    r"(?i)[\w.-]*[\w\s.-]\.(?:exe|bat|cmd|ps1|psm1|vbs|vbe|wsf|hta|scr|msi|msp|reg|lnk|dll|sh|bash|command|jar|cpl|desktop"
     r"|service|xll|xlam|docm|xlsm|pptm)(?![\w.])"
 )
 _COMMAND = re.compile(
-    r"(?i)(?:^|[\s;&|`(\"'])(?:sudo|rm\s+-|rmdir|del\s+/|rd\s+/|format\s+[a-z]:|mkfs|dd\s+if=|curl\s|wget\s|chmod\s|chown\s"
-    r"|nc\s+-|ncat\s|bash\s+-|sh\s+-c|powershell|pwsh|cmd(?:\.exe)?\s+/|invoke-(?:expression|webrequest|restmethod)|iex\b"
-    r"|iwr\b|certutil|bitsadmin|mshta|rundll32|regsvr32|wmic|schtasks|crontab|net\s+(?:user|localgroup|use)\b|taskkill"
-    r"|shutdown|python\d?\s+-c|perl\s+-e|node\s+-e|eval\s*\(|exec\s*\(|os\.system|subprocess\.|xp_cmdshell|base64\s+-d)"
+    r"(?i)(?:^|[\s;&|`(\"'])(?:sudo\s+[\w./-]|rm\s+-|rmdir|del\s+/|rd\s+/|format\s+[a-z]:|mkfs|dd\s+if="
+    r"|(?:curl|wget)\s+(?:-|\S*[./:])|chmod\s|chown\s|nc\s+-|ncat\s|bash\s+-|sh\s+-c|(?:powershell|pwsh)(?:\.exe)?\s*(?:[-/{&|\"]|$)"
+    r"|cmd(?:\.exe)?\s+/|invoke-(?:expression|webrequest|restmethod)|(?:iex|iwr)\s*[(\"'$]|iwr\s+\S*[./:]|certutil|bitsadmin"
+    r"|mshta|rundll32|regsvr32|wmic|schtasks|crontab\s+[-/]|net\s+(?:user|localgroup|use)\b|taskkill|shutdown(?:\.exe)?\s+[-/]"
+    r"|python\d?\s+-c|perl\s+-e|node\s+-e|eval\s*\(|exec\s*\(|os\.system|subprocess\.|xp_cmdshell|base64\s+-d)"
     r"|[;&|]\s*(?:rm|curl|wget|bash|sh|nc|del|powershell)\b|\$\([^)]+\)|=\s*(?:cmd|dde|webservice|importxml)\s*[|(]"
 )
 _SQL = re.compile(
-    r"(?i)\b(?:drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from|alter\s+user|grant\s+all)\b"
+    r"(?i)\b(?:drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from\s+[\w.\"`\[\]]+\s*(?:;|$|where\b)|alter\s+user|grant\s+all)\b"
 )
 _DELETES = re.compile(r"(?i)(?:^|[\s;&|])(?:rm\s+-|rmdir|del\s+/|rd\s+/|format\s+[a-z]:|mkfs|shred\s|remove-item)")
 _PAYS = re.compile(
@@ -86,15 +111,20 @@ _PAYS = re.compile(
 )
 _SECRET = re.compile(r"\{\{secret:\d+\}\}|<secret>")
 _CREDENTIAL_FILE = re.compile(
-    r"(?i)(?:^|[\\/\s\"'])(?:\.ssh|\.aws|\.gnupg|\.netrc|\.env|id_rsa|id_ed25519|shadow|passwd|credentials(?:\.\w+)?|"
-    r"login data|logins\.json|key4\.db|wallet\.dat|ntds\.dit|config[\\/]sam)(?=$|[\\/\s\"'])"
+    r"(?i)(?:^|[\\/\s\"'])(?:\.ssh|\.aws|\.gnupg|\.netrc|\.env|id_rsa|id_ed25519|credentials\.\w+|(?-i:Login Data)"
+    r"|logins\.json|key4\.db|wallet\.dat|ntds\.dit|config[\\/]sam)(?=$|[\\/\s\"'])"
+    r"|[\\/](?:g?shadow|passwd|credentials)(?=$|[\\/\s\"'])|^(?:credentials|passwd)$"
 )
 _LOOKS = re.compile(
-    r"(?:ls|dir|pwd|cat|head|tail|wc|grep|find|df|du|ps|top|free|uptime|whoami|date|echo|which|uname|hostname|stat|file|sort|uniq"
-    r"|get-childitem|get-content|get-process|get-date)(?:\s[^;&|<>`$\n\\]*)?",
+    r"(?:ls|dir|pwd|cat|head|tail|wc|grep|find|df|du|ps|top|free|uptime|whoami|date|echo|which|uname|hostname|stat|file|sort"
+    r"|uniq|cut|ss|netstat|lsof|lscpu|lsblk|nproc|get-childitem|get-content|get-process|get-date)(?:\s[^;&|<>`$\n\\]*)?",
     re.IGNORECASE,
-)  # fmt: skip
-_LOOKS_NO_MORE = re.compile(r"-(?:exec|delete|execdir|ok|fprint)\b")
+)
+_LOOKS_NO_MORE = re.compile(
+    r"-(?:exec|delete|execdir|ok|okdir|fprint\w*|fls)\b|^sort\s(?:.*\s)?-(?:\w*o|-o|-compress)|^date\s(?:.*\s)?(?:-\w*s|--s|\d)"
+    r"|^hostname\s+(?:[^-]|-\w*[bF]|--[bf])|^ss\s(?:.*\s)?-(?:\w*K|-kill)|^uniq\s+(?:-\S+\s+)*[^-\s]\S*\s+\S|^file\s(?:.*\s)?-(?:\w*C|-compile)"
+)
+_STARTS = re.compile(r"(?i)(?:start\s+)?(?P<name>[\w.-]+)(?:\s+\"?(?P<file>[\w .\\/-]+)\"?)?")
 _OF_PROSE = frozenset({"shell", "delete", "payment", "registry"})  # names of windows are full of paths and addresses
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 
@@ -123,17 +153,19 @@ def injectable_rank(experience: Experience) -> int:
 
 @dataclass(frozen=True)
 class _Clues:
-    """What an argument says by itself: kinds of risk, whatever the task; addresses and paths the task may name."""
+    """What an argument says by itself: kinds of risk, whatever the task; and what the task may name."""
 
     kinds: frozenset[str]
     urls: tuple[str, ...]
     paths: tuple[str, ...]
+    programs: tuple[str, ...]
+    payments: tuple[str, ...]
 
 
 def _of_step(step: Step, said: str) -> Iterator[str]:
     kinds, runs = _of_verb(step.action_type)
     yield from kinds
-    if runs and not _harmless(step):
+    if runs and not _harmless(step, said):
         yield "shell"
     for text in _strings(step.parameters):
         yield from _of_argument(text, said)
@@ -146,11 +178,16 @@ def _of_step(step: Step, said: str) -> Iterator[str]:
 def _of_verb(action_type: str) -> tuple[tuple[str, ...], bool]:
     """The risks a tool's name tells, and whether it runs commands."""
     words = [word.casefold() for word in _WORD.findall(action_type)]
-    if "".join(words) in _SHELL_VERBS or _SHELL_VERBS & set(words):
+    if "".join(words) in _SHELL_VERBS or _SHELL_WORDS & set(words):
         return (), True
     if not words or words[0] in _NOT_A_TOOL:
         return (), False
-    return tuple(kind for kind, verbs in _TOOL_VERBS.items() if not verbs.isdisjoint(words)), False
+    kinds = {kind for kind, verbs in _TOOL_VERBS.items() if not verbs.isdisjoint(words)}
+    if words[1:] and _IN_A_DOCUMENT.issuperset(words[1:]):
+        kinds.discard("delete")
+    if any(verb in words and not what.isdisjoint(words) for verb, what in _DELETES_WHAT.items()):
+        kinds.add("delete")
+    return tuple(kinds), False
 
 
 @lru_cache(maxsize=4096)
@@ -160,20 +197,22 @@ def _of_control(name: str) -> tuple[str, ...]:
     return (*kinds, "credential") if _SECRET.search(name) else kinds
 
 
-def _harmless(step: Step) -> bool:
-    """True when a step that runs commands only looks."""
+def _harmless(step: Step, said: str) -> bool:
+    """True when a step that runs commands only looks, or opens what the task is about."""
     commands = [text for value in step.parameters.values() for text in _strings(value)]
-    return bool(commands) and all(map(_only_looks, commands))
+    return bool(commands) and all(_only_looks(text) or _only_starts(text, said) for text in commands)
 
 
 def _of_argument(text: str, said: str) -> Iterator[str]:
-    """Risks of one argument; addresses and paths the task itself names are the user's own."""
+    """Risks of one argument; addresses, paths, programs and sums the task itself names are the user's own."""
     clues = _clues(text)
     yield from clues.kinds
     if any(_is_foreign(url, said) for url in clues.urls):
         yield "address"
-    if any(path not in said for path in clues.paths):
+    if any(path not in said for path in clues.paths) or not all(_speaks_of(name, said) for name in clues.programs):
         yield "path"
+    if any(words not in said for words in clues.payments):
+        yield "payment"
 
 
 @lru_cache(maxsize=4096)  # "left", "true" and names of fields stand in every other step
@@ -182,24 +221,43 @@ def _clues(text: str) -> _Clues:
     checks = (
         ("shell", _COMMAND.search(text)),
         ("delete", _SQL.search(text) or _DELETES.search(text)),
-        ("payment", _PAYS.search(text)),
         ("registry", _REGISTRY.search(text)),
         ("credential", _SECRET.search(text) or _CREDENTIAL_FILE.search(text)),
         ("address", _SCHEME.search(text)),
-        ("path", _UP.search(text) or _VARIABLE.search(text) or _PROGRAM.search(bare)),
+        ("path", _UP.search(text) or _VARIABLE.search(text)),
     )
-    paths = [match[0] for match in _PATH.finditer(bare)]
+    looks = _only_looks(text)
+    paths = [] if _XPATH.fullmatch(text) else [match[0] for match in _PATH.finditer(bare)]
+    inside = [path for path in paths if _OWN_FOLDERS.match(path) or (looks and _LOOKED_AT.fullmatch(path))]
     return _Clues(
         kinds=frozenset(kind for kind, there in checks if there),
         urls=tuple(_URL.findall(text)),
-        paths=tuple(path.casefold() for path in paths if not _OWN_FOLDERS.match(path)),
+        paths=tuple(path.casefold() for path in paths if path not in inside),
+        programs=tuple(match[0].strip().casefold() for match in _PROGRAM.finditer(bare)),
+        payments=tuple(match[0].casefold() for match in _PAYS.finditer(text)),
     )
 
 
 def _only_looks(command: str) -> bool:
-    """True for a command that reads and changes nothing."""
-    bare = command.strip()
-    return bool(_LOOKS.fullmatch(bare)) and not _LOOKS_NO_MORE.search(bare) and not _CREDENTIAL_FILE.search(bare)
+    """True for a command, or several in a pipe, that read and change nothing."""
+    parts = [part.strip() for part in command.split("|")]
+    looks = all(_LOOKS.fullmatch(part) and not _LOOKS_NO_MORE.search(part) for part in parts)
+    return looks and not _CREDENTIAL_FILE.search(command)
+
+
+def _only_starts(command: str, said: str) -> bool:
+    """True for opening a program the task is about, alone or with a document the task names."""
+    match = _STARTS.fullmatch(command.strip())
+    if match is None:
+        return False
+    name, file = match["name"].casefold().removesuffix(".exe"), match["file"]
+    document = re.split(r"[\\\\/]", file.strip())[-1].casefold() if file else None
+    return name not in _SHELL_VERBS and _speaks_of(name, said) and (document is None or _speaks_of(document, said))
+
+
+def _speaks_of(name: str, said: str) -> bool:
+    """True when the name stands in the task as a whole, with or without `.exe`."""
+    return re.search(rf"(?<![\\w.-]){re.escape(name)}(?![\\w-]|\\.(?!exe\\b)\\w)", said) is not None
 
 
 def _is_foreign(url: str, said: str) -> bool:
@@ -211,6 +269,8 @@ def _is_foreign(url: str, said: str) -> bool:
         return True
     if user is not None or not host:
         return True
+    if _SEARCH.fullmatch(url):
+        return False
     labels = [label for label in host.removeprefix("www.").split(".")[:-1] if len(label) > 2] or [host]
     return not (_LOCAL.fullmatch(host) or host in said or re.search(rf"(?<!\w){re.escape(labels[-1])}(?!\w)", said))
 
