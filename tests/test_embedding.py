@@ -93,7 +93,7 @@ def stub() -> Iterator[OpenAIStub]:
 
 def hosted(stub: OpenAIStub, **options: object) -> OpenAIEmbedder:
     """An embedder on the stub that never really sleeps."""
-    access = OpenAISettings(api_key="sk-test", base_url=stub.url)
+    access = OpenAISettings(api_key="sk-test", base_url=stub.url, concurrency=options.pop("concurrency", 4))
     ledger = options.pop("ledger", None)
     service = OpenAIService(access, breaker=CircuitBreaker(), ledger=ledger, sleep=lambda seconds: None)
     return OpenAIEmbedder(SMALL, DIM, service=service, **options)
@@ -296,7 +296,7 @@ def test_azure_calls_the_deployment(stub: OpenAIStub) -> None:
 def test_requests_hold_at_most_2048_texts(stub: OpenAIStub) -> None:
     """5,000 texts are three requests, in order."""
     texts = [f"t{i}" for i in range(5000)]
-    embedder = hosted(stub)
+    embedder = hosted(stub, concurrency=1)
     assert np.allclose(
         embedder.embed(texts)[[0, 2048, 4999]], expected([texts[0], texts[2048], texts[4999]]), atol=1e-6
     )
@@ -475,10 +475,10 @@ def test_an_interrupted_run_resumes_where_it_stopped(stub: OpenAIStub, cache: Em
     texts = [f"t{i}" for i in range(5000)]
     stub.play(OK, out_of_quota)
     with pytest.raises(ServiceError):
-        CachedEmbedder(hosted(stub), cache).embed(texts)
+        CachedEmbedder(hosted(stub, concurrency=1), cache).embed(texts)
     assert len(cache) == 2048
     stub.requests.clear()
-    again = CachedEmbedder(hosted(stub), cache)
+    again = CachedEmbedder(hosted(stub, concurrency=1), cache)
     again.embed(texts)
     assert (again.cached, again.embedded) == (2048, 2952)
     assert [request.body["input"][0] for request in stub.requests] == ["t2048", "t4096"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -20,6 +20,32 @@ class Spending:
     requests: int = 0
     tokens: int = 0
     cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What embedding some texts would take. `requests` would be sent, `cached` texts are there already.
+
+    `tokens` and `cost` (US dollars) are ceilings; `cost` is None when the price is unknown. `seconds` is a guess.
+    """
+
+    texts: int = 0
+    cached: int = 0
+    requests: int = 0
+    tokens: int = 0
+    cost: float | None = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: Forecast) -> Forecast:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Forecast(
+            self.texts + other.texts,
+            self.cached + other.cached,
+            self.requests + other.requests,
+            self.tokens + other.tokens,
+            cost,
+            self.seconds + other.seconds,
+        )
 
 
 class Embedder(Protocol):
@@ -45,6 +71,30 @@ class Embedder(Protocol):
 
         Raises `ServiceError` when a service cannot answer; never returns a partial or unchecked reply.
         """
+        ...
+
+
+Keep = Callable[[slice, Vectors], None]
+
+
+@runtime_checkable
+class EmbedsPieces(Protocol):
+    """An embedder that asks a service: in pieces of one request, several at once, at a price."""
+
+    @property
+    def known_dim(self) -> int | None:
+        """Length of a vector, None as long as only the service knows."""
+        ...
+
+    def embed_pieces(self, texts: Sequence[str], kind: Kind, keep: Keep) -> None:
+        """Embed `texts`; `keep` is given each piece when it is done, by several threads and in any order.
+
+        Raises `ServiceError`, at the first fault; what was on the wire by then has been given to `keep`, too.
+        """
+        ...
+
+    def forecast(self, texts: Sequence[str]) -> Forecast:
+        """What embedding these texts would take. Nothing is sent."""
         ...
 
 

@@ -13,11 +13,11 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TypeVar
 
 import numpy as np
 
-from ufo_experience.embedding.base import Embedder, Kind, Spending, Vectors
+from ufo_experience.embedding.base import Embedder, EmbedsPieces, Kind, Spending, Vectors
 from ufo_experience.embedding.sealing import read_vector, sealed
 
 T = TypeVar("T")
@@ -145,15 +145,6 @@ class EmbeddingCache:
         return True
 
 
-@runtime_checkable
-class PlansBatches(Protocol):
-    """An embedder that knows how many texts one of its requests holds."""
-
-    def batches(self, texts: Sequence[str]) -> Iterator[slice]:
-        """Cut `texts` into what one request may hold."""
-        ...
-
-
 class CachedEmbedder:
     """Embeds only what the cache does not hold, and keeps every finished batch at once, so that a failed run resumes.
 
@@ -192,13 +183,23 @@ class CachedEmbedder:
         """
         if not texts:
             return np.empty((0, self.dim), np.float32)
-        keys = [self._key(text, kind) for text in texts]
+        keys = [self.key(text, kind) for text in texts]
         known = self.cache.get(list(dict.fromkeys(keys)), self.dim)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         self.cached += sum(key in known for key in keys)
         self.embedded += len(missing)
         self._embed_missing(missing, kind, known)
         return np.stack([known[key] for key in keys])
+
+    def missing(self, texts: Iterable[str]) -> dict[bytes, str]:
+        """The documents that are not in the cache, by key. Nothing is sent: of a model that only the service knows
+        the length of, none is known to be there.
+        """
+        if isinstance(self.embedder, EmbedsPieces) and self.embedder.known_dim is None:
+            return {_hash(text): text for text in texts}
+        keys = {self.key(text, "document"): text for text in texts}
+        known = self.cache.get(list(keys), self.dim)
+        return {key: text for key, text in keys.items() if key not in known}
 
     def purge(self, texts: Iterable[str]) -> int:
         """Forget what was cached for these texts."""
@@ -212,22 +213,25 @@ class CachedEmbedder:
         """Close the cache."""
         self.cache.close()
 
+    def key(self, text: str, kind: Kind) -> bytes:
+        """What the vector of a text is found by. A model that treats queries and documents differently has two."""
+        role = kind if getattr(self.embedder, "asymmetric", False) else ""
+        return _hash(self.embedder.name, role, str(self.embedder.dim), TEXT_TEMPLATE, text)
+
     def _embed_missing(self, missing: Mapping[bytes, str], kind: Kind, known: dict[bytes, Vectors]) -> None:
         keys, texts = list(missing), list(missing.values())
-        for piece in self._plan(texts):
-            batch = dict(zip(keys[piece], self.embedder.embed(texts[piece], kind), strict=True))
+
+        def keep(piece: slice, vectors: Vectors) -> None:
+            batch = dict(zip(keys[piece], vectors, strict=True))
             self.cache.put((key, text_hash(missing[key]), vector) for key, vector in batch.items())
             known.update(batch)
 
-    def _plan(self, texts: Sequence[str]) -> Iterator[slice]:
-        if isinstance(self.embedder, PlansBatches):
-            return self.embedder.batches(texts)
-        return (slice(start, start + _PLAIN_BATCH) for start in range(0, len(texts), _PLAIN_BATCH))
-
-    def _key(self, text: str, kind: Kind) -> bytes:
-        """A model that treats queries and documents differently gets a key for each."""
-        role = kind if getattr(self.embedder, "asymmetric", False) else ""
-        return _hash(self.embedder.name, role, str(self.embedder.dim), TEXT_TEMPLATE, text)
+        if isinstance(self.embedder, EmbedsPieces):
+            self.embedder.embed_pieces(texts, kind, keep)
+            return
+        for start in range(0, len(texts), _PLAIN_BATCH):
+            piece = slice(start, start + _PLAIN_BATCH)
+            keep(piece, self.embedder.embed(texts[piece], kind))
 
 
 def text_hash(text: str) -> bytes:

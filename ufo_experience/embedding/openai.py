@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ufo_experience.embedding.base import Kind, Spending, Vectors
+from ufo_experience.embedding.base import Forecast, Keep, Kind, Spending, Vectors
 from ufo_experience.errors import UsageError
 from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings
 from ufo_experience.openai_service.errors import OpenAICallError
+from ufo_experience.openai_service.pace import MINUTE, Turn, run_all
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -28,13 +32,15 @@ DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "t
 _BLANK = "(empty)"  # stands in for a blank text, which the service refuses
 _SMALLEST_CUT = 64
 _LEAST_NORM = 1e-6
+_LEAST_PIECE = 256  # texts; fewer are not worth a request of their own, only to have several at once
+_REQUEST_SECONDS = 1.5  # for forecasts: an ordinary request with many texts
 
 
 class OpenAIEmbedder:
     """A hosted model. `dimensions` asks the service for shorter vectors; without it the model's own length is used.
 
     A model this package does not know tells its length with its first reply. `shortened` counts the texts that
-    were cut to the model's limit. Thread-safe, except that `spending` may then miscount.
+    were cut to the model's limit. Thread-safe.
     """
 
     def __init__(
@@ -52,6 +58,7 @@ class OpenAIEmbedder:
         self._service = service or OpenAIService(settings or OpenAISettings.from_env(provider))
         self._dim = dimensions or DIMENSIONS.get(model)
         self._spending = Spending()
+        self._lock = threading.Lock()
 
     @classmethod
     def from_spec(cls, rest: str, settings: OpenAISettings | None) -> OpenAIEmbedder:
@@ -73,78 +80,130 @@ class OpenAIEmbedder:
         return self._dim
 
     @property
+    def known_dim(self) -> int | None:
+        """Length of a vector, None as long as only the service knows."""
+        return self._dim
+
+    @property
+    def service(self) -> OpenAIService:
+        """The service that is asked."""
+        return self._service
+
+    @property
     def spending(self) -> Spending:
         """What this embedder has asked for so far."""
         return self._spending
 
     def batches(self, texts: Sequence[str]) -> Iterator[slice]:
-        """Cut `texts` into the pieces one request may hold, by count and by estimated tokens."""
+        """Cut `texts` into the pieces one request may hold, by count and by estimated tokens.
+
+        Many texts make at least as many pieces as are sent at once.
+        """
+        access = self._service.settings
+        count = min(MAX_INPUTS, max(_LEAST_PIECE, math.ceil(len(texts) / access.concurrency)))
+        most = min(MAX_REQUEST_TOKENS, access.tokens_per_minute or MAX_REQUEST_TOKENS)
         start = tokens = 0
         for position, text in enumerate(texts):
             size = min(estimate_tokens(text), MAX_INPUT_TOKENS)
-            if position > start and (position - start == MAX_INPUTS or tokens + size > MAX_REQUEST_TOKENS):
+            if position > start and (position - start == count or tokens + size > most):
                 yield slice(start, position)
                 start, tokens = position, 0
             tokens += size
         if len(texts) > start:
             yield slice(start, len(texts))
 
+    def forecast(self, texts: Sequence[str]) -> Forecast:
+        """What embedding these texts would take; tokens and cost are ceilings. Nothing is sent."""
+        access = self._service.settings
+        requests = sum(1 for _ in self.batches(texts))
+        tokens = sum(min(estimate_tokens(text), MAX_INPUT_TOKENS) for text in texts)
+        price = self._service.ledger.price(self.model)
+        seconds = max(
+            math.ceil(requests / access.concurrency) * _REQUEST_SECONDS,
+            requests / access.requests_per_minute * MINUTE if access.requests_per_minute else 0.0,
+            tokens / access.tokens_per_minute * MINUTE if access.tokens_per_minute else 0.0,
+        )
+        return Forecast(len(texts), 0, requests, tokens, price.of(tokens) if price else None, seconds)
+
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows. A blank text is embedded as `(empty)`.
 
         Raises:
             ServiceError: the service cannot answer, refuses, or answers wrongly.
-            BudgetError: the cap would be passed; nothing was sent.
+            BudgetError: a cap would be passed; nothing was sent.
         """
         if not texts:
             return np.empty((0, self.dim), np.float32)
-        inputs = [self._fit(text) for text in texts]
-        return np.concatenate([self._embed_batch(inputs[piece], kind) for piece in self.batches(inputs)])
+        pieces: dict[int, Vectors] = {}
+        self.embed_pieces(texts, kind, lambda piece, vectors: pieces.update({piece.start: vectors}))
+        return np.concatenate([pieces[start] for start in sorted(pieces)])
 
-    def _fit(self, text: str) -> str:
+    def embed_pieces(self, texts: Sequence[str], kind: Kind, keep: Keep) -> None:
+        """Embed `texts`, documents with several requests at once; see `EmbedsPieces`."""
+        inputs = [self.fit(text) for text in texts]
+        stop = threading.Event()
+        jobs = [partial(self._embed_piece, inputs, piece, kind, keep, stop) for piece in self.batches(inputs)]
+        run_all(jobs, 1 if kind == "query" else self._service.settings.concurrency, stop)
+
+    def fit(self, text: str) -> str:
         """Cut a text to what a model takes."""
         if estimate_tokens(text) <= MAX_INPUT_TOKENS:
             return text if text.strip() else _BLANK
-        self.shortened += 1
+        self._count_shortened()
         return text.encode("utf-8", "replace")[:MAX_INPUT_TOKENS].decode("utf-8", "ignore")
 
-    def _embed_batch(self, inputs: Sequence[str], kind: Kind) -> Vectors:
+    def _embed_piece(self, inputs: Sequence[str], piece: slice, kind: Kind, keep: Keep, stop: threading.Event) -> None:
         """Embed one request's worth. What is too long for the service is halved, never sent again as it was."""
+        texts = inputs[piece]
         try:
-            return self._request(inputs, kind)
+            keep(piece, self._request(texts, kind, stop))
+            return
         except OpenAICallError as error:
-            if error.code != "E_TOO_LONG":
+            if error.code != "E_TOO_LONG" or (len(texts) == 1 and len(texts[0]) < _SMALLEST_CUT):
                 raise
-            if len(inputs) > 1:
-                middle = len(inputs) // 2
-                return np.concatenate(
-                    [self._embed_batch(inputs[:middle], kind), self._embed_batch(inputs[middle:], kind)]
-                )
-            if len(inputs[0]) < _SMALLEST_CUT:
-                raise
-        self.shortened += 1
-        return self._embed_batch([inputs[0][: len(inputs[0]) // 2]], kind)
+        if len(texts) > 1:
+            middle = piece.start + len(texts) // 2
+            self._embed_piece(inputs, slice(piece.start, middle), kind, keep, stop)
+            self._embed_piece(inputs, slice(middle, piece.stop), kind, keep, stop)
+            return
+        self._count_shortened()
+        half = [texts[0][: len(texts[0]) // 2]]
+        self._embed_piece(half, slice(0, 1), kind, lambda _, vectors: keep(piece, vectors), stop)
 
-    def _request(self, inputs: Sequence[str], kind: Kind) -> Vectors:
+    def _request(self, inputs: Sequence[str], kind: Kind, stop: threading.Event) -> Vectors:
         estimate = sum(map(estimate_tokens, inputs))
+        turn = None if kind == "query" else Turn(estimate, stop)
         options: dict[str, Any] = {"dimensions": self.dimensions} if self.dimensions else {}
         with self._service.ledger.reserve(self.model, estimate) as bill:
 
             def send(client: OpenAI) -> Vectors:
-                self._spending.requests += 1
+                self._count(requests=1)
                 raw = client.embeddings.with_raw_response.create(
                     model=self.model, input=list(inputs), encoding_format="base64", **options
                 )
                 reply = json.loads(raw.http_response.content)
                 tokens = _tokens_used(reply, estimate)
-                self._spending.tokens += tokens
-                self._spending.cost += bill.settle(tokens)
+                if turn:
+                    turn.tokens = tokens
+                self._count(tokens=tokens, cost=bill.settle(tokens))
                 return check_reply(reply, len(inputs), self._dim)
 
             patience = QUERY if kind == "query" else BATCH
-            vectors = self._service.call(send, patience, what=f"embedding {len(inputs)} text(s) with {self.name}")
+            vectors = self._service.call(
+                send, patience, what=f"embedding {len(inputs)} text(s) with {self.name}", turn=turn
+            )
         self._dim = vectors.shape[1]
         return vectors
+
+    def _count(self, requests: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
+        with self._lock:
+            self._spending.requests += requests
+            self._spending.tokens += tokens
+            self._spending.cost += cost
+
+    def _count_shortened(self) -> None:
+        with self._lock:
+            self.shortened += 1
 
 
 class AzureEmbedder(OpenAIEmbedder):

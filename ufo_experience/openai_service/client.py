@@ -11,16 +11,17 @@ The client's own retries and redirects are off: 4 requests per call are the most
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ufo_experience.errors import ServiceError
 from ufo_experience.openai_service.breaker import CircuitBreaker, Clock, shared_breaker
+from ufo_experience.openai_service.connection import Bounded, Connection
 from ufo_experience.openai_service.errors import OpenAICallError, explain, http_errors
+from ufo_experience.openai_service.pace import Pace, Turn
 from ufo_experience.openai_service.prices import Ledger
 from ufo_experience.openai_service.settings import OpenAISettings as OpenAISettings
 from ufo_experience.openai_service.settings import has_key as has_key
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 4
+WHOLE = 2  # times the timeout: what one attempt may take in all, however steadily bytes arrive
+GRACE = 0.1  # seconds for the client's own timeout, whose error says more, to come first
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds that one attempt may take, and that all attempts and pauses may take together."""
+    """Seconds of silence one attempt may take, and that all attempts and their pauses may take together."""
 
     timeout: float
     budget: float
@@ -45,6 +48,20 @@ class Patience:
 QUERY = Patience(timeout=3, budget=30)
 BATCH = Patience(timeout=30, budget=120)
 SUMMARY = Patience(timeout=60, budget=120)
+
+
+@dataclass
+class _Call:
+    """One logical call: what it is, until when it may go on, and its turn if it is part of a job."""
+
+    what: str
+    timeout: float
+    deadline: float
+    turn: Turn | None
+
+    @property
+    def stopped(self) -> bool:
+        return self.turn is not None and self.turn.stop.is_set()
 
 
 class OpenAIService:
@@ -64,67 +81,86 @@ class OpenAIService:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.settings = settings
-        self.ledger = ledger or Ledger(settings.max_cost, settings.prices)
+        self.ledger = ledger or settings.ledger or Ledger(settings.max_cost, settings.prices)
         self.breaker = breaker or shared_breaker(settings.endpoint)
+        self.pace = Pace(settings.requests_per_minute, settings.tokens_per_minute, clock=clock, sleep=sleep)
         self._clock, self._sleep = clock, sleep
-        self._client: OpenAI | None = None
-        self._lock = threading.Lock()
+        self._connection = Connection(settings)
+        weakref.finalize(self, self._connection.close)  # its sockets end with the service, whoever forgets it
 
-    def call(self, send: Callable[[OpenAI], T], patience: Patience, *, what: str) -> T:
+    def call(
+        self, send: Callable[[OpenAI], T], patience: Patience, *, what: str, turn: Turn | None = None, attempts: int = 4
+    ) -> T:
         """Run `send` with a client whose timeout is set, again after faults that pass, at most 4 times in all.
 
         Pauses are random (full jitter) or what the service asked for, and never pass the budget. `send` makes one
         request and may check the reply, raising `OpenAICallError` (`E_BAD_REPLY`) for one that is wrong.
+        A call with a `turn` is part of a job: it keeps to the pace, which is outside its budget, and ends when the
+        job is stopped.
 
         Raises:
             OpenAICallError: the last fault; `what` (such as "embedding 12 texts") opens its message.
-            ServiceError: no key (`E_NO_KEY`), or the breaker is open (`E_CIRCUIT_OPEN`).
+            ServiceError: no key (`E_NO_KEY`), the breaker is open (`E_CIRCUIT_OPEN`), or the job was stopped.
         """
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-        deadline = self._clock() + patience.budget
+        call = _Call(what, patience.timeout, self._clock() + patience.budget, turn)
+        enough = stop_after_attempt(min(attempts, MAX_ATTEMPTS))
         retrying = Retrying(
-            stop=lambda state: stop_after_attempt(MAX_ATTEMPTS)(state) or self._too_late(state, deadline),
+            stop=lambda state: enough(state) or call.stopped or self._too_late(state, call),
             wait=_pause,
             retry=retry_if_exception(lambda error: isinstance(error, OpenAICallError) and error.retryable),
-            sleep=self._sleep,
+            sleep=self._sleep if turn is None else lambda seconds: self.pace.rest(seconds, turn),
             reraise=True,
         )
-        reply: T = retrying(self._attempt, send, patience.timeout, deadline, what)
+        reply: T = retrying(self._attempt, send, call)
         return reply
 
-    def _attempt(self, send: Callable[[OpenAI], T], timeout: float, deadline: float, what: str) -> T:
+    def _attempt(self, send: Callable[[OpenAI], T], call: _Call) -> T:
         """Make one request through the breaker."""
         import openai
 
-        client = self._connect().with_options(timeout=max(0.001, min(timeout, deadline - self._clock())))
         foreign: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, *http_errors())
+        if call.turn is not None:
+            call.deadline += self.pace.wait(call.turn)
         probe = self.breaker.enter()
         healthy = False
         try:
-            self.ledger.count_request()
-            reply = send(client)
+            reply = self._send(send, call)
             healthy = True
             return reply
         except ServiceError as error:
             healthy = not (isinstance(error, OpenAICallError) and error.outage)
             raise
         except foreign as error:
-            failure = explain(error, what, secret=self.settings.api_key)
-            healthy = not failure.outage
+            failure = explain(error, call.what, secret=self.settings.api_key)
+            healthy = not failure.outage or self._slowed_down(failure, call)
             raise failure from (None if failure.leaky else error)
         finally:
             self.breaker.leave(probe, healthy=healthy)
 
-    def _too_late(self, state: RetryCallState, deadline: float) -> bool:
-        return self._clock() + (state.upcoming_sleep or 0.0) >= deadline
+    def _send(self, send: Callable[[OpenAI], T], call: _Call) -> T:
+        """Wait for one request, but not for ever."""
+        left = max(0.001, call.deadline - self._clock())
+        with self._connection.borrow() as line:
+            client = line.client.with_options(timeout=min(call.timeout, left))
+            self.ledger.count_request()
+            request = Bounded(lambda: send(client))
+            whole = min(WHOLE * call.timeout, left + GRACE)
+            if not request.ends_within(whole):
+                self._connection.give_up(line)
+                raise OpenAICallError(f"{call.what}: no whole reply within {whole:.1f} seconds", code="E_TIMEOUT")
+            return request.result()
 
-    def _connect(self) -> OpenAI:
-        with self._lock:
-            if self._client is None:
-                self._client = _make_client(self.settings)
-                weakref.finalize(self, self._client.close)  # its sockets end with the service, whoever forgets it
-            return self._client
+    def _slowed_down(self, failure: OpenAICallError, call: _Call) -> bool:
+        """Let a whole job wait when the service says that it is asked too fast: it is well, we are many."""
+        if call.turn is None or failure.code != "E_RATE_LIMIT":
+            return False
+        self.pace.hold(failure.retry_after or 0.0)
+        return True
+
+    def _too_late(self, state: RetryCallState, call: _Call) -> bool:
+        return self._clock() + (state.upcoming_sleep or 0.0) >= call.deadline
 
 
 def _pause(state: RetryCallState) -> float:
@@ -135,34 +171,3 @@ def _pause(state: RetryCallState) -> float:
     if isinstance(error, OpenAICallError) and error.retry_after is not None:
         return error.retry_after
     return float(wait_random_exponential(multiplier=0.5, max=8)(state))
-
-
-def _make_client(settings: OpenAISettings) -> OpenAI:
-    import openai
-
-    if not (settings.has_key() or settings.is_local):
-        variable = "AZURE_OPENAI_API_KEY" if settings.azure_endpoint else "OPENAI_API_KEY"
-        raise ServiceError(f"no key: set {variable}, or work offline with the hashing embedder", code="E_NO_KEY")
-    shared: dict[str, Any] = {
-        "api_key": settings.api_key or "none",
-        "organization": settings.organization,
-        "max_retries": 0,
-        "http_client": openai.DefaultHttpxClient(
-            follow_redirects=False,
-            trust_env=not settings.is_local,  # a proxy cannot reach this machine's loopback
-            event_hooks={"response": [_require_json]},
-        ),
-    }
-    if settings.azure_endpoint:
-        return openai.AzureOpenAI(azure_endpoint=settings.azure_endpoint, api_version=settings.api_version, **shared)
-    return openai.OpenAI(base_url=settings.base_url, project=settings.project, **shared)
-
-
-def _require_json(response: Any) -> None:
-    """Refuse a page that a proxy or a wrong address served as success; an error status goes its usual way."""
-    if not response.is_success or response.request.url.path.endswith("/content"):
-        return
-    start = response.read().lstrip()[:1]
-    if start != b"{":
-        kind = response.headers.get("content-type", "no content type")
-        raise OpenAICallError(f"the reply is not a JSON object but {kind}: is the address right?", code="E_NOT_JSON")

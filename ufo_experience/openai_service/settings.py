@@ -10,7 +10,7 @@ from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from ufo_experience.errors import RefusedError, UsageError
-from ufo_experience.openai_service.prices import PRICES, Price
+from ufo_experience.openai_service.prices import PRICES, Ledger, Price
 
 PUBLIC_URL = "https://api.openai.com/v1"
 AZURE_API_VERSION = "2024-10-21"
@@ -21,7 +21,8 @@ class OpenAISettings:
     """How to reach the service. Immutable; the key is stripped and kept out of `repr`.
 
     `azure_endpoint` makes it an Azure client; `prices` (US dollars per million tokens) and `max_cost` (per run)
-    feed the ledger.
+    feed the ledger, unless one is given, which all who use these settings then share. Embedding many texts sends
+    `concurrency` requests at once, within the limits per minute (None: none).
 
     Raises:
         RefusedError: an address that is neither https nor on this machine, is link-local, or holds credentials.
@@ -36,6 +37,10 @@ class OpenAISettings:
     api_version: str = AZURE_API_VERSION
     max_cost: float | None = None
     prices: Mapping[str, Price] = field(default_factory=lambda: PRICES, repr=False)
+    ledger: Ledger | None = field(default=None, repr=False, compare=False)
+    concurrency: int = 4
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "api_key", _clean_key(self.api_key))
