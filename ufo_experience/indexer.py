@@ -3,7 +3,8 @@
     sync      embed what is new, take out what is gone, publish one new generation; nothing new, nothing published
     rebuild   the same from scratch; the cache answers for every text that was embedded before
 
-Interrupted work resumes: each finished batch of vectors is in the cache before the next begins.
+Records are read in windows, so that memory holds the index and not the store. Interrupted work resumes: the vectors of
+each request are in the cache when its reply has come.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ufo_experience.index.npy import npy
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes, find_removed, insert, without
 from ufo_experience.store.base import ExperienceStore
 
-BATCH = 512  # records embedded between two calls of `progress`
+WINDOW = 4_096  # new records held at once; their texts make several requests
 LOAD_TRIES = 3
 Progress = Callable[[int, int], None]
 _log = logging.getLogger(__name__)
@@ -130,19 +131,22 @@ def sync(
     """
     meter = _Meter(embedder)
     snapshot = _start(store, generations, embedder, rebuild=rebuild)
-    changes = find_changes(store, snapshot)
-    if not changes and snapshot.manifest is not None and not rebuild:
+    total = len(store.ids()) - len(snapshot.catalog) if progress else 0
+    changed = texts = done = 0
+    more = True
+    while more:
+        changes = find_changes(store, snapshot, limit=WINDOW)
+        index = snapshot.index.copy()
+        texts += insert(index, changes.added, embedder)
+        snapshot = apply(replace(snapshot, index=index), changes, embedder)
+        changed, more, done = changed + len(changes), not changes.complete, done + len(changes.added)
+        if progress and changes.added:
+            progress(done, max(done, total))
+    if not changed and snapshot.manifest is not None and not rebuild:
         return meter.report(snapshot.manifest, texts=0)
-    index, texts = snapshot.index.copy(), 0
-    for start in range(0, len(changes.added), BATCH):
-        batch = changes.added[start : start + BATCH]
-        texts += insert(index, batch, embedder)
-        if progress:
-            progress(start + len(batch), len(changes.added))
-    snapshot = apply(replace(snapshot, index=index), changes, embedder)
     if rebuild:
         snapshot.index.retain(snapshot.catalog.ids())
-    elif snapshot.manifest is not None and not generations.is_due(len(changes), len(snapshot.catalog)):
+    elif snapshot.manifest is not None and not generations.is_due(changed, len(snapshot.catalog)):
         return meter.report(snapshot.manifest, texts)
     generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
     return meter.report(generation.manifest, texts)

@@ -41,20 +41,24 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between a snapshot and the store; false when nothing does."""
+    """What differs between a snapshot and the store; false when nothing does. More may follow unless `complete`."""
 
     added: list[Experience]
     updated: list[Experience]
     removed: list[str]
     stamps: dict[str, int]
     revision: str
+    complete: bool = True
 
     def __len__(self) -> int:
         return len(self.added) + len(self.updated) + len(self.removed)
 
 
-def find_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes:
-    """Look into the shards whose stamps differ. The revision is read first: a later commit shows as a new one."""
+def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None = None) -> Changes:
+    """Look into the shards whose stamps differ. The revision is read first: a later commit shows as a new one.
+
+    With `limit` records found new the rest is left for the next call, so that many need not be held at once.
+    """
     revision = store.revision()
     stamps = _settled(store.shard_stamps())
     before = snapshot.stamps
@@ -65,7 +69,14 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes:
     added: list[Experience] = []
     updated: list[Experience] = []
     removed: list[str] = []
-    for shard in changed:
+    fresh: set[str] = set()
+    for place, shard in enumerate(changed):
+        if shard in fresh:
+            continue
+        if limit is not None and len(added) >= limit:
+            later = {one: before.get(one) for one in changed[place:] if one not in fresh}
+            stamps = {one: stamp for one, stamp in {**stamps, **later}.items() if stamp is not None}
+            return Changes(added, updated, removed, stamps, snapshot.revision, complete=False)
         here, whole = set(store.ids_in(shard)), True
         kind, _, prefix = shard.partition("/")
         if kind == "records":
@@ -74,6 +85,8 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes:
             found = list(store.scan(sorted(here - known)))
             added += found
             whole = len(found) == len(here - known)
+            if not known:  # each record was read with its status, which is no older than its stamp
+                fresh.add(f"status/{prefix}")
         elif kind == "status":
             known = here.intersection(catalog.ids_with_prefix(prefix))
             found = list(store.scan(sorted(known)))
