@@ -22,9 +22,9 @@ from ufo_experience.benchmark.episode_session import (
     prompt_for,
     run_session,
 )
-from ufo_experience.benchmark.following import HintStep
+from ufo_experience.benchmark.hints import HintStep
 from ufo_experience.benchmark.metrics import Estimate
-from ufo_experience.benchmark.prompt_reading import dead_ends, read_hints, without_loops
+from ufo_experience.benchmark.prompt_reading import dead_ends, not_finished, read_hints, without_loops
 from ufo_experience.benchmark.step_plan import Case, make_plan
 from ufo_experience.benchmark.step_report import CurvePoint, Run, StepReport, reduction
 from ufo_experience.benchmark.steps_page import report_text, write_page
@@ -146,6 +146,20 @@ def test_a_failed_run_warns_of_what_it_opened_in_vain():
     seen = [("Mail", click("More")), ("Mail", click("Print…")), ("Print", click("Cancel", "Button"))]
     seen += [("Mail", click("More")), ("Mail", click("Move…")), ("Move", click("Inbox", "ListItem"))]
     assert dead_ends(seen) == [click("Print…")]
+
+
+def test_a_tab_left_for_its_neighbour_is_a_dead_end():
+    """Not one that led to a dialog with tabs of its own, and not the last one."""
+    wallpaper, colours, row = click("Wallpaper", "TabItem"), click("Colours", "TabItem"), click("Theme", "ListItem")
+    seen = [("Settings", wallpaper), ("Settings", colours), ("Settings", row), ("Theme", click("Fonts", "TabItem"))]
+    assert dead_ends(seen) == [wallpaper]
+
+
+def test_what_a_failed_run_was_about_when_it_ended_is_not_finished():
+    """What it opened after its last dead end has not been found wrong."""
+    seen = [("Mail", click("More")), ("Mail", click("Print…")), ("Print", click("Cancel", "Button"))]
+    seen += [("Mail", click("Tools")), ("Mail", click("Rules…")), ("Rules", click("Inbox", "ListItem"))]
+    assert not_finished(seen) == [click("Tools"), click("Rules…")]
 
 
 def test_a_prompt_without_experiences_gives_no_hints():

@@ -14,7 +14,7 @@ from ufo_experience.benchmark.desktop.templates import templates
 from ufo_experience.benchmark.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.episode import run_episode
 from ufo_experience.benchmark.explorer import Explorer
-from ufo_experience.benchmark.following import Hints, HintStep
+from ufo_experience.benchmark.hints import Hints, HintStep
 from ufo_experience.benchmark.miniwob import TASKS, MiniWob
 from ufo_experience.errors import ServiceError, UsageError
 

@@ -11,7 +11,8 @@ from ufo_experience.benchmark.environment import Command, ControlView, Observati
 from ufo_experience.benchmark.episode import run_episode
 from ufo_experience.benchmark.explorer import Explorer
 from ufo_experience.benchmark.filling import best_option, value_for
-from ufo_experience.benchmark.following import Follower, Hints, HintStep
+from ufo_experience.benchmark.following import Follower
+from ufo_experience.benchmark.hints import Hints, HintStep
 from ufo_experience.benchmark.wording import Goal, align, substitute
 
 MAIL = Goal('Write to "jane@corp.example" with the subject "Site visit" and the message "See you."')
@@ -261,6 +262,31 @@ def test_what_failed_before_is_tried_last():
     for avoided, wanted in (("Wallpaper", "Theme"), ("Theme", "Wallpaper")):
         hints = Hints(avoid=(HintStep("click_input", avoided, "TabItem"),))
         assert names(Explorer().next_command(page, "Make it dark", hints))[1] == wanted
+
+
+def test_what_a_failed_run_did_not_finish_is_tried_first():
+    """Once; after that it is a control like others."""
+    page = screen(("Wallpaper", "TabItem"), ("Theme", "TabItem"), ("Fonts", "TabItem"))
+    for begun in ("Wallpaper", "Theme", "Fonts"):
+        hints = Hints(unfinished=(HintStep("click_input", begun, "TabItem"),))
+        explorer = Explorer()
+        assert names(explorer.next_command(page, "Make it dark", hints))[1] == begun
+        assert names(explorer.next_command(page, "Make it dark", hints))[1] != begun
+
+
+def test_a_control_the_goal_names_may_be_of_another_kind_now_and_need_no_way():
+    """The button was in a menu when the memory was made."""
+    hints = Hints((HintStep("click_input", "more", "MenuItem"), HintStep("click_input", "Retweet", "ListItem")))
+    page = screen(("more", "MenuItem"), ("Retweet", "Button"), goal='Click on "Retweet"')
+    assert names(Explorer().next_command(page, page.goal, hints))[1] == "Retweet"
+
+
+def test_another_value_of_the_goal_is_no_stand_in():
+    """What is to be clicked is not there yet: the row of that user is something else."""
+    hints = Hints((HintStep("click_input", "Share", "ListItem"),), 'For the user @ann click on "Share"')
+    page = screen(("Mute @bob", "ListItem"), ("Menu", "MenuItem"), goal='For the user @bob click on "Share"')
+    follower = Follower(hints, Goal(page.goal))
+    assert follower.next(page) is None
 
 
 def test_a_hint_step_is_read_from_a_mapping():

@@ -33,7 +33,12 @@ class _Detail:
     entries: int
 
 
-_DETAILS = (_Detail(400, 160, 40, 12), _Detail(200, 60, 24, 8), _Detail(100, 0, 12, 4), _Detail(40, 0, 4, 2))
+_DETAILS = (
+    _Detail(400, 160, 40, 12),
+    _Detail(200, 60, 24, 8),
+    *(_Detail(100, 0, steps, 4) for steps in (40, 32, 24, 16, 12, 8)),
+    _Detail(40, 0, 4, 2),
+)
 
 
 @dataclass(frozen=True)

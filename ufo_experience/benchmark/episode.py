@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ufo_experience.benchmark.environment import Command, Environment, Observation, Reply
-from ufo_experience.benchmark.following import Hints
+from ufo_experience.benchmark.hints import Hints
 
 MAX_STEPS = 60
 

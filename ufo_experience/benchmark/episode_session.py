@@ -21,7 +21,7 @@ from ufo_experience.benchmark.environment import Command as ScreenCommand
 from ufo_experience.benchmark.environment import ControlView, Environment, Observation
 from ufo_experience.benchmark.episode import MAX_STEPS, CommandAgent
 from ufo_experience.benchmark.explorer import Explorer
-from ufo_experience.benchmark.following import Hints
+from ufo_experience.benchmark.hints import Hints
 from ufo_experience.benchmark.prompt_reading import read_hints
 from ufo_experience.prompt_builder import estimate_tokens
 from ufo_experience.session.context import Context, ContextNames

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from ufo_experience.benchmark.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.filling import best_option, value_for
-from ufo_experience.benchmark.following import Follower, Hints
+from ufo_experience.benchmark.following import Follower
 from ufo_experience.benchmark.habits import is_commit, is_retreat, likely, opens, shows_more
+from ufo_experience.benchmark.hints import Hints
 from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES, Recollection, key_of
-from ufo_experience.benchmark.wording import RISKY, Goal, bare, words
+from ufo_experience.benchmark.wording import RISKY, Goal, words
 
 _FILL, _MARK, _SEND_OFF, _ANSWER, _LEXICAL, _LEAVE = 3.0, 2.5, 2.8, 1.8, 1.0, -0.3
 _CURIOSITY = {"TabItem": 0.6, "TreeItem": 0.4, "MenuItem": 0.45, "Button": 0.45, "Hyperlink": 0.3}
@@ -28,7 +29,7 @@ _RETRIES = 1
 _SETTLED = 0.6
 _CLOSE, _CLOSER = 0.45, 0.6
 _GIVE_UP = -1.2
-_AVOIDED = 0.5
+_AVOIDED, _BEGUN = 0.5, 0.5
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,17 @@ class Explorer:
         return best.command if best is not None and best.score > _GIVE_UP else None
 
     def _ideas(self, observation: Observation, goal: Goal, hints: Hints | None) -> list[_Idea]:
-        avoided = {bare(step.control) for step in hints.avoid} if hints else set()
+        avoided = {step.control for step in hints.avoid} if hints else set()  # by full name: "Add…" is not "Add"
+        begun = {step.control for step in hints.unfinished} - avoided if hints else set()
         ideas = [] if any(one.dialog for one in observation.controls) else self._switches(observation, goal)
         for control in observation.controls:
             idea = self._idea(control, observation, goal) if control.enabled else None
             if idea is None:
                 self._memory.promise.pop(key_of(control, observation), None)
                 continue
-            score = idea.score - _AVOIDED if bare(control.name) in avoided else idea.score
+            score = idea.score - _AVOIDED if control.name in avoided else idea.score
+            if control.name in begun and not self._memory.tried[key_of(control, observation)]:
+                score += _BEGUN
             self._memory.promise[key_of(control, observation)] = score
             ideas.append(_Idea(score, idea.command))
         return ideas

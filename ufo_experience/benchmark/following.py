@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from ufo_experience.benchmark.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.filling import best_option, value_for
+from ufo_experience.benchmark.hints import Hints, HintStep
 from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES, Key, key_of
 from ufo_experience.benchmark.wording import RISKY, Goal, align, bare, substitute, words
 
@@ -19,32 +18,8 @@ _LEXICAL_MATCH = 0.5
 _RETREATS = ("cancel", "dismiss", "close", "back")
 _TYPED = ("Edit", "ComboBox")
 _NAMED_BY_VALUE = ("ListItem", "DataItem", "TreeItem", "TabItem", "RadioButton", "CheckBox", "ComboBox")
+_CLICKED = ("ListItem", "MenuItem", "Button", "Hyperlink", "Text")
 _OPENERS = ("Button", "MenuItem", "TabItem", "TreeItem")
-
-
-@dataclass(frozen=True)
-class HintStep:
-    """One remembered step: the function, the control it acted on, its parameters (placeholders stand for values)."""
-
-    function: str
-    control: str = ""
-    type: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, step: Mapping[str, Any]) -> HintStep:
-        """From a mapping with `function`, `control`, `type` and `parameters`; what is missing is empty."""
-        parameters = {key: str(value) for key, value in (step.get("parameters") or {}).items()}
-        return cls(str(step["function"]), str(step.get("control") or ""), str(step.get("type") or ""), parameters)
-
-
-@dataclass(frozen=True)
-class Hints:
-    """A remembered run: the words of its task, its steps, and steps of failed runs, which are better avoided."""
-
-    steps: tuple[HintStep, ...] = ()
-    task: str = ""
-    avoid: tuple[HintStep, ...] = ()
 
 
 class Follower:
@@ -182,11 +157,26 @@ class Follower:
             control = self._find(upcoming[1], observation, False)
             if control is not None:  # the field is on this side of the tab now
                 return 1, self._command(upcoming[1], control)
-        for adapt in (False, True):
-            for offset, step in enumerate(upcoming[:1] if adapt else upcoming):
-                control = None if self._must_not_skip(offset) else self._find(step, observation, adapt)
-                if control is not None:
+        found = self._named(upcoming, observation) or self._first(upcoming, observation, adapt=False)
+        return found or self._first(upcoming[:1], observation, adapt=True)
+
+    def _named(self, upcoming: Sequence[HintStep], observation: Observation) -> tuple[int, Command | None] | None:
+        """What the goal names may be on the screen without the way the memory took to it."""
+        for offset, step in enumerate(upcoming):
+            if self._goal.value_in(self._name(step)) is not None and not self._must_not_skip(offset):
+                control = self._find(step, observation, False)
+                if control is not None and bare(control.name) == bare(self._name(step)):
                     return offset, self._command(step, control)
+        return None
+
+    def _first(
+        self, upcoming: Sequence[HintStep], observation: Observation, *, adapt: bool
+    ) -> tuple[int, Command | None] | None:
+        """The first of the next steps whose control is there, or one that may stand for it."""
+        for offset, step in enumerate(upcoming):
+            control = None if self._must_not_skip(offset) else self._find(step, observation, adapt)
+            if control is not None:
+                return offset, self._command(step, control)
         return None
 
     def _switch(self, step: HintStep, observation: Observation) -> tuple[int, Command | None] | None:
@@ -196,13 +186,22 @@ class Follower:
         return 0, None if name == observation.application else Command(step.function, None, {"text": name})
 
     def _must_not_skip(self, offset: int) -> bool:
-        """True when a step in between selects what the goal names, or fills a field in."""
-        skipped = self._steps[self._at : self._at + offset]
-        return any(step.type in INPUT_TYPES or self._goal.value_in(self._name(step)) is not None for step in skipped)
+        """True when a step in between selects what the goal names or typing brought up, or fills a field in."""
+        places = range(self._at, self._at + offset)
+        return any(
+            self._steps[at].type in INPUT_TYPES
+            or self._goal.value_in(self._name(self._steps[at])) is not None
+            or self._is_offered(at)
+            for at in places
+        )
+
+    def _is_offered(self, at: int) -> bool:
+        """True for an item of a list that typing brings up: another text brings up another item."""
+        return at > 0 and self._steps[at].type in ("MenuItem", "ListItem") and self._steps[at - 1].type == "Edit"
 
     def _find(self, step: HintStep, observation: Observation, adapt: bool) -> ControlView | None:
-        able = [one for one in observation.controls if one.enabled and _compatible(one, step)]
         name = self._name(step)
+        able = [one for one in observation.controls if one.enabled and self._is_able(one, step, name)]
         if not self._goal.names(name):
             named = [one for one in able if _is_value(one, self._goal) and bare(one.name) not in self._known]
             if named and step.type not in ("Edit", "ComboBox", "Button", "MenuItem"):
@@ -213,6 +212,13 @@ class Follower:
         if not adapt:
             return None
         return self._adapted(step, name, able)
+
+    def _is_able(self, control: ControlView, step: HintStep, name: str) -> bool:
+        """True for a control of the right type, and for one to be clicked that bears a name from the goal."""
+        clicked = control.type in _CLICKED and step.type in _CLICKED
+        return _compatible(control, step) or (
+            clicked and bare(control.name) == bare(name) and self._goal.value_in(name) is not None
+        )
 
     def _closest(self, controls: list[ControlView], name: str) -> ControlView:
         """Of several controls of one name, the one in the row the goal speaks of, else the last: dialogs lie on top."""
@@ -229,7 +235,7 @@ class Follower:
             return best[1]
         if self._vain:
             return None
-        valued = [one for one in strange if self._goal.value_in(one.name)]
+        valued = [one for one in strange if self._goal.value_in(one.name) and not self._goal.value_in(name)]
         if valued and step.type in ("ListItem", "DataItem", "TreeItem", "RadioButton", "CheckBox", "Text"):
             return valued[0]
         if step.type == "Button" and strange and strange[-1].dialog:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ufo_experience.benchmark.following import Hints, HintStep
+from ufo_experience.benchmark.hints import Hints, HintStep
 from ufo_experience.benchmark.recollection import INPUT_TYPES, PLACES
 from ufo_experience.errors import UsageError
 from ufo_experience.prompt_builder import parse_block, read_step
@@ -33,7 +33,8 @@ def read_hints(prompt: str, goal: str) -> Hints | None:
     steps = without_loops([step for _, step in told])
     failed = [list(_seen(one["tried_and_failed"], one.get("slots", {}), goal)) for one in records if _failed(one)]
     avoid = tuple(step for one in failed for step in dead_ends(one))
-    return Hints(tuple(steps), str(best.get("task", "")), avoid)
+    unfinished = () if steps else tuple(step for one in failed[:1] for step in not_finished(one))
+    return Hints(tuple(steps), str(best.get("task", "")), avoid, unfinished)
 
 
 def without_loops(steps: list[HintStep]) -> list[HintStep]:
@@ -55,13 +56,32 @@ def without_loops(steps: list[HintStep]) -> list[HintStep]:
 
 
 def dead_ends(seen: Sequence[tuple[str, HintStep]]) -> list[HintStep]:
-    """What a failed run opened in vain: it was in the same window again later, and the task was not done.
+    """What a failed run opened in vain: a dialog it left again, a tab or folder it left for another.
 
     Args:
         seen: the steps, each with the window it was taken in.
     """
     last = {window: at for at, (window, _) in enumerate(seen)}
-    return [step for at, (window, step) in enumerate(seen) if _opens_dialog(step) and last[window] > at]
+    return [
+        step
+        for at, (window, step) in enumerate(seen)
+        if (_opens_dialog(step) and last[window] > at) or _is_left(window, step, seen[at + 1 :])
+    ]
+
+
+def _is_left(window: str, step: HintStep, later: Sequence[tuple[str, HintStep]]) -> bool:
+    """True for a place that was left for another of the same window before anything was filled in."""
+    following = ((where, one) for where, one in later if one.type == step.type or one.type in INPUT_TYPES)
+    where, one = next(following, ("", step))
+    return step.type in PLACES and bool(where) and (where, one.type) == (window, step.type)
+
+
+def not_finished(seen: Sequence[tuple[str, HintStep]]) -> list[HintStep]:
+    """What a failed run was about when it ended: what it opened after its last dead end has not been found wrong."""
+    steps = [step for _, step in seen]
+    dead = dead_ends(seen)
+    begun = max((at + 1 for at, step in enumerate(steps) if step in dead), default=0)
+    return [step for step in steps[begun:] if _opens(step)]
 
 
 def _failed(record: Mapping[str, Any]) -> bool:

@@ -25,8 +25,6 @@ _ROUND = 5
 _LEARNED_MINIWOB = (100, 101)
 _EACH = 5
 _QUICK = 4  # of every so many tasks one is run
-_OWN = 4
-_FAILED = 5
 
 
 @dataclass(frozen=True)
@@ -101,13 +99,13 @@ def make_plan(environment: str = "all", seeds: int = 1, *, quick: bool = False) 
         *(Case(SIMILAR, MINIWOB, name, seed) for name in tasks for seed in range(seeds)),
         *(replace(one, group=CHANGED, changed=one.seed) for one in similar),
         *(Case(UNRELATED, DESKTOP, name, seed) for name in (*unknown, *single) for seed in test),
-        *(replace(one, group=OWN) for one in first[::_OWN]),
-        *(replace(one, group=FAILED) for one in first[:: 1 if quick else _FAILED]),
+        *(replace(one, group=OWN) for one in first),
+        *(replace(one, group=FAILED) for one in first),
     ]
     return Plan(
         shown=tuple(Case(SIMILAR, DESKTOP, name, seed) for name in learned for seed in _LEARNED),
         explored=tuple(Case(SIMILAR, MINIWOB, name, seed) for name in tasks for seed in _LEARNED_MINIWOB),
-        own=tuple(Case(OWN, DESKTOP, one.task, seed) for one in first[::_OWN] for seed in _LEARNED),
+        own=tuple(Case(OWN, DESKTOP, one.task, seed) for one in first for seed in _LEARNED),
         tests=tuple(tests),
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -166,7 +166,7 @@ def run_steps(
             families={name: len(ids) for name, ids in shown.families.items()},
             rights=shown.families,
             curve=tuple(curve),
-            comparison=_comparison(bench, plan, shown),
+            comparison=_comparison(bench, runs, shown),
             seconds=time.perf_counter() - started,
             machine=f"{platform.machine()}, Python {platform.python_version()}, {platform.system()}",
             date=date.today().isoformat(),
@@ -207,11 +207,14 @@ def _after_failure(bench: Bench, case: Case, done: _Counter) -> list[Run]:
     return [off, on]
 
 
-def _comparison(bench: Bench, plan: Plan, learned: Learned) -> MemoryComparison | None:
-    """The comparison of UFO's article, on the first task of the plan."""
-    case = next(iter(plan.of(SIMILAR)), None)
-    if case is None:
+def _comparison(bench: Bench, runs: Sequence[Run], learned: Learned) -> MemoryComparison | None:
+    """The comparison of UFO's article, on the similar task that takes a middling number of steps without memory."""
+    off = sorted(
+        (run for run in runs if run.case.group == SIMILAR and run.condition == OFF), key=lambda run: run.outcome.steps
+    )
+    if not off:
         return None
+    case = off[len(off) // 2].case
 
     def run_task(task: str, use_memory: bool) -> Mapping[str, object]:
         condition = ON if use_memory else OFF
