@@ -28,6 +28,7 @@ class Settings(BaseModel):
 
     Trust: `min_trust` for own records (None: verified, and approved in a store shared with others), and
     `min_trust_imported` for imported ones. `index` is an engine, see `open_index`.
+    `allow_network_store` lets a folder be written whose files are carried to other machines.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +42,7 @@ class Settings(BaseModel):
     max_tokens: Annotated[int, Field(ge=1)] = 1200
     min_trust: Trust | None = None
     min_trust_imported: Trust = Trust.APPROVED
+    allow_network_store: bool = False
     lock_timeout: Annotated[float, Field(ge=0.0)] = 10.0
     max_cost: Annotated[float, Field(ge=0.0)] | None = None
     audit: bool = True

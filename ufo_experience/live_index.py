@@ -52,6 +52,7 @@ class LiveIndex:
 
     def sync(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the published index in line with the store; see `indexer.sync`."""
+        self.store.place.check()
         if rebuild and isinstance(self.embedder, Repairable):
             self.embedder.repair()
         report = sync(self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress)

@@ -67,7 +67,7 @@ class ExperienceMemory:
         where = None if location is None else str(location)
         base = settings or load_settings(db=where, embedder=spec)
         base = base.model_copy(update={k: v for k, v in {"db": where, "embedder": spec}.items() if v is not None})
-        store = open_store(base.db, create=create, lock_timeout=base.lock_timeout)
+        store = open_store(base.db, create=create, lock_timeout=base.lock_timeout, network=base.allow_network_store)
         return cls(store, base, None if isinstance(embedder, str) else embedder)
 
     # ---------------------------------------------------------------- stages

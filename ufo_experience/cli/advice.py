@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ufo_experience.cli.common import Db, Json, app, open_memory
+from ufo_experience.cli.common import Db, Json, Network, app, open_memory
 from ufo_experience.cli.console import table
 from ufo_experience.errors import DataError
 
@@ -37,10 +37,11 @@ def calibrate(
     ] = None,
     precision: Annotated[float, typer.Option(help="Share of what is served that must be relevant.")] = 0.95,
     db: Db = None,
+    network: Network = None,
     json: Json = False,
 ) -> None:
     """Set the threshold of the embedder in use, from labelled pairs or from the store itself."""
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(db, json=json, network=network) as (console, memory):
         found = memory.calibrate(labels, precision=precision)
         text = (
             f"threshold {found.threshold:.3f} for {found.embedder}: precision {found.precision:.1%}, "

@@ -24,6 +24,10 @@ app = typer.Typer(
 
 Db = Annotated[str | None, typer.Option("--db", help="The store: a folder or a URL. Default: experience_db.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Network = Annotated[
+    bool | None,
+    typer.Option("--allow-network-store", help="Write even if the store lies on a network or synced folder."),
+]
 Task = Annotated[str, typer.Argument(help="What the agent is to do, in the user's words.")]
 App = Annotated[str | None, typer.Option("--app", help="Only experiences of this application (exact).")]
 Env = Annotated[str | None, typer.Option("--env", help="Only experiences of this environment (exact).")]
@@ -37,7 +41,7 @@ Trusts = Literal["quarantined", "observed", "verified", "approved"]
 
 @contextmanager
 def open_memory(
-    db: str | None, *, json: bool, create: bool = False, **options: Any
+    db: str | None, *, json: bool, create: bool = False, network: bool | None = None, **options: Any
 ) -> Iterator[tuple[Console, ExperienceMemory]]:
     """A console and an open store; asking a store that is not there is an error, not an empty answer."""
     console = Console(as_json=json)
@@ -45,4 +49,5 @@ def open_memory(
         from ufo_experience.config import load_settings
         from ufo_experience.memory import ExperienceMemory
 
-        yield console, ExperienceMemory.open(settings=load_settings(db=db, **options), create=create)
+        settings = load_settings(db=db, allow_network_store=network, **options)
+        yield console, ExperienceMemory.open(settings=settings, create=create)

@@ -9,7 +9,21 @@ from typing import Annotated, Literal
 import typer
 
 from ufo_experience.cli.answers import ingest_text, pairs, retrieval_data, retrieval_text, say_what_is_missing
-from ufo_experience.cli.common import App, Db, Env, Explain, Ids, Json, Task, Threshold, TopK, Trusts, app, open_memory
+from ufo_experience.cli.common import (
+    App,
+    Db,
+    Env,
+    Explain,
+    Ids,
+    Json,
+    Network,
+    Task,
+    Threshold,
+    TopK,
+    Trusts,
+    app,
+    open_memory,
+)
 from ufo_experience.cli.console import Console
 from ufo_experience.errors import DataError
 
@@ -25,12 +39,13 @@ def ingest(
     trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
     db: Db = None,
+    network: Network = None,
     json: Json = False,
 ) -> None:
     """Read logs into experience records and index them."""
     from ufo_experience.schema import Trust
 
-    with open_memory(db, json=json, create=True) as (console, memory):
+    with open_memory(db, json=json, create=True, network=network) as (console, memory):
         report = memory.ingest(
             *paths, format=format, summarizer=summarizer, include_failures=include_failures, trust=trust, force=force
         )
@@ -60,10 +75,11 @@ def index(
     embedder: Annotated[str | None, typer.Option(help="hashing, openai:MODEL, azure:DEPLOYMENT, local:MODEL.")] = None,
     index: Annotated[str | None, typer.Option("--index", help="Engine or URL of the index. Default: faiss.")] = None,
     db: Db = None,
+    network: Network = None,
     json: Json = False,
 ) -> None:
     """Bring the index in line with the records."""
-    with open_memory(db, json=json, embedder=embedder, index=index) as (console, memory):
+    with open_memory(db, json=json, embedder=embedder, index=index, network=network) as (console, memory):
         with console.progress("embedding") as progress:
             report = memory.index(rebuild=rebuild, progress=progress)
         text = (
@@ -120,12 +136,13 @@ def report(
     outcome: Annotated[Literal["success", "failure"], typer.Option(help="What became of the run.")],
     session: Annotated[str | None, typer.Option(help="Name of the run; reported twice, it counts once.")] = None,
     db: Db = None,
+    network: Network = None,
     json: Json = False,
 ) -> None:
     """Credit what was injected with the outcome of the run."""
     from ufo_experience import upkeep
 
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(db, json=json, network=network) as (console, memory):
         updated = memory.report(upkeep.resolve(memory.store, ids), success=outcome == "success", session=session)
         console.answer({"updated": updated}, f"updated {len(updated)}")
 

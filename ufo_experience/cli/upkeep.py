@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from ufo_experience.cli.answers import answer_records, pairs
-from ufo_experience.cli.common import App, Db, Ids, Json, Trusts, app, open_memory
+from ufo_experience.cli.common import App, Db, Ids, Json, Network, Trusts, app, open_memory
 from ufo_experience.errors import DataError
 
 
@@ -43,31 +43,31 @@ def show(id: Annotated[str, typer.Argument(help="Id of a record.")], db: Db = No
 
 
 @app.command()
-def remove(ids: Ids, db: Db = None, json: Json = False) -> None:
+def remove(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
     """Delete records for good; the same log read again does not bring them back."""
     from ufo_experience import upkeep
 
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(db, json=json, network=network) as (console, memory):
         answer_records(console, upkeep.remove(memory.store, upkeep.resolve(memory.store, ids)))
 
 
 @app.command()
-def approve(ids: Ids, db: Db = None, json: Json = False) -> None:
+def approve(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
     """Sign records off: they may be injected everywhere."""
     from ufo_experience import upkeep
     from ufo_experience.schema import Trust
 
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(db, json=json, network=network) as (console, memory):
         answer_records(console, upkeep.set_trust(memory.store, upkeep.resolve(memory.store, ids), Trust.APPROVED))
 
 
 @app.command()
-def quarantine(ids: Ids, db: Db = None, json: Json = False) -> None:
+def quarantine(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
     """Take records out of use without deleting them."""
     from ufo_experience import upkeep
     from ufo_experience.schema import Trust
 
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(db, json=json, network=network) as (console, memory):
         answer_records(console, upkeep.set_trust(memory.store, upkeep.resolve(memory.store, ids), Trust.QUARANTINED))
 
 
@@ -75,12 +75,13 @@ def quarantine(ids: Ids, db: Db = None, json: Json = False) -> None:
 def purge(
     source: Annotated[str, typer.Option(help="The source (path) or session whose records go.")],
     db: Db = None,
+    network: Network = None,
     json: Json = False,
 ) -> None:
     """Delete everything that came from one source, from records, index and cache."""
     from ufo_experience.purging import purge
 
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(db, json=json, network=network) as (console, memory):
         answer_records(console, purge(memory.store, memory.live.generations, source))
 
 
@@ -89,12 +90,13 @@ def import_file(
     file: Annotated[Path, typer.Argument(help="An export of this package, or UFO's experience.yaml or its folder.")],
     approve: Annotated[bool, typer.Option("--approve", help="You vouch for it: it may be injected.")] = False,
     db: Db = None,
+    network: Network = None,
     json: Json = False,
 ) -> None:
     """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
     from ufo_experience.integrations.ufo_migration import migrate_into, yaml_file
 
-    with open_memory(db, json=json, create=True) as (console, memory):
+    with open_memory(db, json=json, create=True, network=network) as (console, memory):
         migration = migrate_into(memory, yaml_file(file) or file, approve=approve)
         done = migration.report
         data = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ufo_experience.schema import Experience, Problem, Trust, Usage
+from ufo_experience.store.place import Place
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,13 @@ class Added:
 
     added: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+
+
+def without(ids: list[str], fresh: list[str]) -> list[str]:
+    """What of `ids` is not in `fresh`; a second mention of a fresh id is not fresh."""
+    left = set(fresh)
+    first = {id: place for place, id in reversed(list(enumerate(ids)))}
+    return [id for place, id in enumerate(ids) if id not in left or place != first[id]]
 
 
 @dataclass
@@ -46,6 +54,11 @@ class ExperienceStore(Protocol):
     @property
     def shared(self) -> bool:
         """True when others write here whom nobody on this machine has let in: trust must then be given by approval."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where it lies; `place.check()` refuses what must not be written without the owner's word."""
         ...
 
     @property

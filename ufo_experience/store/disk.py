@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ _CREATE = (
 )  # fmt: skip
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_REMOTE_DRIVE = 4  # DRIVE_REMOTE
 
 
 class Disk:
@@ -110,6 +112,19 @@ class Disk:
     def utime(self, path: Path, ns: int) -> None:
         """Set the time of last change, in nanoseconds."""
         os.utime(path, ns=(ns, ns))
+
+    def mounts(self) -> str:
+        """What is mounted where; other systems than Linux have no such file."""
+        return Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+
+    def on_network_drive(self, path: Path) -> bool:
+        """True when the drive letter of `path` stands for a folder of another machine. Windows only."""
+        if sys.platform != "win32":
+            return False
+        import ctypes  # pragma: no cover: Windows
+
+        drive = f"{path.absolute().drive}\\"  # pragma: no cover: Windows
+        return int(ctypes.windll.kernel32.GetDriveTypeW(drive)) == _REMOTE_DRIVE  # pragma: no cover: Windows
 
     def sleep(self, seconds: float) -> None:
         """Wait."""

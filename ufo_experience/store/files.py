@@ -19,13 +19,14 @@ from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage
 from ufo_experience.store import check
 from ufo_experience.store.atomic import FSYNC_FAILED, Disk, make_folder, replace_file, sync_folder
-from ufo_experience.store.base import Added, StoreReport
+from ufo_experience.store.base import Added, StoreReport, without
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.commit import new_files, recover, remove_file
 from ufo_experience.store.layout import NOT_FOUND, RECORDS, TOMBSTONES, Layout
 from ufo_experience.store.lock import WriterLock
 from ufo_experience.store.opening import open_layout
 from ufo_experience.store.origin import is_from
+from ufo_experience.store.place import Place, place_of
 from ufo_experience.store.records import Status, encode_record, encode_status, encode_tombstone
 from ufo_experience.store.seal import Seal, seal_from_environment
 
@@ -38,8 +39,8 @@ _log = logging.getLogger(__name__)
 class FileStore:
     """Experiences in a folder. Open it with `FileStore.open`."""
 
-    def __init__(self, layout: Layout, store_id: str, lock: WriterLock, *, read_only: bool) -> None:
-        self._layout, self._store_id, self._lock = layout, store_id, lock
+    def __init__(self, layout: Layout, store_id: str, lock: WriterLock, place: Place, *, read_only: bool) -> None:
+        self._layout, self._store_id, self._lock, self.place = layout, store_id, lock, place
         self._closed_for_writing = "it was opened read-only" if read_only else ""
 
     @classmethod
@@ -50,6 +51,7 @@ class FileStore:
         create: bool = True,
         lock_timeout: float = 10.0,
         read_only: bool = False,
+        network: bool = False,
         disk: Disk | None = None,
         seal: Seal | None = None,
     ) -> FileStore:
@@ -57,6 +59,7 @@ class FileStore:
 
         Args:
             lock_timeout: seconds a write waits for another writer.
+            network: also write to a folder whose files are carried to other machines (`place.py`).
             disk: the file system; tests pass their own.
             seal: signs what is written and mistrusts what is not; default: that of the environment (`seal.py`).
 
@@ -64,11 +67,12 @@ class FileStore:
             DataError: no store there (`E_NOT_FOUND`), or a store file that cannot be used.
             FormatVersionError: a newer version made it; nothing was touched.
             StorageError: it cannot be made.
-            RefusedError: its folders are links to somewhere else.
+            RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
         """
-        seal = seal or seal_from_environment(Path(path))
-        layout, store_id = open_layout(Path(path), disk or Disk(), create=create and not read_only, seal=seal)
-        return cls(layout, store_id, WriterLock(layout.root, lock_timeout, layout.disk), read_only=read_only)
+        seal, disk = seal or seal_from_environment(Path(path)), disk or Disk()
+        place = place_of(Path(path), disk, allowed=network)
+        layout, store_id = open_layout(Path(path), disk, create=create and not read_only, seal=seal, place=place)
+        return cls(layout, store_id, WriterLock(layout.root, lock_timeout, disk), place, read_only=read_only)
 
     @property
     def location(self) -> str:
@@ -106,7 +110,7 @@ class FileStore:
             encoded = [(experience, encode_record(experience, self._layout.seal)) for experience in group]
             fresh = self._add_group(encoded, revive)
             added += fresh
-            skipped += _without([experience.id for experience in group], fresh)
+            skipped += without([experience.id for experience in group], fresh)
         return Added(tuple(added), tuple(skipped))
 
     def get(self, id: str) -> Experience:
@@ -277,6 +281,7 @@ class FileStore:
         """
         if self._closed_for_writing:
             raise StorageError(f"{self.location}: not written, {self._closed_for_writing}")
+        self.place.check()
         touched: set[Path] = set()
         try:
             with self._lock.hold() as left_behind:
@@ -291,10 +296,3 @@ class FileStore:
             if error.code == FSYNC_FAILED:
                 self._closed_for_writing = f"an fsync failed before ({error}); open the store again"
             raise
-
-
-def _without(ids: list[str], fresh: list[str]) -> list[str]:
-    """What of `ids` is not in `fresh`; a second mention of a fresh id is not fresh."""
-    left = set(fresh)
-    first = {id: place for place, id in reversed(list(enumerate(ids)))}
-    return [id for place, id in enumerate(ids) if id not in left or place != first[id]]

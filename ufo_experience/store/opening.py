@@ -11,12 +11,15 @@ from ufo_experience.ids import is_id, new_id
 from ufo_experience.store.atomic import Disk, make_folder, publish_new, storage_errors, sync_folder, write_temp
 from ufo_experience.store.codec import decode, encode
 from ufo_experience.store.layout import NOT_FOUND, RECORDS, STATUS, STORE_FILE, TOMBSTONES, Layout
+from ufo_experience.store.place import LOCAL, Place
 from ufo_experience.store.seal import Seal
 
 STORE_FORMAT = 1
 
 
-def open_layout(root: Path, disk: Disk, *, create: bool, seal: Seal | None = None) -> tuple[Layout, str]:
+def open_layout(
+    root: Path, disk: Disk, *, create: bool, seal: Seal | None = None, place: Place = LOCAL
+) -> tuple[Layout, str]:
     """The layout and id of the store in `root`. Raises as `FileStore.open`."""
     with storage_errors(root):
         if root.exists() and not root.is_dir():
@@ -26,6 +29,7 @@ def open_layout(root: Path, disk: Disk, *, create: bool, seal: Seal | None = Non
     if store_id is None:
         if not create:
             raise DataError("no experience store here", file=str(root), code=NOT_FOUND)
+        place.check()
         _create(root, disk)
         layout = Layout(root, disk, _owner(root), seal)
         store_id = _read_id(layout)

@@ -21,6 +21,7 @@ from ufo_experience.store.cache_place import cache_place
 from ufo_experience.store.database import Connection, Database
 from ufo_experience.store.layout import NOT_FOUND
 from ufo_experience.store.origin import is_from
+from ufo_experience.store.place import LOCAL
 from ufo_experience.store.postgres_schema import open_tables
 from ufo_experience.store.records import Status, decode_record, encode_record, experience_of
 from ufo_experience.text.applications import application_key
@@ -52,18 +53,21 @@ _log = logging.getLogger(__name__)
 class PostgresStore:
     """Experiences in a database, one store in each. Open it with `PostgresStore.open`."""
 
+    place = LOCAL
+
     def __init__(self, database: Database, store_id: str) -> None:
         self.database, self._store_id = database, store_id
 
     @classmethod
     def open(
-        cls, url: str, *, create: bool = True, lock_timeout: float = 10.0, read_only: bool = False
+        cls, url: str, *, create: bool = True, lock_timeout: float = 10, read_only: bool = False, network: bool = True
     ) -> PostgresStore:
         """Open the store in a database, making its tables first if allowed.
 
         Args:
             url: `postgresql://user@host:5432/database`; the password belongs into `PGPASSWORD` or `~/.pgpass`.
             lock_timeout: seconds a write waits for another writer.
+            network: nothing to allow, a server is made for it.
 
         Raises:
             ServiceError: no server answers there, or it does not let us in.
