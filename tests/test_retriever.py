@@ -128,6 +128,14 @@ def test_failed_runs_come_apart(tmp_path):
     assert (len(found), [hit.experience.id for hit in found.negatives]) == (0, [failed.id])
 
 
+def test_a_failure_that_reaches_the_threshold_is_shown_however_many_fit_better(tmp_path):
+    """A hundred and twenty runs of the very request leave room for the one that tells what not to do."""
+    runs = [record("Open the mail settings", session=str(number)) for number in range(120)]
+    failed = record("Open the mail settings and archive old letters", session="f", success=False)
+    found = memory_of(tmp_path / "db", *runs, failed).retrieve("Open the mail settings")
+    assert (requests(found), requests(found.negatives)) == ([runs[0].state.request], [failed.state.request])
+
+
 def test_quarantined_records_change_no_score_of_a_trusted_one(tmp_path):
     """Bit-equal: poison cannot move what is trusted."""
     good = [record(text) for text in TEXTS[:4]]

@@ -118,13 +118,13 @@ class Retriever:
         if not any(letter.isalnum() for letter in text):
             reason = "the task holds no words"
             return Retrieval(embedder=self._fusion.embedder, reason=reason, notes=tuple(notes))
-        return self.serve(text, query, self.rank(text, query), notes, now=now)
+        return self.serve(text, query, self.rank(text, query, served=True), notes, now=now)
 
     def serve(
         self, text: str, query: Query, ranking: Ranking, notes: Sequence[str] = (), *, now: datetime | None = None
     ) -> Retrieval:
         """What of a ranking is served for the (redacted) text of a query: threshold, opposites, diversity."""
-        threshold = ranking.fusion.bar(self._finder.size) if query.threshold is None else query.threshold
+        threshold = self._threshold(query, ranking.fusion)
         said = list(notes)
         hits, negatives = (
             self._load(islice(self._choose(text, ranking, threshold, failed), query.k), ranking, said, now)
@@ -143,15 +143,21 @@ class Retriever:
             notes=tuple(said),
         )
 
-    def rank(self, text: str, query: Query) -> Ranking:
-        """Candidates inside the filters, best first, without threshold or diversity: what `retrieve` chooses from."""
+    def rank(self, text: str, query: Query, *, served: bool = False) -> Ranking:
+        """Candidates inside the filters, best first, without threshold or diversity: what `retrieve` chooses from.
+
+        Of those that would not be `served` for their score any number may be missing.
+        """
         vector, degraded = self._vector(text)
         try:
-            return self._ranked(text, query, vector, degraded)
+            return self._ranked(text, query, vector, degraded, served)
         except ServiceError as error:  # the server that keeps the vectors cannot answer: words do
-            return self._ranked(text, query, None, f"index unavailable: {error}")
+            return self._ranked(text, query, None, f"index unavailable: {error}", served)
 
-    def _ranked(self, text: str, query: Query, vector: Floats | None, degraded: str | None) -> Ranking:
+    def _threshold(self, query: Query, fusion: Fusion) -> float:
+        return fusion.bar(self._finder.size) if query.threshold is None else query.threshold
+
+    def _ranked(self, text: str, query: Query, vector: Floats | None, degraded: str | None, served: bool) -> Ranking:
         fusion = self._fusion.degraded() if vector is None else self._fusion
         candidates, held = self._finder.find(
             text,
@@ -161,6 +167,7 @@ class Retriever:
             env=query.env,
             exclude_session=query.exclude_session,
             only=query.only,
+            floor=self._threshold(query, fusion) if served else None,
         )
         return Ranking(candidates, held, fusion, degraded)
 

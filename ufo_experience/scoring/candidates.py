@@ -19,6 +19,7 @@ from ufo_experience.scoring.usage import drag, harmful
 
 POOL = 100  # candidates that words and vectors each put forward
 PER_RUN = 4  # of these: more of one run only when many runs are in the pool
+_ROUNDING = 1e-6
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
@@ -92,10 +93,12 @@ class CandidateFinder:
         env: str | None = None,
         exclude_session: str | None = None,
         only: Collection[str] | None = None,
+        floor: float | None = None,
     ) -> tuple[Candidates, Candidates]:
-        """(candidates that may be injected, those that may not), both inside the filters, without a threshold.
+        """(candidates that may be injected, those that may not), both inside the filters.
 
-        `only` are the ids that may answer at all; None means any.
+        `only` are the ids that may answer at all; None means any. Candidates below `floor` may be left out: where words
+        alone make the score, they choose among what reaches it, and vectors say no more than which of these is better.
         """
         inside = self.snapshot.catalog.mask(Filter(application, env, min_trust=HELD, min_trust_imported=HELD))
         if only is not None:
@@ -104,9 +107,13 @@ class CandidateFinder:
             inside &= self.snapshot.catalog.column("session") != name_hash(exclude_session)
         words = Words(*self._words.scores(text))
         usable, held = inside & self._open, inside & ~self._open
-        best = float(words.share[usable].max(initial=0.0))
+        best = float(np.max(words.share, where=usable, initial=0.0))
+        bar = None if fusion.score_voice else floor
+        if bar is not None:
+            reach = words.coverage >= bar - _ROUNDING
+            usable, held = usable & reach, held & reach
         pool = self._top(words.share, usable)
-        if vector is not None:
+        if vector is not None and bar is None:
             limits = replace(self._limits, application=application, env=env)
             near = self._near(vector, usable, limits) if only is None else self._nearest_of(vector, usable)
             pool = np.union1d(pool, near)
