@@ -131,8 +131,9 @@ def test_failed_runs_come_apart(tmp_path):
 def test_a_failure_that_reaches_the_threshold_is_shown_however_many_fit_better(tmp_path):
     """A hundred and twenty runs of the very request leave room for the one that tells what not to do."""
     runs = [record("Open the mail settings", session=str(number)) for number in range(120)]
-    failed = record("Open the mail settings and archive old letters", session="f", success=False)
-    found = memory_of(tmp_path / "db", *runs, failed).retrieve("Open the mail settings")
+    others = [record("Print this page", session=f"other {number}") for number in range(120)]
+    failed = record("Open the mail settings page", session="f", success=False)
+    found = memory_of(tmp_path / "db", *runs, *others, failed).retrieve("Open the mail settings")
     assert (requests(found), requests(found.negatives)) == ([runs[0].state.request], [failed.state.request])
 
 
