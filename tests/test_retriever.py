@@ -128,13 +128,13 @@ def test_failed_runs_come_apart(tmp_path):
     assert (len(found), [hit.experience.id for hit in found.negatives]) == (0, [failed.id])
 
 
-def test_a_failure_that_reaches_the_threshold_is_shown_however_many_fit_better(tmp_path):
-    """A hundred and twenty runs of the very request leave room for the one that tells what not to do."""
-    runs = [record("Open the mail settings", session=str(number)) for number in range(120)]
-    others = [record("Print this page", session=f"other {number}") for number in range(120)]
-    failed = record("Open the mail settings page", session="f", success=False)
-    found = memory_of(tmp_path / "db", *runs, *others, failed).retrieve("Open the mail settings")
-    assert (requests(found), requests(found.negatives)) == ([runs[0].state.request], [failed.state.request])
+def test_what_stays_below_the_threshold_crowds_nothing_out(tmp_path):
+    """A hundred and twenty long requests hold more of the words, and one short one is all about them."""
+    endings = [" ".join(f"word{number}x{place}" for place in range(12)) for number in range(120)]
+    long = [record(f"Open the mail settings window to {ending}", session=ending) for ending in endings]
+    short = record("Open the mail window", session="short", steps=2)
+    found = memory_of(tmp_path / "db", *long, short).retrieve("Open the mail settings", similarity_threshold=0.6)
+    assert requests(found) == [short.state.request]
 
 
 def test_quarantined_records_change_no_score_of_a_trusted_one(tmp_path):
