@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.index.base import Attributes, Content, Filter, Neighbour, Space, Vectors
 from ufo_experience.index.generation import Generation
-from ufo_experience.index.native import faiss
+from ufo_experience.index.native import load_faiss
 from ufo_experience.index.npy import npy, npy_blocks
 from ufo_experience.index.part import Part, pack, signs, sort_order
 from ufo_experience.store.base import ExperienceStore
@@ -130,7 +130,8 @@ class FaissIndex:
         queries = self._checked(vectors)
         if k < 1 or not len(queries):
             return [[] for _ in queries]
-        faiss.omp_set_num_threads(1 if len(queries) == 1 else os.cpu_count() or 1)
+        if not all(part.is_small for part in self._parts):
+            load_faiss().omp_set_num_threads(1 if len(queries) == 1 else os.cpu_count() or 1)
         found: list[list[Neighbour]] = [[] for _ in queries]
         for part in self._parts:
             nearest = part.nearest(queries, k, filter or Filter(), self._exact_below)

@@ -4,7 +4,8 @@ Rows are sorted by application, then id: those of one application are neighbours
 query for it reads nothing else. A part may lie on disk and be mapped; nothing here writes to one.
 
 Scores come from FAISS's own kernels (`fvec_inner_products_*`, `hammings_knn_hc`), which read any memory, copy nothing
-and keep a single query on a single thread. Their index classes would copy, or hold a file open by themselves.
+and keep a single query on a single thread. Their index classes would copy, or hold a file open by themselves. Of a few
+rows numpy makes them: a command that answers from a small store is done before FAISS is loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter, Vectors
 from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, name_hash
-from ufo_experience.index.native import faiss
+from ufo_experience.index.native import load_faiss
 from ufo_experience.text.applications import application_key
 
 ATTRIBUTES = np.dtype([("application", "u8"), ("env", "u8"), ("trust", "i1"), ("imported", "?"), ("success", "i1")])
@@ -29,6 +30,7 @@ SAME = 2e-6  # kernels agree to 5e-7, answers are rounded to 1e-6: what is this 
 _SCATTERED = 4  # reading rows here and there costs about four times as much as reading them in a row
 _CANDIDATES = 400  # rows that signs put forward, at least; one more for every _SHARE rows looked at
 _SHARE = 500
+_FEW = 2_000  # rows of a part that numpy takes care of
 _FILTERS = 64  # selections remembered
 
 
@@ -88,6 +90,11 @@ class Part:
 
     def __len__(self) -> int:
         return len(self.ids) if self.live is None else int(self.live.sum())
+
+    @property
+    def is_small(self) -> bool:
+        """True when FAISS is not needed to look through these rows."""
+        return len(self.ids) < _FEW
 
     def alive(self) -> Rows:
         """Numbers of the rows that were not taken out."""
@@ -150,7 +157,9 @@ class Part:
     def scores(self, queries: Vectors, rows: Rows) -> Vectors:
         """Inner products of queries (q, d) and rows (n), or rows (q, n) of their own for each query."""
         wanted = np.ascontiguousarray(np.broadcast_to(rows, (len(queries), rows.shape[-1])))
-        out = np.empty(wanted.shape, np.float32)
+        if self.is_small:
+            return np.stack([_products(query, self.vectors[few]) for query, few in zip(queries, wanted, strict=True)])
+        faiss, out = load_faiss(), np.empty(wanted.shape, np.float32)
         at = faiss.swig_ptr
         faiss.fvec_inner_products_by_idx(
             at(out), at(queries), at(self.vectors), at(wanted), queries.shape[1], len(queries), wanted.shape[1]
@@ -163,7 +172,9 @@ class Part:
         if len(queries) > 1:
             product: Vectors = queries @ block.T
             return product
-        out = np.empty((1, len(block)), np.float32)
+        if self.is_small:
+            return _products(queries[0], block)[None]
+        faiss, out = load_faiss(), np.empty((1, len(block)), np.float32)
         faiss.fvec_inner_products_ny(
             faiss.swig_ptr(out), faiss.swig_ptr(queries), faiss.swig_ptr(block), queries.shape[1], len(block)
         )
@@ -173,6 +184,7 @@ class Part:
         span = chosen.last - chosen.first
         wanted = min(max(_CANDIDATES, 10 * k, span // _SHARE), chosen.count)
         asked, codes = signs(queries), self.codes[chosen.first : chosen.last]  # type: ignore[index]
+        faiss = load_faiss()
         apart, rows = np.empty((len(queries), wanted), np.int32), np.empty((len(queries), wanted), np.int64)
         heap = faiss.int_maxheap_array_t()
         heap.nh, heap.k, heap.val, heap.ids = len(queries), wanted, faiss.swig_ptr(apart), faiss.swig_ptr(rows)
@@ -180,6 +192,12 @@ class Part:
         at = faiss.swig_ptr
         faiss.hammings_knn_hc(heap, at(asked), at(codes), span, codes.shape[1], 0, faiss.EXACT_TOPK, inside)
         return list(rows + chosen.first)
+
+
+def _products(query: Vectors, rows: Vectors) -> Vectors:
+    """Inner products, each summed up in the same way however many there are, on one thread: BLAS promises neither."""
+    products: Vectors = np.einsum("nd,d->n", rows, query)
+    return products
 
 
 def signs(vectors: Vectors) -> NDArray[np.uint8]:

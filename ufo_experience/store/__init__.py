@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from ufo_experience.errors import UsageError
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
@@ -48,5 +47,7 @@ def scheme_of(location: str | Path) -> str:
 
 def _file_path(url: str) -> str:
     """The path of `file:///folder`, or of `file://folder` for one relative to here."""
+    from urllib.request import url2pathname
+
     parts = urlsplit(url)
     return url2pathname(parts.netloc + parts.path)
