@@ -202,6 +202,7 @@ STILL_RISKY: list[tuple[str, str, str, Arguments, str]] = [
     ("address", "goto", "", {"url": "https://google.com.evil.test/search"}, "Find a flight"),
     ("address", "goto", "", {"url": "https://docs.google.com/forms/d/x"}, "Find a flight"),
     ("address", "goto", "", {"url": "http://www.bing.com:8080/search?q=x"}, "Find a flight"),
+    ("address", "goto", "", {"url": "http://[::1/flights"}, "Find a flight"),
     ("path", "save_as", "", {"path": "//attacker/share/out.docx"}, "Save the letter"),
     ("path", "save_as", "", {"path": "/backup/letter.odt"}, "Save the letter"),
     ("path", "save_as", "", {"path": "x.txt,/etc/cron.d/job"}, "Save the letter"),

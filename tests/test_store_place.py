@@ -23,7 +23,7 @@ LOCAL_MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 22 21 0:5 / /dev rw - devtmpfs udev rw
 23 21 0:44 / /tmp rw - tmpfs tmpfs rw
-a line that says nothing
+no mount
 """
 
 

@@ -1,0 +1,158 @@
+"""How much of a record is shown at each level of detail, and rare turns of the framing."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from ufo_experience.few_shot import Example, text_example, ufo_example
+from ufo_experience.framing import encode, frame, has_block, parse_block, strip_block, strip_blocks, wording
+from ufo_experience.prompt_builder import build_prompt, estimate_tokens, inject
+from ufo_experience.schema import Action, Control, Experience, Hit, Outcome, State, Step, Trust
+
+NOW = datetime(2025, 11, 15, 12, 0, tzinfo=timezone.utc)
+NONCE = "0123456789abcdef0123456789abcdef"
+# characters of a text and of an observation, steps, entries of a list
+LEVELS = [
+    (400, 160, 40, 12),
+    (200, 60, 24, 8),
+    *((100, 0, steps, 4) for steps in (40, 32, 24, 16, 12, 8)),
+    (40, 0, 4, 2),
+]
+
+
+def example(steps: int = 60, **fields: Any) -> Example:
+    """A record with more of everything than is ever shown."""
+    done = tuple(
+        Step(
+            step_number=n,
+            observation="o" * 300,
+            action_type="click",
+            target_control=Control(name="c" * 500, type="Button"),
+        )
+        for n in range(1, steps + 1)
+    )
+    values = {
+        "id": "1" * 32,
+        "state": State(task="t" * 900, application="App"),
+        "action": Action(steps=done),
+        "outcome": Outcome(success=True),
+        "preconditions": tuple(f"p{n}" for n in range(20)),
+        "created_at": NOW - timedelta(days=3),
+        "trust": Trust.VERIFIED,
+    } | fields
+    return Example(Hit(experience=Experience(**values), score=0.5, ranked_by="fused"), values["action"].steps)
+
+
+def after(refusals: int) -> Any:
+    """A judge of length that refuses so many texts first."""
+    left = [refusals]
+
+    def fits(text: str) -> bool:
+        left[0] -= 1
+        return left[0] < 0
+
+    return fits
+
+
+@pytest.mark.parametrize("level", range(len(LEVELS) + 3))
+def test_each_refusal_leads_to_the_next_level_of_detail(level):
+    """First shorter texts, then fewer steps; the last level is shown whatever it costs."""
+    text, observation, steps, entries = LEVELS[min(level, len(LEVELS) - 1)]
+    shown = json.loads(text_example(example(), after(level), NOW))
+    assert len(shown["task"]) == text
+    assert len(shown["successful_steps"]) == steps
+    assert shown["steps_not_shown"] == 60 - steps
+    assert len(shown["preconditions"]) == entries
+    line = shown["successful_steps"][0]["step"]
+    assert line.count("o") == (observation and observation - 1)
+    assert ("control_type" in shown["successful_steps"][0]) == bool(observation)
+    assert len(line.split("(")[1].split(")")[0]) == text
+    ufo = ufo_example(example(), after(level), NOW)
+    assert len(ufo["Request"]) == text
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"), [(0, "today"), (23, "today"), (24, "1 day"), (47, "1 day"), (48, "2 days"), (-5, "today")]
+)
+def test_the_age_of_a_record(hours, said):
+    """In whole days; a clock that ran ahead counts as today."""
+    one = example(1, created_at=NOW - timedelta(hours=hours))
+    assert json.loads(text_example(one, after(0), NOW))["age"] == said
+
+
+def test_a_score_that_is_no_number_is_not_shown():
+    """JSON has no word for it."""
+    one = example(1)
+    bad = Example(one.hit.model_copy(update={"score": float("nan")}), one.steps)
+    assert "similarity" not in json.loads(text_example(bad, after(0), NOW))
+
+
+def test_nothing_shown_costs_nothing():
+    """No hits, or none that fits."""
+    assert build_prompt("do it", []).tokens == 0
+    hit = example(1).hit
+    whole = build_prompt("do it", [hit], nonce=NONCE, now=NOW)
+    exact = build_prompt("do it", [hit], nonce=NONCE, now=NOW, max_tokens=whole.tokens)
+    assert exact.ids == whole.ids
+    less = build_prompt("do it", [hit], nonce=NONCE, now=NOW, max_tokens=whole.tokens - 1)
+    assert (less.ids, less.tokens, less.dropped) == ((), 0, (hit.experience.id,))
+
+
+def test_a_record_may_take_half_of_a_large_budget_and_600_tokens_of_a_small_one():
+    """A long record is told in less detail above that; the count is that of the caller."""
+    for budget, cap in ((100, 600), (1200, 600), (1202, 601)):
+        for tokens, cut in ((cap, False), (cap + 1, True)):
+            block = build_prompt(
+                "x",
+                [example(1).hit],
+                max_tokens=budget,
+                now=NOW,
+                count_tokens=lambda t, n=tokens: n if t[0] == "{" else 1,
+            )
+            assert (len(parse_block(str(block.prompt))[0]["task"]) == 40) == cut
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("abc", 1), ("abcd", 2), ("123", 2), ("\\\\\\", 3), ("äöü", 2), ("\ud800", 1), ("ab\\", 2)],
+)
+def test_the_estimate_is_a_third_of_the_weight(text, tokens):
+    """A letter weighs its bytes, a digit two, a backslash three; rounded up."""
+    assert estimate_tokens(text) == tokens
+
+
+def test_only_a_users_message_is_taken_for_an_old_block():
+    """What an assistant or a tool said stays, also when it quotes a block and nothing else."""
+    block = build_prompt("x", [example(1).hit], now=NOW)
+    for role in ("assistant", "system", "tool", "aaa", "zzz"):
+        messages = [{"role": role, "content": block.text}, {"role": "user", "content": "x"}]
+        assert inject(messages, block) == [messages[0], {"role": "user", "content": block.text}, messages[1]]
+    old = [{"role": "user", "content": block.text}, {"role": "user", "content": "x"}]
+    assert inject(old, block) == old
+    talking = [{"role": "user", "content": f"see {block.text}"}, {"role": "user", "content": "x"}]
+    assert len(inject(talking, block)) == 3
+
+
+def test_blocks_are_stripped_from_texts_inside_json():
+    """Lists, tuples, mappings; what is no text stays what it is."""
+    block = frame([encode({"task": "t"})], NONCE)
+    assert has_block(block)
+    assert not has_block("<<<past>>>")
+    value = {"a": [f"x\n\n{block}\n\n{wording('closing')}", 5, None, ("y", block)], "b": {"c": "plain"}}
+    assert strip_blocks(value) == {"a": ["x", 5, None, ["y", ""]], "b": {"c": "plain"}}
+
+
+def test_a_block_is_stripped_with_its_break_and_its_sentence():
+    """And only with them: other breaks and sentences stay; also in a text that is JSON itself."""
+    block = frame([encode({"task": "t"})], NONCE)
+    assert strip_block(f"{block}") == ""
+    assert strip_block(f"a\n\n{block}") == "a"
+    assert strip_block(f"a {block} b") == "a  b"
+    assert strip_block(f"\n\n{block}b") == "b"
+    quoted = json.dumps(f"a\n\n{block}\n\n{wording('closing')}")
+    assert json.loads(strip_block(quoted)) == "a"
+    assert strip_block(f"a\n\n{block}\n\n{wording('closing')} b") == "a b"
