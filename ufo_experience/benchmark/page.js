@@ -21,8 +21,22 @@
   window.clearTimeout = (id) => { timers.delete(id); stop(id); };
 
   const animated = () => !!(window.jQuery && jQuery.timers && jQuery.timers.length);
+  const pictures = new Set();
+  // An icon made of CSS `content` has no size, so is no visible control, until its picture is there.
+  const picturesOf = (el) => (getComputedStyle(el).content.match(/url\("([^"]+)"\)/) || [])[1];
+  const loadPictures = async () => {
+    const fresh = [...document.querySelectorAll('body *')].map(picturesOf).filter((url) => url && !pictures.has(url));
+    await Promise.all([...new Set(fresh)].map(async (url) => {
+      pictures.add(url);
+      const image = new Image();
+      image.src = url;
+      await image.decode().catch(() => null);
+    }));
+    if (fresh.length) await new Promise((done) => requestAnimationFrame(() => start(done, 0)));
+  };
   const settle = async () => {
     const end = performance.now() + SETTLE_LIMIT_MS;
+    await Promise.race([loadPictures(), new Promise((done) => start(done, SETTLE_LIMIT_MS))]);
     while ((timers.size || animated()) && performance.now() < end) await new Promise((done) => start(done, 10));
   };
 

@@ -80,12 +80,15 @@ class Bench:
         """Record sessions, then make a memory of their logs."""
         cases = tuple(cases)
         label = f"learn-{name}"
-        outcomes = self.each(lambda case: self.run(case, None, label, make_agent=make_agents(case)), cases)
+        outcomes: dict[Case, Outcome] = {}
+        for seed in sorted({one.seed for one in cases}):  # variants in turn: of equals the newest is shown
+            wave = [one for one in cases if one.seed == seed]
+            ran = self.each(lambda case: self.run(case, None, label, make_agent=make_agents(case)), wave)
+            outcomes |= zip(wave, ran, strict=True)
         folders = {f"{one.kind}-{one.task}-{one.seed}": one.family for one in cases}
         learned = self.remember(name, folders, failures=False)
         # Tasks of MiniWoB++ overlap (four kinds of forwarding a mail): they do not tell what is another task.
-        told = [(case, one.goal) for case, one in zip(cases, outcomes, strict=True) if case.kind != MINIWOB]
-        goals = [(case.family, goal) for case, goal in told]
+        goals = [(case.family, outcomes[case].goal) for case in cases if case.kind != MINIWOB]
         calibrate(learned.memory, goals, self.root / f"labels-{name}.jsonl")
         return learned
 
