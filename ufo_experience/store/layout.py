@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ufo_experience.errors import CorruptError, DataError
+from ufo_experience.errors import CorruptError, DataError, StorageError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Trust, Usage
-from ufo_experience.store.atomic import Disk, is_there, storage_errors
+from ufo_experience.store.atomic import Disk, storage_errors
 from ufo_experience.store.reading import UNSAFE, read_file
 from ufo_experience.store.records import Status, decode_record, decode_status, experience_of, mistrust
 from ufo_experience.store.seal import Seal
@@ -45,15 +45,19 @@ class Layout:
         """The record file of an id. Raises `DataError` for what is no id: a foreign name never becomes a path."""
         if not is_id(id):
             raise DataError(f"no experience {str(id)[:64]!r}", file=str(self.root), code=NOT_FOUND)
-        return self.root / RECORDS / id[:2] / f"{id}.json"
+        return self.shard(RECORDS, id[:2]) / f"{id}.json"
 
     def status(self, id: str) -> Path:
         """The status file of an id."""
-        return self.root / STATUS / id[:2] / f"{id}.json"
+        return self.shard(STATUS, id[:2]) / f"{id}.json"
 
     def tombstone(self, id: str) -> Path:
         """The tombstone of an id."""
-        return self.root / TOMBSTONES / f"{id}.json"
+        return _folder(self.root, TOMBSTONES) / f"{id}.json"
+
+    def shard(self, kind: str, name: str) -> Path:
+        """The folder of `records` or `status` for ids that begin with `name`."""
+        return _folder(self.root, f"{kind}/{name}")
 
     def read(self, path: Path) -> bytes | None:
         """The bytes of a file of this store, None when there is none. Raises as `read_file`."""
@@ -61,8 +65,7 @@ class Layout:
 
     def there(self, path: Path) -> bool:
         """True when anything stands at `path`."""
-        with storage_errors(path):
-            return is_there(path, self.disk)
+        return self._info(path) is not None
 
     def names(self, folder: Path) -> list[str]:
         """Names in a folder, sorted; none when there is no such folder, or a link in its place."""
@@ -84,7 +87,7 @@ class Layout:
 
     def shards(self, kind: str) -> list[Path]:
         """The shard folders of `records` or `status`, sorted."""
-        return [_shard(self.root, kind, name) for name in self.names(self.root / kind) if _SHARD.fullmatch(name)]
+        return [self.shard(kind, name) for name in self.names(self.root / kind) if _SHARD.fullmatch(name)]
 
     def ids_in(self, folder: Path) -> list[str]:
         """Ids of the files in a shard folder (or in `tombstones`), sorted; files in the wrong shard are left out."""
@@ -101,7 +104,7 @@ class Layout:
         A tombstone is looked for last: a reader without a lock may see a removal half done.
         """
         path = self.record(id)
-        if self.is_link(path.parent):
+        if self.is_link(self.shard(RECORDS, id[:2])):
             raise CorruptError("its folder is a link", file=str(path), code=UNSAFE)
         data = self.read(path)
         if data is None:
@@ -158,13 +161,14 @@ class Layout:
             self.disk.utime(path, max(time.time_ns(), before.st_mtime_ns + _STEP_NS if before else 0))
 
     def _info(self, path: Path) -> os.stat_result | None:
-        with storage_errors(path):
-            try:
-                return self.disk.lstat(path)
-            except FileNotFoundError:
-                return None
+        try:
+            return self.disk.lstat(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror or error}") from error
 
 
-@lru_cache(maxsize=2048)  # asked for after every commit; making a path costs more than looking at it
-def _shard(root: Path, kind: str, name: str) -> Path:
-    return root / kind / name
+@lru_cache(maxsize=2048)  # asked for at every read and after every commit; making a path costs more than looking at it
+def _folder(root: Path, name: str) -> Path:
+    return root / name
