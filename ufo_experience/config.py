@@ -29,6 +29,9 @@ class Settings(BaseModel):
     Trust: `min_trust` for own records (None: verified, and approved in a store shared with others), and
     `min_trust_imported` for imported ones. `index` is an engine, see `open_index`.
     `allow_network_store` lets a folder be written whose files are carried to other machines.
+
+    Money (US dollars): `max_cost` per run, `max_cost_per_day` per UTC day for all processes of this store. Embedding
+    many texts sends `concurrency` requests at once, within the limits per minute.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,6 +48,10 @@ class Settings(BaseModel):
     allow_network_store: bool = False
     lock_timeout: Annotated[float, Field(ge=0.0)] = 10.0
     max_cost: Annotated[float, Field(ge=0.0)] | None = None
+    max_cost_per_day: Annotated[float, Field(ge=0.0)] | None = None
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 4
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
     audit: bool = True
 
 

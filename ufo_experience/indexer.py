@@ -247,12 +247,16 @@ def _start(store: ExperienceStore, generations: Generations, embedder: Embedder,
 
 def check_embedder(manifest: Manifest, embedder: Embedder) -> None:
     """Refuse to mix vectors of two embedders."""
-    if (manifest.embedder, manifest.dim) != (embedder.name, embedder.dim):
-        raise IndexMismatchError(
-            f"the index was made by {manifest.embedder} ({manifest.dim} dimensions), not by {embedder.name} "
-            f"({embedder.dim}); run: ufo-experience index --rebuild --embedder {embedder.name}",
-            code="E_EMBEDDER",
-        )
+    if manifest.embedder != embedder.name:
+        made, asked = manifest.embedder, embedder.name
+    elif manifest.dim != embedder.dim:
+        made, asked = f"{manifest.embedder} ({manifest.dim} dimensions)", f"{embedder.name} ({embedder.dim})"
+    else:
+        return
+    raise IndexMismatchError(
+        f"the index was made by {made}, not by {asked}; run: ufo-experience index --rebuild --embedder {embedder.name}",
+        code="E_EMBEDDER",
+    )
 
 
 class _Meter:

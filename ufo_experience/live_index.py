@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from typing import TYPE_CHECKING
 
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
@@ -26,15 +27,22 @@ from ufo_experience.indexer import (
     publish,
     sync,
 )
-from ufo_experience.openai_service.client import OpenAISettings
+from ufo_experience.openai_service.prices import Ledger
+from ufo_experience.openai_service.settings import OpenAISettings, Provider
 from ufo_experience.retriever import Retriever
 from ufo_experience.schema import Trust
 from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
 from ufo_experience.scoring.fusion import fusion_for
 from ufo_experience.store.base import ExperienceStore
 
+if TYPE_CHECKING:
+    from ufo_experience.batch.job import BatchJobs
+    from ufo_experience.index_plan import IndexPlan
+
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 OFFLINE = ("hashing", "local")
+PROVIDERS: dict[str, Provider] = {"openai": "openai", "azure": "azure"}
+SPENDING = "spending.sqlite"
 _log = logging.getLogger(__name__)
 
 
@@ -44,6 +52,7 @@ class LiveIndex:
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
         self.store, self.settings = store, settings
         self.generations = open_generations(store, settings.index, lock_timeout=settings.lock_timeout)
+        self._ledger = _ledger(store, settings)
         self._damaged: set[int] = set()
         self._embedder = embedder
         self._snapshot: tuple[Snapshot, int] | None = None
@@ -60,6 +69,40 @@ class LiveIndex:
             self._snapshot = None
         return report
 
+    @property
+    def asks_service(self) -> bool:
+        """True when embedding asks a service, which costs."""
+        return self._embedder_spec().partition(":")[0] in PROVIDERS
+
+    def plan(self, *, rebuild: bool = False) -> IndexPlan:
+        """What `sync` would embed and at what price; nothing is written or sent. See `index_plan.plan`."""
+        from ufo_experience.index_plan import plan
+
+        return plan(self.store, self.generations, self.embedder, rebuild=rebuild)
+
+    def batches(self, *, rebuild: bool = False) -> BatchJobs:
+        """Jobs that embed by the Batch API what `sync` would embed; their vectors arrive in the cache."""
+        from ufo_experience.batch.job import BatchJobs
+        from ufo_experience.index_plan import texts_to_embed
+
+        return BatchJobs(
+            self.embedder,
+            self.store.cache_folder,
+            lambda: texts_to_embed(self.store, self.generations, self.embedder, rebuild=rebuild),
+            lock_timeout=self.settings.lock_timeout,
+        )
+
+    def service_settings(self, provider: Provider | None = None) -> OpenAISettings:
+        """How to reach the OpenAI service, as the environment and the settings say; all share one ledger."""
+        chosen = self.settings
+        return OpenAISettings.from_env(
+            provider,
+            ledger=self._ledger,
+            concurrency=chosen.concurrency,
+            requests_per_minute=chosen.requests_per_minute,
+            tokens_per_minute=chosen.tokens_per_minute,
+        )
+
     def publish(self, calibration: Calibration) -> None:
         """Publish the current view once more, with this calibration."""
         publish(self.store, self.generations, self.snapshot(), self.embedder, calibration)
@@ -72,7 +115,10 @@ class LiveIndex:
         with self._lock:
             if self._embedder is None:
                 cache = self.store.cache_folder / "embeddings.sqlite"
-                self._embedder = open_embedder(self._embedder_spec(), cache=cache)
+                spec = self._embedder_spec()
+                provider = PROVIDERS.get(spec.partition(":")[0])
+                access = self.service_settings(provider) if provider else None
+                self._embedder = open_embedder(spec, settings=access, cache=cache)
             return self._embedder
 
     def retriever(self) -> Retriever:
@@ -151,3 +197,12 @@ class LiveIndex:
         """What may be injected. In a store others write to, too, a judged run is not enough: somebody must approve."""
         own = self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED)
         return TrustPolicy(own, self.settings.min_trust_imported)
+
+
+def _ledger(store: ExperienceStore, settings: Settings) -> Ledger:
+    """One ledger for all that a store's stages ask of a service, and the books of the day if they have a cap."""
+    if settings.max_cost_per_day is None:
+        return Ledger(settings.max_cost)
+    from ufo_experience.openai_service.daily import DailySpending
+
+    return Ledger(settings.max_cost, daily=DailySpending(store.cache_folder / SPENDING, settings.max_cost_per_day))

@@ -86,7 +86,7 @@ class ExperienceMemory:
         from ufo_experience.summarizer import open_summarizer
 
         level = None if trust is None else Trust(trust)
-        engine = open_summarizer(summarizer or self.settings.summarizer)
+        engine = open_summarizer(summarizer or self.settings.summarizer, self.live.service_settings)
         report = ingest(
             paths,
             self.store,

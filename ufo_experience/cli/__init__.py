@@ -1,12 +1,13 @@
 """The command line: one subcommand per stage, each a call of the library.
 
-Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write, 75 locked, 77 refused for safety.
+Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write, 75 try again later (locked, or a
+batch is not ready), 77 refused for safety.
 """
 
-from ufo_experience.cli import advice, bench, stages, upkeep
+from ufo_experience.cli import advice, bench, indexing, stages, upkeep
 from ufo_experience.cli.common import app
 
-__all__ = ["advice", "app", "bench", "main", "stages", "upkeep"]
+__all__ = ["advice", "app", "bench", "indexing", "main", "stages", "upkeep"]
 
 
 def main() -> None:

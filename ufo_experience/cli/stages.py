@@ -1,8 +1,7 @@
-"""The stages of the pipeline as commands: ingest, index, retrieve, prompt, report, demo."""
+"""The stages of the pipeline as commands: ingest, retrieve, prompt, report, demo. (`indexing` has the index job.)"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,26 +66,6 @@ def ingest(
         console.answer(data, ingest_text(report, held))
         if report.failed and not (report.added or report.skipped):
             raise SystemExit(DataError.exit_code)
-
-
-@app.command()
-def index(
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="From scratch instead of only what changed.")] = False,
-    embedder: Annotated[str | None, typer.Option(help="hashing, openai:MODEL, azure:DEPLOYMENT, local:MODEL.")] = None,
-    index: Annotated[str | None, typer.Option("--index", help="Engine or URL of the index. Default: faiss.")] = None,
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
-) -> None:
-    """Bring the index in line with the records."""
-    with open_memory(db, json=json, embedder=embedder, index=index, network=network) as (console, memory):
-        with console.progress("embedding") as progress:
-            report = memory.index(rebuild=rebuild, progress=progress)
-        text = (
-            f"generation {report.generation}: {report.records} records, {report.embedded} embedded, {report.cached} "
-            f"from the cache, {report.requests} requests, {report.seconds:.2f} s"
-        )
-        console.answer(asdict(report), text)
 
 
 @app.command()

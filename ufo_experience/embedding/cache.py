@@ -198,7 +198,7 @@ class CachedEmbedder:
         if isinstance(self.embedder, EmbedsPieces) and self.embedder.known_dim is None:
             return {_hash(text): text for text in texts}
         keys = {self.key(text, "document"): text for text in texts}
-        known = self.cache.get(list(keys), self.dim)
+        known = self.cache.get(list(keys), self.dim) if self.cache.path.is_file() else {}
         return {key: text for key, text in keys.items() if key not in known}
 
     def purge(self, texts: Iterable[str]) -> int:

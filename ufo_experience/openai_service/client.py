@@ -33,21 +33,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 4
-WHOLE = 2  # times the timeout: what one attempt may take in all, however steadily bytes arrive
 GRACE = 0.1  # seconds for the client's own timeout, whose error says more, to come first
 
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds of silence one attempt may take, and that all attempts and their pauses may take together."""
+    """Seconds of silence one attempt may take, and that all attempts and their pauses may take together.
+
+    `whole` is what one attempt may take in all, however steadily bytes arrive: twice the timeout if not given.
+    """
 
     timeout: float
     budget: float
+    whole: float | None = None
 
 
 QUERY = Patience(timeout=3, budget=30)
 BATCH = Patience(timeout=30, budget=120)
 SUMMARY = Patience(timeout=60, budget=120)
+FILE = Patience(timeout=60, budget=3_600, whole=1_800)
 
 
 @dataclass
@@ -56,6 +60,7 @@ class _Call:
 
     what: str
     timeout: float
+    whole: float
     deadline: float
     turn: Turn | None
 
@@ -104,7 +109,8 @@ class OpenAIService:
         """
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-        call = _Call(what, patience.timeout, self._clock() + patience.budget, turn)
+        whole = patience.whole or 2 * patience.timeout
+        call = _Call(what, patience.timeout, whole, self._clock() + patience.budget, turn)
         enough = stop_after_attempt(min(attempts, MAX_ATTEMPTS))
         retrying = Retrying(
             stop=lambda state: enough(state) or call.stopped or self._too_late(state, call),
@@ -146,7 +152,7 @@ class OpenAIService:
             client = line.client.with_options(timeout=min(call.timeout, left))
             self.ledger.count_request()
             request = Bounded(lambda: send(client))
-            whole = min(WHOLE * call.timeout, left + GRACE)
+            whole = min(call.whole, left + GRACE)
             if not request.ends_within(whole):
                 self._connection.give_up(line)
                 raise OpenAICallError(f"{call.what}: no whole reply within {whole:.1f} seconds", code="E_TIMEOUT")

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from ufo_experience.errors import RefusedError, UsageError
 from ufo_experience.openai_service.prices import PRICES, Ledger, Price
 
+Provider = Literal["openai", "azure"]
 PUBLIC_URL = "https://api.openai.com/v1"
 AZURE_API_VERSION = "2024-10-21"
 
@@ -49,7 +50,7 @@ class OpenAISettings:
     @classmethod
     def from_env(
         cls,
-        provider: Literal["openai", "azure"] | None = None,
+        provider: Provider | None = None,
         *,
         environ: Mapping[str, str] | None = None,
         **given: Any,

@@ -10,15 +10,17 @@ from ufo_experience.summarizer.base import Summarizer, experience_id
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer
 
 if TYPE_CHECKING:
-    from ufo_experience.openai_service.client import OpenAISettings
+    from ufo_experience.openai_service.settings import OpenAISettings
+
+    Access = OpenAISettings | Callable[[], OpenAISettings] | None
 
 __all__ = ["ExtractiveSummarizer", "Summarizer", "experience_id", "open_summarizer"]
 
 
-def open_summarizer(spec: str = "auto", settings: OpenAISettings | None = None) -> Summarizer:
+def open_summarizer(spec: str = "auto", settings: Access = None) -> Summarizer:
     """Make the summarizer a spec names: `extractive`, `openai`, `openai:<model>`, or `auto` (OpenAI if a key is set).
 
-    `settings` reach the OpenAI service (default: the environment).
+    `settings` reach the OpenAI service (default: the environment); a function is asked for them only if they are used.
 
     Raises:
         UsageError: nobody knows this spec.
@@ -30,25 +32,29 @@ def open_summarizer(spec: str = "auto", settings: OpenAISettings | None = None) 
     return _KINDS[kind](model, settings)
 
 
-def _extractive(model: str, settings: OpenAISettings | None) -> Summarizer:
+def _extractive(model: str, settings: Access) -> Summarizer:
     return ExtractiveSummarizer()
 
 
-def _openai(model: str, settings: OpenAISettings | None) -> Summarizer:
-    from ufo_experience.openai_service.client import OpenAISettings
+def _openai(model: str, settings: Access) -> Summarizer:
     from ufo_experience.summarizer.openai import DEFAULT_MODEL, OpenAISummarizer
 
-    return OpenAISummarizer(model or DEFAULT_MODEL, settings=settings or OpenAISettings.from_env())
+    return OpenAISummarizer(model or DEFAULT_MODEL, settings=_read(settings))
 
 
-def _auto(model: str, settings: OpenAISettings | None) -> Summarizer:
-    from ufo_experience.openai_service.client import OpenAISettings
-
-    settings = settings or OpenAISettings.from_env()
-    return _openai(model, settings) if settings.has_key() else _extractive(model, settings)
+def _auto(model: str, settings: Access) -> Summarizer:
+    known = _read(settings)
+    return _openai(model, known) if known.has_key() else _extractive(model, known)
 
 
-_KINDS: dict[str, Callable[[str, OpenAISettings | None], Summarizer]] = {
+def _read(settings: Access) -> OpenAISettings:
+    from ufo_experience.openai_service.settings import OpenAISettings
+
+    given = settings() if callable(settings) else settings
+    return given or OpenAISettings.from_env()
+
+
+_KINDS: dict[str, Callable[[str, Access], Summarizer]] = {
     "auto": _auto,
     "extractive": _extractive,
     "openai": _openai,

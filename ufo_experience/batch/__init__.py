@@ -1,0 +1,1 @@
+"""Embedding by the Batch API: half the price, answers within a day, nothing paid twice."""
