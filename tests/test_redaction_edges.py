@@ -178,6 +178,7 @@ def test_findings_do_not_overlap_and_cover_the_longest():
     assert "HS256" not in redact_text(text)
     user = "https://sam:secretpw12@db.example:5432/x?password=hunter2hunter2"
     assert "secretpw12" not in redact_text(user)
+    assert redact_text("la contraseña es Verano2024!4111 1111 1111 1111") == "la contraseña es <secret>"
     joined = "api_key=AKIAIOSFODNN7EXAMPLEAKIAIOSFODNN7EXAMPLE0"
     assert "AKIA" not in redact_text(joined)
 

@@ -13,7 +13,7 @@ import pytest
 from store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
 
 from ufo_experience.embedding.cache import EmbeddingCache
-from ufo_experience.errors import CorruptError, DataError, SchemaError, StorageError
+from ufo_experience.errors import CorruptError, DataError, LockedError, SchemaError, StorageError
 from ufo_experience.ids import new_id
 from ufo_experience.index.generation import Generations
 from ufo_experience.purging import CACHE, purge
@@ -36,7 +36,7 @@ from ufo_experience.store.disk import Disk
 from ufo_experience.store.exchange import MAX_IMPORT_CHARS, import_json
 from ufo_experience.store.files import FileStore
 from ufo_experience.store.layout import Layout
-from ufo_experience.store.lock import WriterLock
+from ufo_experience.store.lock import HOLDER, WriterLock
 from ufo_experience.store.reading import UNSAFE, read_file, unreadable
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
@@ -374,6 +374,20 @@ def test_a_lock_without_a_note_still_holds(tmp_path):
         assert left_behind
     with WriterLock(tmp_path, 1, UnsyncedDisk()).hold() as left_behind:
         assert not left_behind
+
+
+@pytest.mark.parametrize(
+    "note", [b"", b"junk", b"[]", b"\xff", b'{"pid": "x", "host": "h"}', b'{"pid": 5}', b'{"pid": null, "host": "h"}']
+)
+def test_a_lock_whose_note_says_nothing_is_held_by_another_process(tmp_path, note):
+    """Who waits is told as much as is known."""
+    with WriterLock(tmp_path, 1, UnsyncedDisk()).hold():
+        (tmp_path / HOLDER).write_bytes(note)
+        with pytest.raises(LockedError, match="by another process"), WriterLock(tmp_path, 0, UnsyncedDisk()).hold():
+            raise AssertionError("two hold it")
+        (tmp_path / HOLDER).write_bytes(b'{"pid": 5, "host": "' + b"h" * 90 + b'"}')
+        with pytest.raises(LockedError, match=f"by process 5 on {'h' * 64};"), WriterLock(tmp_path, 0, Disk()).hold():
+            raise AssertionError("two hold it")
 
 
 # ---- purge and cache ----
