@@ -233,6 +233,9 @@ def _rounded(scores: Vectors) -> NDArray[np.float64]:
 
 
 def _best(ids: NDArray[np.bytes_], scores: NDArray[np.float64], k: int) -> list[Neighbour]:
+    if len(scores) > k:  # names are slow to sort, so only those at the edge and above it are
+        inside = scores >= np.partition(scores, -k)[-k]
+        ids, scores = ids[inside], scores[inside]
     top = np.lexsort((ids, -scores))[:k]
     return [(name.decode("ascii"), score) for name, score in zip(ids[top].tolist(), scores[top].tolist(), strict=True)]
 

@@ -6,6 +6,7 @@ Filters compare `application_key`: exact, after case folding and these process n
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 _PROCESS_NAMES = {
     "winword": "word",
@@ -20,6 +21,7 @@ _PROCESS_NAMES = {
 }
 
 
+@lru_cache(maxsize=4096)
 def application_key(name: str | None) -> str:
     """The form in which application names are compared; empty when there is none.
 
