@@ -9,31 +9,26 @@ done again. So no text is paid for twice. Lines that expired are still missing a
 
 from __future__ import annotations
 
-import logging
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
 
 from ufo_experience.batch.book import Job, JobBook
-from ufo_experience.batch.lines import ENDPOINT, EXPIRED, Answer, InputFile, read_answers, write_input
+from ufo_experience.batch.lines import EXPIRED, Answer, read_answers, write_input
+from ufo_experience.batch.submitting import Submitter
 from ufo_experience.embedding.base import Vectors
 from ufo_experience.embedding.cache import CachedEmbedder, text_hash
 from ufo_experience.embedding.openai import OpenAIEmbedder
 from ufo_experience.errors import ServiceError, StorageError, UsageError
 from ufo_experience.openai_service.batches import MAX_LINES, BatchService, BatchStatus
-from ufo_experience.openai_service.errors import OpenAICallError
-from ufo_experience.openai_service.prices import BATCH_SHARE
 from ufo_experience.store.atomic import storage_errors
 
 MAX_DIRECT = 100  # texts that may be left to ordinary requests, at the full price
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 10.0, 300.0
 _CHUNK = 500
-_log = logging.getLogger(__name__)
 
 Texts = Callable[[], Iterator[list[str]]]
 
@@ -84,6 +79,7 @@ class BatchJobs:
         self._service = BatchService(self._embedder.service)
         self._folder, self._texts, self._max_lines = folder, texts, max_lines
         self._book = JobBook(folder, lock_timeout=lock_timeout)
+        self._submitter = Submitter(self._embedder, self._service, self._book)
 
     def advance(self) -> BatchProgress:
         """Do what can be done now: finish submitting, look, collect, submit what is missing. Waits for nothing.
@@ -122,44 +118,9 @@ class BatchJobs:
             self._embedder.embed(["length"], "query")  # keys of the cache need it
         items, submitted = self._missing(), 0
         while part := write_input(self._temp("in"), self._embedder, items, max_lines=self._max_lines):
-            self._begin(part)
+            self._submitter.begin(part)
             submitted += part.lines
         return submitted
-
-    def _begin(self, part: InputFile) -> None:
-        model = self._embedder.model
-        with self._ledger.reserve(model, part.tokens, share=BATCH_SHARE) as bill:
-            job = Job(
-                tag=f"ufo-experience-{secrets.token_hex(8)}",
-                embedder=self._embedder.name,
-                endpoint=self._embedder.service.settings.endpoint,
-                lines=part.lines,
-                tokens=part.tokens,
-                booked=bill.left,
-                day=bill.day,
-                created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            )
-            self._book.save(job)
-            bill.keep_open()
-        job = replace(job, file_id=self._service.upload(part.path, job.name))
-        self._book.save(job)
-        self._create(job)
-
-    def _create(self, job: Job) -> Job:
-        """Submit an uploaded job. When the reply is lost, whether it was begun is asked before anything else."""
-        try:
-            status = self._service.create(job.file_id, ENDPOINT, job.tag)
-        except OpenAICallError as error:
-            if not error.retryable:
-                self._forget(job)
-                raise
-            found = self._service.find(job.tag, job.file_id)
-            if found is None:
-                raise  # it is written down: the next run asks again, then submits it
-            status = found
-        job = replace(job, batch_id=status.id)
-        self._book.save(job)
-        return job
 
     def _missing(self) -> Iterator[tuple[bytes, str]]:
         """Texts that have a vector neither in the index nor in the cache, each once."""
@@ -174,28 +135,14 @@ class BatchJobs:
 
     def _look(self, job: Job, found: _Harvest) -> BatchStatus | None:
         """The status of a job that still runs; one that has ended is collected, one never begun is begun or dropped."""
-        job = self._completed(job)
-        if not job.file_id:
-            self._forget(job)
+        under_way = self._submitter.resume(job)
+        if under_way is None:
             return None
-        if not job.batch_id:
-            known = self._service.find(job.tag, job.file_id)
-            job = replace(job, batch_id=known.id) if known else self._create(job)
-            self._book.save(job)
-        status = self._service.status(job.batch_id)
+        status = self._service.status(under_way.batch_id)
         if not status.ended:
             return status
-        self._collect(job, status, found)
+        self._collect(under_way, status, found)
         return None
-
-    def _completed(self, job: Job) -> Job:
-        """A job whose file was uploaded, but not written down, gets its id; no batch can exist without one."""
-        if job.file_id:
-            return job
-        job = replace(job, file_id=self._service.find_upload(job.name) or "")
-        if job.file_id:
-            self._book.save(job)
-        return job
 
     def _collect(self, job: Job, status: BatchStatus, found: _Harvest) -> None:
         """Take the vectors of an ended batch into the cache, then forget the job."""
@@ -217,7 +164,7 @@ class BatchJobs:
         if answers < job.lines:
             found.reason = found.reason or f"{job.lines - answers} of {job.lines} answers are missing"
         self._book.drop(job)
-        self._delete(job.file_id, *status.files)
+        self._submitter.delete(job.file_id, *status.files)
         if status.status in ("failed", "cancelled"):
             why = status.reason or found.reason or "no reason given"
             raise ServiceError(
@@ -245,23 +192,6 @@ class BatchJobs:
         return True
 
     # ---------------------------------------------------------------- tidying up
-
-    def _forget(self, job: Job) -> None:
-        """Drop a job that was never begun, and give back what was booked for it."""
-        self._ledger.settle_later(self._embedder.model, job.day, job.booked, 0)
-        self._book.drop(job)
-        if job.file_id:
-            self._delete(job.file_id)
-
-    def _delete(self, *files: str) -> None:
-        """Delete files at the service; one that stays costs nothing, but holds texts or vectors."""
-        left = list(files)
-        try:
-            while left:
-                self._service.delete(left[0])
-                left.pop(0)
-        except ServiceError as error:
-            _log.warning("files stay at the service: %s: %s", ", ".join(left), error)
 
     def _temp(self, kind: str) -> Path:
         """A file that a purge sweeps away, should this process die."""

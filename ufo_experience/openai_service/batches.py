@@ -48,13 +48,13 @@ class BatchService:
         self.service = service
 
     def upload(self, path: Path, name: str) -> str:
-        """Upload a file of requests; returns its id."""
+        """Upload a file of requests, in one request as `create`; returns its id."""
 
         def send(client: OpenAI) -> str:
             with path.open("rb") as stream:
                 return client.files.create(file=(name, stream), purpose="batch").id
 
-        return self.service.call(send, FILE, what=f"uploading {name}")
+        return self.service.call(send, FILE, what=f"uploading {name}", attempts=1)
 
     def find_upload(self, name: str) -> str | None:
         """The id of a file that was uploaded under this name."""
