@@ -30,9 +30,11 @@ Array = NDArray[Any]
 PARTS = 8  # of a catalog; beyond, all but the first become one
 FILTERED = ("application", "env", "trust", "imported", "success")
 UNKNOWN = -1  # success of a run that nobody has judged
+_ID_LENGTH = 32
+
 ROW = np.dtype(
     [
-        ("id", "S32"),
+        ("id", f"S{_ID_LENGTH}"),
         ("application", "u8"),
         ("env", "u8"),
         ("phase", "u8"),
@@ -130,7 +132,7 @@ class Catalog:
 
     def find(self, ids: Sequence[str]) -> RowNumbers:
         """Live row number of each id, -1 where there is none."""
-        wanted = np.array([identifier.encode("ascii") for identifier in ids], dtype="S32")
+        wanted = np.array([_name(identifier) for identifier in ids], dtype=f"S{_ID_LENGTH}")
         names, rows = self._sorted_ids()
         if not len(names):
             return np.full(len(ids), -1)
@@ -250,6 +252,11 @@ class Catalog:
         texts = Texts(arrays["texts_blob"], arrays["texts_ends"])
         terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights", "terms_say")))
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
+
+
+def _name(identifier: str) -> bytes:
+    """An id as the rows hold it; what is too long or not ASCII, and so no id, as what no row holds."""
+    return identifier.encode("ascii", "replace") if len(identifier) <= _ID_LENGTH else b"?"
 
 
 def _row(experience: Experience, length: int) -> tuple[object, ...]:
