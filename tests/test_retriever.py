@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from scoring_helpers import TEXTS, memory_of, record
+from datetime import timedelta
 
+import pytest
+from scoring_helpers import TEXTS, WHEN, memory_of, record
+
+from ufo_experience.retriever import EQUAL
 from ufo_experience.schema import Trust
 
 QUERY = "Send an email to Tom about the travel plan"
@@ -74,6 +77,28 @@ def test_of_equals_a_useful_one_goes_before_a_short_one(tmp_path):
     useful = record("Open the mail settings", session="b", steps=5, usage={"injected": 3, "helped": 3})
     found = memory_of(tmp_path / "db", short, useful).retrieve("Open the mail settings")
     assert found[0].experience.id == useful.id
+
+
+def test_of_equals_in_all_else_the_newest_stands_for_the_group(tmp_path):
+    """The application may have changed since."""
+    old, new = (record("Open the mail settings", session=name) for name in "ab")
+    new = new.model_copy(update={"created_at": WHEN + timedelta(days=9)})
+    for name, records in (("x", (old, new)), ("y", (new, old))):
+        found = memory_of(tmp_path / name, *records).retrieve("Open the mail settings")
+        assert [hit.experience.id for hit in found] == [new.id]
+
+
+def test_a_much_worse_match_of_the_group_is_no_equal(tmp_path):
+    """A run at the same task in other words does not stand for the group, however often it helped."""
+    query = "Open the mail settings"
+    close = record(query, session="a", steps=4)
+    far = record("Show me the window of the mail settings please", session="b", usage={"injected": 9, "helped": 9})
+    far = far.model_copy(update={"state": far.state.model_copy(update={"task": close.state.task})})
+    memory = memory_of(tmp_path / "far", far, *(record(text) for text in TEXTS))
+    [score] = [hit.score for hit in memory.retrieve(query, similarity_threshold=0.1) if hit.experience.id == far.id]
+    assert score < 1.0 - 2 * EQUAL
+    both = memory_of(tmp_path / "both", close, far, *(record(text) for text in TEXTS))
+    assert both.retrieve(query, similarity_threshold=0.1)[0].experience.id == close.id
 
 
 def test_one_lucky_success_does_not_lift_a_worse_match(tmp_path):

@@ -119,6 +119,7 @@ ORDINARY: list[tuple[str, str, Arguments, str]] = [
     ("go_to_url", "", {"url": "https://www.bing.com/search?q=museums"}, "Find museums nearby"),
     ("goto", "", {"url": "https://github.com/pallets/flask/issues"}, "List the open issues of flask on GitHub"),
     ("open_tab", "", {"url": "https://en.wikipedia.org/wiki/Ada_Lovelace"}, "Look Ada Lovelace up on Wikipedia"),
+    ("goto", "", {"url": "https://www.bbc.co.uk/news"}, "Read the news on BBC"),
     ("goto", "", {"url": "about:blank"}, "Open an empty tab"),
     ("goto", "", {"url": "https://reddit.com/r/books"}, "Show the newest post on Reddit's books forum"),
     ("click", "Add to cart", {"xpath": "//button[@id='add']"}, "Put the blue mug into the cart"),

@@ -94,6 +94,14 @@ def test_other_schemas_are_told_apart(data, error):
         decode(data, file="r.json")
 
 
+def test_a_file_of_exactly_the_limit_is_read_and_one_byte_more_is_not():
+    """The limit counts the whole file."""
+    room = MAX_RECORD_BYTES - len(encode({"a": ""}))
+    assert decode(encode({"a": "x" * room})) == {"a": "x" * room}
+    with pytest.raises(SchemaError, match="larger than"):
+        decode(wrap(b'{"a":"' + b"x" * (room + 1) + b'"}'))
+
+
 @pytest.mark.parametrize(
     "body",
     [

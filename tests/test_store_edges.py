@@ -177,6 +177,15 @@ def test_a_refused_move_is_tried_ten_times_only_under_windows(tmp_path):
         assert disk.slept == pytest.approx(0.1 * (calls - 1))
 
 
+def test_making_a_folder_says_whether_it_was_missing(tmp_path):
+    """Only then its name must be made durable; a file or a link in its place is an error."""
+    assert Disk().mkdir(tmp_path / "a")
+    assert not Disk().mkdir(tmp_path / "a")
+    (tmp_path / "f").write_bytes(b"")
+    with pytest.raises(FileExistsError):
+        Disk().mkdir(tmp_path / "f")
+
+
 def test_the_disk_waits_and_cleaning_up_is_silent(tmp_path):
     """`sleep` sleeps; removing what is not there is no error; a broken link is there."""
     began = time.monotonic()
