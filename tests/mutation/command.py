@@ -39,6 +39,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--module", action="append", help="only this module, as store/files.py; may be repeated")
     parser.add_argument("--sample", type=int, default=350, metavar="N", help="mutants drawn at random; 0: all")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--thorough", action="store_true", help="try all tests before a mutant is said to survive")
     parser.add_argument("--at-least", type=float, default=0.85, metavar="SHARE")
     parser.add_argument("--place", default=None, help="folder to work in")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -56,7 +57,7 @@ def _campaign(runner: Runner, options: argparse.Namespace) -> dict[str, object]:
         _say(f"{runner.baseline(tests):6.1f} s unchanged: {' '.join(tests)}")
     began, verdicts = time.monotonic(), {}
     for number, mutant in enumerate(sorted(drawn), 1):
-        verdicts[mutant] = runner.verdict(mutant, tests_of(mutant.module))
+        verdicts[mutant] = runner.verdict(mutant, tests_of(mutant.module), thorough=options.thorough)
         _say(f"{number}/{len(drawn)} {time.monotonic() - began:6.0f} s {verdicts[mutant]:8} {mutant}")
         if verdicts[mutant] == SURVIVED:
             _say(diff(package, mutant))

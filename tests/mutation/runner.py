@@ -64,10 +64,11 @@ class Runner:
         self._reached[tests] = _read_coverage(self._copy)
         return took
 
-    def verdict(self, mutant: Mutant, tests: tuple[str, ...]) -> str:
+    def verdict(self, mutant: Mutant, tests: tuple[str, ...], *, thorough: bool = False) -> str:
         """Whether the tests notice: killed, survived, or timeout (it never ends: noticed too).
 
-        Tests that reach the changed line are tried first; only all of them together say that a mutant survives.
+        Only tests that reach the changed line are run, where that is known and they are not too many; with `thorough`
+        all of them before a mutant is said to survive.
         """
         path = self.package / mutant.module
         original, times = path.read_bytes(), path.stat()
@@ -75,8 +76,9 @@ class Runner:
             path.write_text(mutated(self.package, mutant), encoding="utf-8", newline="\n")
             os.utime(path, (times.st_mtime + 7, times.st_mtime + 7))  # else its old bytecode might be used
             near = self._reached[tests].get((mutant.module, mutant.line), ())
-            first = self._run(near, self._limits[tests]) if 0 < len(near) <= _MANY else SURVIVED
-            return self._run(tests, self._limits[tests]) if first == SURVIVED else first
+            some = 0 < len(near) <= _MANY
+            verdict = self._run(near if some else tests, self._limits[tests])
+            return self._run(tests, self._limits[tests]) if some and thorough and verdict == SURVIVED else verdict
         finally:
             path.write_bytes(original)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
