@@ -104,3 +104,32 @@ def test_a_model_that_says_nothing_useful_costs_no_record(stub, tmp_path):
     assert len(report.added) == 2
     notes = [note for one in memory.store.scan() for note in one.provenance.notes]
     assert any(note.startswith("summary:extractive:") for note in notes)
+
+
+def test_a_cap_of_the_day_lets_words_answer(stub, tmp_path):
+    """Spent is spent, for every process of the store: queries are answered without the service, and say why."""
+    open_memory(tmp_path / "db", max_cost_per_day=1.0).ingest(SAMPLES)
+    before = len(stub.requests)
+    found = open_memory(tmp_path / "db", max_cost_per_day=1e-9).retrieve("Turn on Bluetooth in the settings, please")
+    assert "(UTC) are taken" in (found.degraded or "")
+    assert found[0].ranked_by == "structured"
+    assert len(stub.requests) == before
+
+
+def test_the_cap_of_a_run_is_one_for_all_its_stages(stub, tmp_path):
+    """Summaries and embeddings share a ledger: with too little money records are stored all the same."""
+    memory = open_memory(tmp_path / "db", summarizer="openai", max_cost=1e-9)
+    report = memory.ingest(SAMPLES / "settings_bluetooth")
+    assert len(report.added) == 2
+    assert stub.requests == []
+
+
+def test_caps_are_read_from_the_environment(stub, tmp_path, monkeypatch):
+    """`UFO_EXPERIENCE_MAX_COST_PER_DAY`, as every setting."""
+    monkeypatch.setenv("UFO_EXPERIENCE_MAX_COST_PER_DAY", "0")
+    monkeypatch.setenv("UFO_EXPERIENCE_CONCURRENCY", "2")
+    memory = ExperienceMemory.open(tmp_path / "db")
+    assert (memory.settings.max_cost_per_day, memory.live.service_settings().concurrency) == (0.0, 2)
+    memory.ingest(SAMPLES, summarizer="extractive")
+    assert memory.retrieve(TASK).degraded
+    assert stub.requests == []

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from pathlib import Path
 
 import pytest
 from openai_stub import (
@@ -22,6 +23,7 @@ from openai_stub import (
     content,
     content_filtered,
     cut_by_length,
+    dripping,
     failing,
     html_page,
     out_of_quota,
@@ -38,6 +40,7 @@ from pydantic import BaseModel
 from ufo_experience.errors import BudgetError, RefusedError, ServiceError, UsageError
 from ufo_experience.openai_service.breaker import CircuitBreaker, shared_breaker
 from ufo_experience.openai_service.client import QUERY, OpenAIService, OpenAISettings, Patience, has_key
+from ufo_experience.openai_service.daily import DailySpending
 from ufo_experience.openai_service.errors import OpenAICallError, seconds_to_wait
 from ufo_experience.openai_service.prices import Ledger, Price
 
@@ -150,6 +153,29 @@ def test_a_slow_service_times_out_per_attempt(stub: OpenAIStub, fake: FakeTime) 
     embed(service_of(stub, fake), Patience(timeout=0.1, budget=30))
     assert len(stub.requests) == 2
     assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["from the first header", "only the body"])
+def test_a_dripping_reply_ends_within_the_budget(stub: OpenAIStub, late: bool) -> None:
+    """One byte now and then is never silence, so the whole attempt is bounded, too; its connection is closed."""
+    service = OpenAIService(OpenAISettings(base_url=stub.url), breaker=CircuitBreaker(), sleep=lambda seconds: None)
+    embed(service)  # the client loads much at first use
+    stub.play(*[dripping(0.05, late=late)] * 9)
+    begun = time.monotonic()
+    fault = fault_of(service, Patience(timeout=0.1, budget=0.5))
+    assert (fault.code, fault.outage) == ("E_TIMEOUT", True)
+    assert time.monotonic() - begun < 1.5
+    assert 2 <= len(stub.requests) <= 5
+    assert stub.hung_up.wait(2)
+
+
+def test_after_a_dripping_reply_the_service_is_asked_anew(stub: OpenAIStub, fake: FakeTime) -> None:
+    """The next attempt has a connection of its own, and is answered."""
+    service = service_of(stub, fake)
+    embed(service)
+    stub.play(dripping(0.05))
+    assert embed(service, Patience(timeout=0.25, budget=30)) is not None
+    assert len(stub.requests) == 3
 
 
 def test_retry_after_is_obeyed(stub: OpenAIStub, fake: FakeTime) -> None:
@@ -379,6 +405,90 @@ def test_a_cap_with_an_unknown_price_refuses() -> None:
     with free.reserve("mystery", 1) as bill:
         bill.settle(5, 2)
     assert (free.input_tokens, free.output_tokens, free.cost, free.unpriced) == (5, 2, 0.0, {"mystery"})
+
+
+# ---- the cap of a day ----
+
+
+def test_a_daily_cap_is_shared_by_processes_and_survives_them(tmp_path: Path) -> None:
+    """What one ledger has spent, the next one has not; what was not used is given back."""
+    path, prices = tmp_path / "spending.sqlite", {"m": Price(1.0)}
+    with Ledger(prices=prices, daily=DailySpending(path, 1.0)).reserve("m", 900_000) as bill:
+        with pytest.raises(BudgetError, match="UTC"):
+            Ledger(prices=prices, daily=DailySpending(path, 1.0)).reserve("m", 200_000)
+        bill.settle(600_000)
+    later = Ledger(prices=prices, daily=DailySpending(path, 1.0))
+    assert DailySpending(path, 1.0).spent() == pytest.approx(0.6)
+    with later.reserve("m", 400_000):
+        pass
+    with pytest.raises(BudgetError):
+        later.reserve("m", 400_001)
+
+
+def test_a_new_day_has_its_own_money(tmp_path: Path) -> None:
+    """The day is UTC; late corrections go to the day the money was taken on."""
+    day = ["2026-01-01"]
+    books = DailySpending(tmp_path / "spending.sqlite", 1.0, today=lambda: day[0])
+    assert books.take(1.0) == "2026-01-01"
+    with pytest.raises(BudgetError):
+        books.take(0.01)
+    day[0] = "2026-01-02"
+    books.take(0.75)
+    books.correct("2026-01-01", -0.5)
+    assert (books.spent("2026-01-01"), books.spent()) == (0.5, 0.75)
+
+
+def test_a_process_that_dies_has_spent_too_much_never_too_little(tmp_path: Path) -> None:
+    """What it had set aside stays booked."""
+    path = tmp_path / "spending.sqlite"
+    code = (
+        "import os, sys; from pathlib import Path\n"
+        "from ufo_experience.openai_service.daily import DailySpending\n"
+        "DailySpending(Path(sys.argv[1]), 1.0).take(0.25)\n"
+        "os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert DailySpending(path, 1.0).spent() == 0.25
+
+
+def test_of_many_threads_none_passes_the_daily_cap(tmp_path: Path) -> None:
+    """Forty takes of a cent: twenty fit the cap."""
+    taken: list[str] = []
+
+    def spend() -> None:
+        books = DailySpending(tmp_path / "spending.sqlite", 0.20)
+        for _ in range(10):
+            with contextlib.suppress(BudgetError):
+                taken.append(books.take(0.01))
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == 20
+    assert DailySpending(tmp_path / "spending.sqlite", 0.20).spent() == pytest.approx(0.20)
+
+
+def test_a_cap_nobody_can_check_refuses(tmp_path: Path) -> None:
+    """A file that is no database, or a folder that cannot be made."""
+    (tmp_path / "spending.sqlite").write_bytes(b"no database at all" * 100)
+    for path in (tmp_path / "spending.sqlite", tmp_path / "spending.sqlite" / "x"):
+        with pytest.raises(BudgetError, match="cannot be used"):
+            DailySpending(path, 1.0).take(0.01)
+
+
+def test_a_paid_reply_is_not_lost_for_books_that_cannot_be_corrected(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The money stays booked, and the log says so."""
+    path = tmp_path / "spending.sqlite"
+    ledger = Ledger(prices={"m": Price(1.0)}, daily=DailySpending(path, 1.0))
+    with ledger.reserve("m", 500_000) as bill:
+        bill.settle(100_000)
+        path.unlink()
+        path.mkdir()
+    assert "stay booked" in caplog.text
 
 
 def test_a_dated_model_has_the_price_of_its_family() -> None:

@@ -85,6 +85,7 @@ class LiveIndex:
         from ufo_experience.batch.job import BatchJobs
         from ufo_experience.index_plan import texts_to_embed
 
+        self.store.place.check()
         return BatchJobs(
             self.embedder,
             self.store.cache_folder,

@@ -94,7 +94,13 @@ class OpenAIService:
         weakref.finalize(self, self._connection.close)  # its sockets end with the service, whoever forgets it
 
     def call(
-        self, send: Callable[[OpenAI], T], patience: Patience, *, what: str, turn: Turn | None = None, attempts: int = 4
+        self,
+        send: Callable[[OpenAI], T],
+        patience: Patience,
+        *,
+        what: str,
+        turn: Turn | None = None,
+        attempts: int = MAX_ATTEMPTS,
     ) -> T:
         """Run `send` with a client whose timeout is set, again after faults that pass, at most 4 times in all.
 
@@ -111,7 +117,7 @@ class OpenAIService:
 
         whole = patience.whole or 2 * patience.timeout
         call = _Call(what, patience.timeout, whole, self._clock() + patience.budget, turn)
-        enough = stop_after_attempt(min(attempts, MAX_ATTEMPTS))
+        enough = stop_after_attempt(attempts)
         retrying = Retrying(
             stop=lambda state: enough(state) or call.stopped or self._too_late(state, call),
             wait=_pause,
