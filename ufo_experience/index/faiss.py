@@ -130,8 +130,7 @@ class FaissIndex:
         queries = self._checked(vectors)
         if k < 1 or not len(queries):
             return [[] for _ in queries]
-        if not all(part.is_small for part in self._parts):
-            load_faiss().omp_set_num_threads(1 if len(queries) == 1 else os.cpu_count() or 1)
+        self._use_threads(len(queries))
         found: list[list[Neighbour]] = [[] for _ in queries]
         for part in self._parts:
             nearest = part.nearest(queries, k, filter or Filter(), self._exact_below)
@@ -145,6 +144,7 @@ class FaissIndex:
     def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
         """Cosine similarity with given ids; see `VectorIndex.similarity`."""
         query, names = self._checked(np.asarray(vector).reshape(1, -1)), _names(ids)
+        self._use_threads(1)
         scores = np.full(len(ids), np.nan, np.float32)
         for part in self._parts:
             rows = part.find(names)
@@ -190,6 +190,11 @@ class FaissIndex:
         index = cls(part.vectors.shape[1], exact_below=exact_below)
         index._parts = (part,)
         return index
+
+    def _use_threads(self, queries: int) -> None:
+        """One thread for a single query, all cores for several: on a busy machine a second thread only waits."""
+        if not all(part.is_small for part in self._parts):
+            load_faiss().omp_set_num_threads(1 if queries == 1 else os.cpu_count() or 1)
 
     def _append(self, part: Part) -> None:
         """Put a part at the end; of too many, the two smallest neighbours become one. The first is left alone."""
