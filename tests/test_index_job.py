@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,8 +36,8 @@ from ufo_experience.index.snapshot import apply, find_changes
 from ufo_experience.index_plan import plan
 from ufo_experience.indexer import empty_snapshot, load_snapshot, sync
 from ufo_experience.openai_service.breaker import CircuitBreaker
-from ufo_experience.openai_service.client import OpenAIService, OpenAISettings
-from ufo_experience.openai_service.pace import MINUTE, Pace, Turn
+from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings
+from ufo_experience.openai_service.pace import MINUTE, Pace, Turn, run_all
 from ufo_experience.openai_service.prices import Ledger
 from ufo_experience.schema import Trust
 from ufo_experience.store.files import FileStore
@@ -179,6 +181,7 @@ def test_the_command_says_what_it_would_do(stub, store):
     )
     assert (full["dry_run"], full["texts"], full["requests"]) == (True, 5, 1)
     assert half["cost"] == pytest.approx(full["cost"] / 2)
+    assert (half["batch"], half["requests"], half["seconds"]) == (True, 0, None)
     assert stub.requests == []
     assert tree(Path(store.location)) == before
 
@@ -240,6 +243,19 @@ def test_a_stopped_job_sends_no_retries(stub, fake):
     assert len(stub.requests) == 1
 
 
+def test_the_first_error_wakes_those_who_wait():
+    """Who pauses for a minute does not hold up the end of the job, and who has not begun never does."""
+    stop, ended = threading.Event(), []
+
+    def fail() -> None:
+        raise ServiceError("the first")
+
+    jobs = [lambda: ended.append(stop.wait(5)), fail, *[lambda: ended.append("begun late")] * 3]
+    with pytest.raises(ServiceError, match="the first"):
+        run_all(jobs, 2, stop)
+    assert ended == [True]
+
+
 def test_an_interrupted_job_keeps_what_arrives(stub, fake, tmp_path):
     """Ctrl-C in the caller: requests on the wire are finished and kept, others never begin."""
 
@@ -268,6 +284,22 @@ def test_one_rate_limit_pauses_the_whole_job(stub, fake):
     assert len(stub.requests) == 10
     assert fake.now >= 7
     assert not embedder.service.breaker.is_open
+
+
+def test_a_pause_asked_of_one_is_a_pause_for_all(stub, fake):
+    """Who did not get the 429 waits, too, before it sends its next request; a query does not."""
+    stub.play(rate_limited(retry_after=7))
+    service = hosted(stub, fake).service
+
+    def send(client: object) -> object:
+        return client.embeddings.create(model=SMALL, input=["a"])
+
+    with pytest.raises(ServiceError):
+        service.call(send, BATCH, what="one", turn=Turn(), attempts=1)
+    service.call(send, QUERY, what="a query")
+    assert fake.now == 0
+    service.call(send, BATCH, what="another", turn=Turn())
+    assert fake.now == pytest.approx(7)
 
 
 def test_a_logical_call_is_four_requests_at_most_also_in_a_job(stub, fake):
@@ -347,11 +379,14 @@ def test_waiting_ends_when_the_job_is_stopped(fake):
 # ---- windows ----
 
 
-def test_records_are_read_in_windows_and_nothing_is_missed(tmp_path):
-    """Many small steps end where one big step ends."""
+@pytest.mark.parametrize("aged", [False, True], ids=["just written", "written long ago"])
+def test_records_are_read_in_windows_and_nothing_is_missed(tmp_path, aged):
+    """Many small steps end where one big step ends, also where a shard's time says that it was looked at."""
     store = FileStore.open(tmp_path / "db")
     store.add([experience(number) for number in range(60)])
     store.set_status(store.ids()[3], trust=Trust.APPROVED)
+    for shard in [*(tmp_path / "db" / "records").iterdir(), *(tmp_path / "db" / "status").iterdir()] if aged else []:
+        os.utime(shard, (1e9, 1e9))
     whole = apply(empty_snapshot(16), find_changes(store, empty_snapshot(16)), HashingEmbedder(16))
     snapshot, sizes, complete = empty_snapshot(16), [], False
     while not complete:

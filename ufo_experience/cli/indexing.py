@@ -43,12 +43,12 @@ def index(
         if dry_run:
             plan = memory.live.plan(rebuild=rebuild)
             text = f"would embed {_plan_text(plan, batch)}\nnothing was sent, nothing was written"
-            console.answer({"dry_run": True, **asdict(plan), **_batch_price(plan, batch)}, text)
+            console.answer({"dry_run": True, "batch": batch, **asdict(plan), **_as_batch(plan, batch)}, text)
             return
         if batch and not _batched(console, memory, rebuild=rebuild, wait=wait):
             raise SystemExit(TRY_LATER)
-        if memory.live.asks_service and not batch:
-            console.note(f"to embed: {_plan_text(memory.live.plan(rebuild=rebuild), batch)}")
+        if memory.live.asks_service and not batch and (plan := memory.live.plan(rebuild=rebuild)).texts:
+            console.note(f"to embed: {_plan_text(plan, batch)}")
         with console.progress("embedding") as progress:
             report = memory.index(rebuild=rebuild, progress=progress)
         console.answer(asdict(report), _report_text(report))
@@ -70,18 +70,23 @@ def _batched(console: Console, memory: ExperienceMemory, *, rebuild: bool, wait:
 
 def _plan_text(plan: IndexPlan, batch: bool) -> str:
     """One line for people."""
-    cost = _batch_price(plan, batch).get("cost", plan.cost)
+    cost = _as_batch(plan, batch).get("cost", plan.cost)
     price = "price unknown" if cost is None else f"at most ${cost:.6f}"
-    start = f"{plan.texts} texts with {plan.embedder} ({plan.cached} more are in the cache)"
+    start = f"{plan.texts} texts of {plan.records} records with {plan.embedder} ({plan.cached} more are in the cache)"
     if batch:
         return f"{start}: at most {plan.tokens} tokens, {price}, within 24 hours"
     return f"{start}: {plan.requests} requests, at most {plan.tokens} tokens, {price}, about {plan.seconds:g} s"
 
 
-def _batch_price(plan: IndexPlan, batch: bool) -> dict[str, float | None]:
+def _as_batch(plan: IndexPlan, batch: bool) -> dict[str, float | None]:
+    """What of a plan is otherwise when it is done by batches."""
     from ufo_experience.openai_service.prices import BATCH_SHARE
 
-    return {"cost": None if plan.cost is None else plan.cost * BATCH_SHARE} if batch else {}
+    return (
+        {"requests": 0, "cost": None if plan.cost is None else plan.cost * BATCH_SHARE, "seconds": None}
+        if batch
+        else {}
+    )
 
 
 def _batch_text(now: BatchProgress) -> str:

@@ -94,11 +94,21 @@ def run_all(jobs: Sequence[Callable[[], object]], workers: int, stop: threading.
             job()
         return
     with ThreadPoolExecutor(min(workers, len(jobs)), thread_name_prefix="ufo-experience-embed") as pool:
-        futures = [pool.submit(job) for job in jobs]
         try:
-            for future in as_completed(futures):
+            for future in as_completed([pool.submit(_run_unless, stop, job) for job in jobs]):
                 future.result()
         finally:
             stop.set()
-            for future in futures:
-                future.cancel()
+
+
+def _run_unless(stop: threading.Event, job: Callable[[], object]) -> None:
+    """Run a job that has not been stopped before it began; when it fails, stop the others."""
+    if stop.is_set():
+        return
+    done = False
+    try:
+        job()
+        done = True
+    finally:
+        if not done:
+            stop.set()
