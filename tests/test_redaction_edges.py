@@ -82,6 +82,7 @@ def test_an_iban_ends_where_a_word_goes_on():
     number = an_iban("DE", 22)
     assert redact_text(f"{number}9") == f"{number}9"
     assert redact_text(f"{number}x") == f"{number}x"
+    assert redact_text(f"{number}9, and") == f"{number}9, and"
     assert redact_text(f"{number},x") == "<secret>,x"
     assert redact_text(f"{number} x") == "<secret> x"
     assert redact_text(number[:21]) == number[:21]
@@ -323,6 +324,13 @@ def test_a_list_of_keys_is_a_chord_and_a_list_of_letters_is_text():
     assert kept(step("type_keys", "Doc", keys=["h", "i", "!", "p"])) == [{"keys": ["{{input:1}}"]}]
     assert kept(step("type_keys", "Doc", keys=["ctrl", "s", 5]))[0]["keys"] != ["ctrl", "s", 5]
     assert kept(step("hotkey", "Doc", keys=[])) == [{"keys": []}]
+
+
+def test_what_is_not_typed_keeps_its_braces():
+    """Only typed text is read as keys."""
+    assert kept(step("click_input", "Doc", label="{P}{a}{s}", button="left")) == [
+        {"label": "{P}{a}{s}", "button": "left"}
+    ]
 
 
 def test_blank_and_placeholder_texts_stay_in_every_field():

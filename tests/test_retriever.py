@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from scoring_helpers import TEXTS, WHEN, memory_of, record
 
-from ufo_experience.retriever import EQUAL
+from ufo_experience.errors import ServiceError
+from ufo_experience.retriever import EQUAL, Query, Retriever
 from ufo_experience.schema import Trust
+from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
+from ufo_experience.scoring.fusion import fusion_for
 
 QUERY = "Send an email to Tom about the travel plan"
 
@@ -185,3 +189,31 @@ def test_filters_come_before_ranking(tmp_path):
     wanted = record("Open the settings", application="OUTLOOK.EXE")
     found = memory_of(tmp_path / "db", wanted, *others).retrieve("Open the mail settings", application="Outlook")
     assert [hit.experience.id for hit in found] == [wanted.id]
+
+
+class Away:
+    """Vectors on a server that goes away before it is asked."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def search(self, *arguments: object, **options: object) -> list:
+        raise ServiceError("no server answers")
+
+    similarity = search
+
+
+def test_words_answer_when_the_server_of_the_vectors_goes_while_it_is_asked(tmp_path):
+    """The answer is whole and says that it is degraded."""
+    memory = memory_of(tmp_path / "db", *(record(text) for text in TEXTS))
+    snapshot = memory.live.snapshot()
+    away = Away(len(snapshot.index))
+    finder = CandidateFinder(replace(snapshot, index=away), TrustPolicy())
+    retriever = Retriever(finder, memory.store, memory.live.embedder, fusion_for(memory.live.embedder.name, None))
+    assert retriever.finder is finder
+    found = retriever.retrieve(Query(TEXTS[0]))
+    assert "no server answers" in (found.degraded or "")
+    assert requests(found)[0] == TEXTS[0]
