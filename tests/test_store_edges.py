@@ -432,6 +432,26 @@ def test_a_damaged_copy_that_holds_a_text_of_the_source_goes(store):
     assert [path.name for path in corrupt.iterdir()] == ["c"]
 
 
+class Elsewhere:
+    """A store that is no folder: what it does is done by one that is."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+
+def test_a_purge_of_a_store_that_is_no_folder_touches_no_files(store):
+    """Records and index only: cache, view and copies of a folder are not its business."""
+    folder = Path(store.location)
+    for name in (CACHE, "experience.yaml", ".left.tmp"):
+        (folder / name).write_bytes(b"not mine")
+    assert [one.id for one in purge(Elsewhere(store), Generations(folder / "index"), "s1")] == [experience(1).id]
+    assert store.ids() == []
+    assert [(folder / name).read_bytes() for name in (CACHE, "experience.yaml", ".left.tmp")] == [b"not mine"] * 3
+
+
 def test_the_cache_lies_where_the_system_keeps_such_things(monkeypatch, tmp_path):
     """The variable counts, else each system's own folder."""
     monkeypatch.setenv(cache_place.VARIABLE, str(tmp_path))
