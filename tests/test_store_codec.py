@@ -83,6 +83,7 @@ def test_an_empty_file_is_called_empty(data):
         (wrap(b"{}", schema=2), FormatVersionError),
         (b'{"schema": 7, "anything": []}', FormatVersionError),
         (wrap(b"{}", schema=0), SchemaError),
+        (b'{"schema": 0, "anything": []}', SchemaError),
         (b'{"sha256":"","payload":{}}', SchemaError),
         (b'{"schema":true,"payload":{}}', CorruptError),
         (b'{"schema": 1, "sha256": "x", "payload": {}}', CorruptError),
