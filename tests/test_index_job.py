@@ -36,7 +36,7 @@ from ufo_experience.index.snapshot import apply, find_changes
 from ufo_experience.index_plan import plan
 from ufo_experience.indexer import empty_snapshot, load_snapshot, sync
 from ufo_experience.openai_service.breaker import CircuitBreaker
-from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings
+from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings, Patience
 from ufo_experience.openai_service.pace import MINUTE, Pace, Turn, run_all
 from ufo_experience.openai_service.prices import Ledger
 from ufo_experience.schema import Trust
@@ -271,8 +271,9 @@ def test_an_interrupted_job_keeps_what_arrives(stub, fake, tmp_path):
     embedder = CachedEmbedder(hosted(stub, fake, concurrency=2), InterruptedOnce(tmp_path / "embeddings.sqlite"))
     with pytest.raises(KeyboardInterrupt):
         embedder.embed(TEXTS)
-    kept = len(EmbeddingCache(tmp_path / "embeddings.sqlite"))
-    assert kept == sum(len(request.body["input"]) for request in stub.requests)
+    assert embedder.warning is None
+    assert len(EmbeddingCache(tmp_path / "embeddings.sqlite")) >= 512
+    assert len(stub.requests) <= 2
 
 
 def test_one_rate_limit_pauses_the_whole_job(stub, fake):
@@ -300,6 +301,20 @@ def test_a_pause_asked_of_one_is_a_pause_for_all(stub, fake):
     assert fake.now == 0
     service.call(send, BATCH, what="another", turn=Turn())
     assert fake.now == pytest.approx(7)
+
+
+def test_waiting_for_its_turn_uses_up_no_patience(stub, fake):
+    """A call that waited longer than its budget for the pace is still tried again."""
+    stub.play(failing(503), OK)
+    service = hosted(stub, fake).service
+    service.pace.hold(50)
+    assert service.call(
+        lambda client: client.embeddings.create(model=SMALL, input=["a"]),
+        Patience(timeout=3, budget=10),
+        what="x",
+        turn=Turn(),
+    )
+    assert len(stub.requests) == 2
 
 
 def test_a_logical_call_is_four_requests_at_most_also_in_a_job(stub, fake):

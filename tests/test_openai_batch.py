@@ -19,10 +19,12 @@ from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.embedding.openai import OpenAIEmbedder
 from ufo_experience.errors import BudgetError, CorruptError, LockedError, ServiceError, UsageError
+from ufo_experience.index.generation import Generations
 from ufo_experience.openai_service.breaker import CircuitBreaker
 from ufo_experience.openai_service.client import OpenAIService, OpenAISettings
 from ufo_experience.openai_service.daily import DailySpending
 from ufo_experience.openai_service.prices import Ledger
+from ufo_experience.purging import purge
 from ufo_experience.store.files import FileStore
 
 SMALL = "text-embedding-3-small"
@@ -261,6 +263,31 @@ def test_the_book_holds_neither_texts_nor_the_key(stub, folder):
     kept = b"".join(path.read_bytes() for path in folder.iterdir())
     assert KEY.encode() not in kept
     assert b"task number" not in kept
+
+
+def test_files_a_dead_process_left_are_swept_by_the_next_and_by_a_purge(stub, tmp_path):
+    """They hold texts, or vectors."""
+    store = FileStore.open(tmp_path / "db")
+    store.add([experience(number) for number in range(3)])
+    left = store.cache_folder / ".batch-in.tmp"
+    left.write_text("task number 1", encoding="utf-8")
+    jobs(stub, store.cache_folder).advance()
+    assert not left.exists()
+    left.write_text("task number 1", encoding="utf-8")
+    purge(store, Generations.open(store, lock_timeout=1), "s0")
+    assert not left.exists()
+
+
+def test_a_model_that_only_the_service_knows_is_asked_for_its_length_first(stub, folder):
+    """One ordinary request; then keys can be made, and the vectors arrive under them."""
+    service = OpenAIService(OpenAISettings(base_url=stub.url), breaker=CircuitBreaker())
+    embedder = CachedEmbedder(OpenAIEmbedder("mystery", service=service), EmbeddingCache(folder / "embeddings.sqlite"))
+    run = BatchJobs(embedder, folder, lambda: iter([TEXTS]))
+    run.advance()
+    stub.batches.finish()
+    assert run.advance().collected == 7
+    assert np.array_equal(embedder.embed(TEXTS[:1]), embedder.embed(TEXTS)[:1])
+    assert sum(request.path.endswith("/embeddings") for request in stub.requests) == 1
 
 
 def test_a_book_that_cannot_be_read_stops_everything(stub, folder):

@@ -64,10 +64,6 @@ class _Call:
     deadline: float
     turn: Turn | None
 
-    @property
-    def stopped(self) -> bool:
-        return self.turn is not None and self.turn.stop.is_set()
-
 
 class OpenAIService:
     """Calls one endpoint. Thread-safe; the client is made at the first call.
@@ -119,7 +115,7 @@ class OpenAIService:
         call = _Call(what, patience.timeout, whole, self._clock() + patience.budget, turn)
         enough = stop_after_attempt(attempts)
         retrying = Retrying(
-            stop=lambda state: enough(state) or call.stopped or self._too_late(state, call),
+            stop=lambda state: enough(state) or self._too_late(state, call),
             wait=_pause,
             retry=retry_if_exception(lambda error: isinstance(error, OpenAICallError) and error.retryable),
             sleep=self._sleep if turn is None else lambda seconds: self.pace.rest(seconds, turn),
