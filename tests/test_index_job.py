@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from tests.openai_stub import (
     OK,
     OpenAIStub,
+    edited,
     failing,
     out_of_quota,
     rate_limited,
@@ -372,6 +373,17 @@ def test_a_minute_holds_only_so_many_tokens_as_really_used(fake):
     first.tokens = 20
     assert pace.wait(Turn(80)) == 0
     assert pace.wait(Turn(500)) == pytest.approx(MINUTE)
+
+
+def test_the_usage_a_reply_names_takes_the_place_of_the_estimate(stub, fake):
+    """Two calls of 90 bytes fit 100 tokens a minute, for they were 1 token each; without a usage the second waits."""
+    embedder = hosted(stub, fake, tokens_per_minute=100)
+    stub.play(*[edited(lambda data: data["usage"].update(prompt_tokens=1))] * 2, edited(lambda data: data.pop("usage")))
+    for letter in "abc":
+        embedder.embed([letter * 90])
+    assert fake.now == 0
+    embedder.embed(["d" * 90])
+    assert fake.now == pytest.approx(MINUTE)
 
 
 def test_waiting_ends_when_the_job_is_stopped(fake):
