@@ -14,7 +14,7 @@ from ufo_experience.schema import Control, Step
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer
 from ufo_experience.summarizer.steps import effective_steps
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.in_view import when_in_view
+from ufo_experience.traces.in_view import turned, when_in_view
 
 # A small mail program: which menus and tabs lead to which controls. Menus and the two tabs are always in view.
 ALWAYS = {("File", "MenuItem"), ("View", "MenuItem"), ("Inbox", "TabItem"), ("Archive", "TabItem")}
@@ -100,6 +100,21 @@ def test_a_button_that_went_out_of_view_is_reached_the_way_it_was():
     in_view[5] = (3, 5)  # before View there was one of that name, then none, and now another
     names = [step.target_control.name for step in effective_steps(steps, "do it", in_view)]
     assert names == ["View", "Zoom…", "Flag"]
+
+
+def test_the_same_button_in_the_dialog_that_asks_is_no_repeat():
+    """ "Empty", and "Empty" again where the page has turned; where it has not, it is a click that was tried twice."""
+    steps = [*walk("Archive", "Empty…", "Empty")[0]]
+    again = steps[2].model_copy(update={"step_number": 4})
+    page, dialog = (
+        frozenset({("Empty", "Button"), ("File", "MenuItem")}),
+        frozenset({("Empty", "Button"), ("No", "Button")}),
+    )
+    other = frozenset({("Empty", "Button"), ("Keep", "Button"), ("Sure?", "Text"), ("Help", "Button")})
+    for asked, kept in ((other, [1, 2, 3, 4]), (dialog, [1, 2, 3])):
+        seen = [page, page, dialog, asked]
+        found = effective_steps([*steps, again], "do it", {}, turned([*steps, again], seen))
+        assert [step.step_number for step in found] == kept
 
 
 def test_controls_of_two_applications_are_two_controls():

@@ -226,8 +226,9 @@ class Trajectory(Model):
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
     `slots` is filled by redaction (placeholder → type); `sensitive` holds values a reader knows to be secret, for
-    redaction to remove everywhere, and is never written out. Nor is `in_view`: for the number of a step, the numbers
-    of those before which its control was in view, where the log tells what was.
+    redaction to remove everywhere, and is never written out. Nor is what a log tells of the controls in view: `in_view`
+    are, for the number of a step, the numbers of those before which its control was there; `turned` are the numbers
+    of the steps after which most of what was in view was new.
     """
 
     request: Text
@@ -249,6 +250,7 @@ class Trajectory(Model):
     slots: dict[Name, Name] = Field(default_factory=dict)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     in_view: dict[int, tuple[int, ...]] = Field(default_factory=dict, repr=False, exclude=True)
+    turned: tuple[int, ...] = Field(default=(), repr=False, exclude=True)
 
     @property
     def task(self) -> str:

@@ -32,6 +32,7 @@ class Follower:
 
     def __init__(self, hints: Hints, goal: Goal) -> None:
         self._steps = hints.steps
+        self._home: str | None = hints.application
         self._goal = goal
         self._pairs = align(hints.task, goal.text) if hints.task else {}
         self._known = {bare(self._name(step)) for step in hints.steps}
@@ -53,6 +54,8 @@ class Follower:
     def next(self, observation: Observation) -> Command | None:
         """The next remembered command that fits the screen, or None: let the explorer take a step."""
         self._before = self._at
+        if not self.finished and (switch := self._go_home(observation)):
+            return switch
         while not self.finished:
             found = self._fit(observation)
             if found is not None:
@@ -73,6 +76,13 @@ class Follower:
             else:
                 self._at, self._vain, self._strangers = self._at + 1, 0, None
         return None
+
+    def _go_home(self, observation: Observation) -> Command | None:
+        """At the beginning: to the application the memory is about, unless its first step does that."""
+        home, self._home = self._home, None
+        away = home in observation.applications and home != observation.application
+        switches = self._steps[0].function == "switch_application"
+        return Command("switch_application", None, {"text": home}) if home and away and not switches else None
 
     def postpone(self) -> None:
         """Take the last answer back: something has to be done before it."""
@@ -206,6 +216,9 @@ class Follower:
             named = [one for one in able if _is_value(one, self._goal) and bare(one.name) not in self._known]
             if named and step.type not in ("Edit", "ComboBox", "Button", "MenuItem"):
                 return named[0]
+            quoted = [one for one in named if step.type == one.type and self._goal.quotes(one.name)]
+            if quoted:
+                return quoted[0]
         exact = [one for one in able if bare(one.name) == bare(name)]
         if exact:
             return self._closest(exact, name)

@@ -27,10 +27,12 @@ class HintStep:
 class Hints:
     """A remembered run: the words of its task and its steps.
 
-    Of failed runs: steps that are better avoided, and those it was about when it ended.
+    Of failed runs: steps that are better avoided, and those it was about when it ended. `application` is where the
+    remembered run began to work, "" where that is not told.
     """
 
     steps: tuple[HintStep, ...] = ()
     task: str = ""
     avoid: tuple[HintStep, ...] = ()
     unfinished: tuple[HintStep, ...] = ()
+    application: str = ""

@@ -34,7 +34,7 @@ def read_hints(prompt: str, goal: str) -> Hints | None:
     failed = [list(_seen(one["tried_and_failed"], one.get("slots", {}), goal)) for one in records if _failed(one)]
     avoid = tuple(step for one in failed for step in dead_ends(one))
     unfinished = () if steps else tuple(step for one in failed[:1] for step in not_finished(one))
-    return Hints(tuple(steps), str(best.get("task", "")), avoid, unfinished)
+    return Hints(tuple(steps), str(best.get("task", "")), avoid, unfinished, str(best.get("application", "")))
 
 
 def without_loops(steps: list[HintStep]) -> list[HintStep]:

@@ -48,7 +48,7 @@ def extract(trajectory: Trajectory) -> Summary:
     steps = (
         tried_steps(trajectory.steps)
         if failed
-        else effective_steps(trajectory.steps, trajectory.task, trajectory.in_view)
+        else effective_steps(trajectory.steps, trajectory.task, trajectory.in_view, trajectory.turned)
     )
     if not steps and trajectory.outcome.success is None:
         raise empty(trajectory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ufo_experience.redaction.actions import is_typing, plain, typed_leaf
 from ufo_experience.redaction.words import listed, words_of
@@ -57,28 +57,31 @@ def tried_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(kept)
 
 
-def effective_steps(steps: Sequence[Step], task: str = "", in_view: InView = _NOTHING) -> tuple[Step, ...]:
+def effective_steps(
+    steps: Sequence[Step], task: str = "", in_view: InView = _NOTHING, turned: Collection[int] = ()
+) -> tuple[Step, ...]:
     """The steps that led to the result, in order.
 
-    Left out: failed steps, steps without effect, immediate repeats, text set again to the same value, and what was
-    taken back (undo after an action, a toggle clicked twice, a way into something that Escape, Cancel or Back left),
-    together with what took it back, unless the task is about that. Of what is left, the shortest way (see
-    `shortest_way`, also for `in_view`). If nothing would be left, all steps that worked are kept.
+    Left out: failed steps, steps without effect, immediate repeats (unless the page has `turned`: "Delete", and again
+    "Delete" in the dialog that asks), text set again to the same value, and what was taken back (undo after an action,
+    a toggle clicked twice, a way into something that Escape, Cancel or Back left), together with what took it back,
+    unless the task is about that. Of what is left, the shortest way (see `shortest_way`, also for `in_view`). If
+    nothing would be left, all steps that worked are kept.
     """
     worked = [step for step in steps if step.ok and has_effect(step)]
     if _ABOUT_TAKING_BACK.search(task):
-        return _without_repeats(worked)
+        return _without_repeats(worked, turned)
     kept: list[Step] = []
     for step in worked:
-        if not _takes_back(kept, step, _came_up(step, steps, in_view)) and not _repeats(kept, step):
+        if not _takes_back(kept, step, _came_up(step, steps, in_view)) and not _repeats(kept, step, turned):
             kept.append(step)
     return shortest_way(kept or worked, steps, in_view, task)
 
 
-def _without_repeats(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _without_repeats(steps: Sequence[Step], turned: Collection[int]) -> tuple[Step, ...]:
     kept: list[Step] = []
     for step in steps:
-        if not _repeats(kept, step):
+        if not _repeats(kept, step, turned):
             kept.append(step)
     return tuple(kept)
 
@@ -116,10 +119,10 @@ def _takes_back(kept: list[Step], step: Step, opened: int | None) -> bool:
     return False
 
 
-def _repeats(kept: list[Step], step: Step) -> bool:
+def _repeats(kept: list[Step], step: Step, turned: Collection[int]) -> bool:
     """True when the step before did the same, or the text of this control was just set to the same."""
     if kept and _same(kept[-1], step):
-        return True
+        return kept[-1].step_number not in turned
     if plain(step.action_type) not in _SETTING:
         return False
     for earlier in reversed(kept):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ufo_experience.schema import Step
 
@@ -29,6 +30,14 @@ def when_in_view(steps: Sequence[Step], seen: Sequence[InView]) -> dict[int, tup
         for step in steps
         if step.target_control.name
     }
+
+
+def turned(steps: Sequence[Step], seen: Sequence[InView]) -> tuple[int, ...]:
+    """The numbers of the steps after which most of what was in view was new: another page or dialog."""
+    pairs = zip(steps, pairwise(seen), strict=False)
+    return tuple(
+        step.step_number for step, (one, other) in pairs if one and other and 2 * len(one & other) < len(other)
+    )
 
 
 def _holds(view: InView, step: Step) -> bool:
