@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from scoring_helpers import TEXTS, WHEN, memory_of, record
 
-from ufo_experience.errors import ServiceError
+from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.retriever import EQUAL, Query, Retriever
 from ufo_experience.schema import Trust
 from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
@@ -81,6 +81,15 @@ def test_of_equals_a_useful_one_goes_before_a_short_one(tmp_path):
     useful = record("Open the mail settings", session="b", steps=5, usage={"injected": 3, "helped": 3})
     found = memory_of(tmp_path / "db", short, useful).retrieve("Open the mail settings")
     assert found[0].experience.id == useful.id
+
+
+def test_one_hit_may_be_asked_for_and_none_may_not(memory):
+    """From 1 to 50; three when nothing is said."""
+    assert len(memory.retrieve(TEXTS[0], similarity_threshold=0.0, top_k=1)) == 1
+    assert Query("x").k == 3
+    for k in (0, 51, True, 2.5, "3"):
+        with pytest.raises(UsageError, match="k must be"):
+            Query("x", k=k)
 
 
 def test_of_equals_in_all_else_the_newest_stands_for_the_group(tmp_path):

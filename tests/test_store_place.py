@@ -24,6 +24,7 @@ LOCAL_MOUNTS = """\
 22 21 0:5 / /dev rw - devtmpfs udev rw
 23 21 0:44 / /tmp rw - tmpfs tmpfs rw
 no mount
+24 21 0:45 /
 """
 
 
