@@ -201,25 +201,26 @@ def test_filters_come_before_ranking(tmp_path):
 
 
 class Away:
-    """Vectors on a server that goes away before it is asked."""
+    """Vectors on a server that goes away; one of size 0 before it says how many it has."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
     def __len__(self) -> int:
-        return self.size
+        return self.size or self.search()
 
-    def search(self, *arguments: object, **options: object) -> list:
+    def search(self, *arguments: object, **options: object) -> int:
         raise ServiceError("no server answers")
 
     similarity = search
 
 
-def test_words_answer_when_the_server_of_the_vectors_goes_while_it_is_asked(tmp_path):
+@pytest.mark.parametrize("size", [8, 0])
+def test_words_answer_when_the_server_of_the_vectors_goes_while_it_is_asked(tmp_path, size):
     """The answer is whole and says that it is degraded."""
     memory = memory_of(tmp_path / "db", *(record(text) for text in TEXTS))
     snapshot = memory.live.snapshot()
-    away = Away(len(snapshot.index))
+    away = Away(size)
     finder = CandidateFinder(replace(snapshot, index=away), TrustPolicy())
     retriever = Retriever(finder, memory.store, memory.live.embedder, fusion_for(memory.live.embedder.name, None))
     assert retriever.finder is finder
