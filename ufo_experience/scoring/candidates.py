@@ -18,6 +18,7 @@ from ufo_experience.scoring.lexical import LexicalIndex
 from ufo_experience.scoring.usage import drag, harmful
 
 POOL = 100  # candidates that words and vectors each put forward
+WORDS_ALONE = 3 * POOL  # where vectors put forward none: enough that near-duplicates of one task crowd out no other
 PER_RUN = 4  # of these: more of one run only when many runs are in the pool
 _ROUNDING = 1e-6
 Floats = NDArray[np.float32]
@@ -112,7 +113,7 @@ class CandidateFinder:
         if bar is not None:
             reach = words.coverage >= bar - _ROUNDING
             usable, held = usable & reach, held & reach
-        pool = self._top(words.share, usable)
+        pool = self._top(words.share, usable, POOL if bar is None else WORDS_ALONE)
         if vector is not None and bar is None:
             limits = replace(self._limits, application=application, env=env)
             near = self._near(vector, usable, limits) if only is None else self._nearest_of(vector, usable)
@@ -120,13 +121,13 @@ class CandidateFinder:
         judge = self._judge(words, vector, fusion, best)
         return judge(pool), judge(self._top(words.share, held))
 
-    def _top(self, scores: Floats, rows: Mask) -> Rows:
+    def _top(self, scores: Floats, rows: Mask, count: int = POOL) -> Rows:
         """The best rows; where few runs fill the pool (a flood), no run has more than `PER_RUN` rows in it."""
-        best = _top(scores, rows, POOL)
+        best = _top(scores, rows, count)
         sessions = self.snapshot.catalog.column("session")
-        if len(best) < POOL or _count_runs(sessions[best]) >= POOL // PER_RUN:
+        if len(best) < count or _count_runs(sessions[best]) >= count // PER_RUN:
             return best
-        return _top(scores, rows & _first_of_each(scores, rows, sessions), POOL)
+        return _top(scores, rows & _first_of_each(scores, rows, sessions), count)
 
     def _near(self, vector: Floats, usable: Mask, filter: Filter) -> Rows:
         """Rows whose vectors are nearest."""
