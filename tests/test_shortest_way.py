@@ -14,13 +14,13 @@ from ufo_experience.schema import Control, Step
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer
 from ufo_experience.summarizer.steps import effective_steps
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.in_view import turned, when_in_view
+from ufo_experience.traces.in_view import InView, opened, turned, when_in_view
 
 # A small mail program: which menus and tabs lead to which controls. Menus and the two tabs are always in view.
 ALWAYS = {("File", "MenuItem"), ("View", "MenuItem"), ("Inbox", "TabItem"), ("Archive", "TabItem")}
 BEHIND = {
     "File": {("Print…", "MenuItem"), ("Options…", "MenuItem")},
-    "View": {("Zoom…", "MenuItem")},
+    "View": {("Zoom…", "MenuItem"), ("Sort by date", "MenuItem")},
     "Inbox": {("Flag", "Button"), ("Compose", "Button")},
     "Archive": {("Empty…", "Button")},
     "Options…": {("General", "TabItem"), ("Name", "Edit"), ("OK", "Button"), ("Cancel", "Button")},
@@ -29,8 +29,8 @@ BEHIND = {
 TYPES = {name: kind for group in (ALWAYS, *BEHIND.values()) for name, kind in group}
 
 
-def walk(*names: str) -> tuple[list[Step], dict[int, tuple[int, ...]]]:
-    """A run through the program, and when its controls were in view."""
+def walk(*names: str) -> tuple[list[Step], list[InView]]:
+    """A run through the program, and what was in view before each step."""
     steps, seen, dialog, page, menu = [], [], None, "Inbox", None
     for number, name in enumerate(names, 1):
         view = BEHIND[dialog] if dialog else ALWAYS | BEHIND[page] | BEHIND.get(menu or "", set())
@@ -52,13 +52,14 @@ def walk(*names: str) -> tuple[list[Step], dict[int, tuple[int, ...]]]:
         dialog = (
             None if name in ("OK", "Cancel", "Empty") else name if name.endswith("…") and name in BEHIND else dialog
         )
-    return steps, when_in_view(steps, seen)
+    return steps, seen
 
 
 def way(*names: str, task: str = "do it") -> list[str]:
     """Names of what is kept of a run."""
-    steps, in_view = walk(*names)
-    return [step.target_control.name for step in effective_steps(steps, task, in_view)]
+    steps, seen = walk(*names)
+    kept = effective_steps(steps, task, when_in_view(steps, seen), opened=opened(steps, seen))
+    return [step.target_control.name for step in kept]
 
 
 def test_menus_opened_in_vain_are_left_out():
@@ -70,6 +71,11 @@ def test_menus_opened_in_vain_are_left_out():
         "Name",
         "OK",
     ]
+
+
+def test_a_menu_item_that_opens_nothing_has_done_something():
+    """Sorted, marked, chosen from a list that typing brought up: nothing later shows it."""
+    assert way("View", "Sort by date", "File", "Print…") == ["View", "Sort by date", "File", "Print…"]
 
 
 def test_a_dialog_left_by_cancel_is_left_out_with_all_that_was_done_in_it():
@@ -96,9 +102,11 @@ def test_what_led_to_a_control_stays():
 
 def test_a_button_that_went_out_of_view_is_reached_the_way_it_was():
     """Another dialog may have one of the same name: only menus and tabs are the same wherever they are seen."""
-    steps, in_view = walk("File", "Print…", "View", "Zoom…", "Flag")
+    steps, seen = walk("File", "Print…", "View", "Zoom…", "Flag")
+    in_view = when_in_view(steps, seen)
     in_view[5] = (3, 5)  # before View there was one of that name, then none, and now another
-    names = [step.target_control.name for step in effective_steps(steps, "do it", in_view)]
+    kept = effective_steps(steps, "do it", in_view, opened=opened(steps, seen))
+    names = [step.target_control.name for step in kept]
     assert names == ["View", "Zoom…", "Flag"]
 
 
@@ -113,7 +121,7 @@ def test_the_same_button_in_the_dialog_that_asks_is_no_repeat():
     other = frozenset({("Empty", "Button"), ("Keep", "Button"), ("Sure?", "Text"), ("Help", "Button")})
     for asked, kept in ((other, [1, 2, 3, 4]), (dialog, [1, 2, 3])):
         seen = [page, page, dialog, asked]
-        found = effective_steps([*steps, again], "do it", {}, turned([*steps, again], seen))
+        found = effective_steps([*steps, again], "do it", {}, turned=turned([*steps, again], seen))
         assert [step.step_number for step in found] == kept
 
 
@@ -172,7 +180,8 @@ def test_views_of_a_session_log_shorten_its_experience(tmp_path: Path):
     lines, requests = [], []
     for number, step in enumerate(steps):
         name = step.target_control.name
-        behind = [{"id": "9", "name": name, "type": "MenuItem"}] if name == "Options…" else []
+        came_up = {"File": "Zoom…", "Options…": "Options…"}.get(name)
+        behind = [{"id": "9", "name": came_up, "type": "MenuItem"}] if came_up else []
         requests.append({"step": number, "control_info": [*controls, *behind], "plan": []})
         target = {"kind": "control", "name": name, "id": "1", "type": "MenuItem"}
         call = {"function": "click_input", "arguments": {"id": "1", "name": name}, "target": target}

@@ -228,7 +228,7 @@ class Trajectory(Model):
     `slots` is filled by redaction (placeholder → type); `sensitive` holds values a reader knows to be secret, for
     redaction to remove everywhere, and is never written out. Nor is what a log tells of the controls in view: `in_view`
     are, for the number of a step, the numbers of those before which its control was there; `turned` are the numbers
-    of the steps after which most of what was in view was new.
+    of the steps after which most of what was in view was new, `opened` of those after which a menu was.
     """
 
     request: Text
@@ -251,6 +251,7 @@ class Trajectory(Model):
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     in_view: dict[int, tuple[int, ...]] = Field(default_factory=dict, repr=False, exclude=True)
     turned: tuple[int, ...] = Field(default=(), repr=False, exclude=True)
+    opened: tuple[int, ...] = Field(default=(), repr=False, exclude=True)
 
     @property
     def task(self) -> str:

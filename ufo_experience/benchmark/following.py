@@ -131,7 +131,7 @@ class Follower:
         A dialog that came up in vain is left again.
         """
         step = self._steps[self._at]
-        if step.type not in _OPENERS or not self._at:
+        if step.type not in _OPENERS or not self._at or self._is_offered(self._at):
             return None
         if self._probed is not None and self._probed != observation.window:
             leave = [one for one in observation.controls if one.dialog and bare(one.name) in _RETREATS]
@@ -216,9 +216,9 @@ class Follower:
             named = [one for one in able if _is_value(one, self._goal) and bare(one.name) not in self._known]
             if named and step.type not in ("Edit", "ComboBox", "Button", "MenuItem"):
                 return named[0]
-            quoted = [one for one in named if step.type == one.type and self._goal.quotes(one.name)]
-            if quoted:
-                return quoted[0]
+            same = [one for one in named if step.type == one.type and self._goal.is_value(one.name)]
+            if same:
+                return same[0]
         exact = [one for one in able if bare(one.name) == bare(name)]
         if exact:
             return self._closest(exact, name)

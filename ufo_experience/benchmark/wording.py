@@ -107,9 +107,9 @@ class Goal:
         ]
         return max(held, key=lambda one: (one.quoted, len(one.text)), default=None)
 
-    def quotes(self, name: str) -> bool:
-        """True when the goal holds just this name in quotes."""
-        return any(one.quoted and bare(one.text) == bare(name) for one in self.values)
+    def is_value(self, name: str) -> bool:
+        """True when one of the goal's values is just this name."""
+        return any(bare(one.text) == bare(name) for one in self.values)
 
     def closeness(self, name: str) -> float:
         """0 (no word in common) to 1.5 (the name is one of the goal's values)."""

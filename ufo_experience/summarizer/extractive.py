@@ -45,11 +45,7 @@ def extract(trajectory: Trajectory) -> Summary:
         DataError: `E_EMPTY`.
     """
     failed = trajectory.outcome.success is False
-    steps = (
-        tried_steps(trajectory.steps)
-        if failed
-        else effective_steps(trajectory.steps, trajectory.task, trajectory.in_view, trajectory.turned)
-    )
+    steps = tried_steps(trajectory.steps) if failed else _effective(trajectory)
     if not steps and trajectory.outcome.success is None:
         raise empty(trajectory)
     reason = _failure_reason(trajectory) if failed else None
@@ -63,6 +59,11 @@ def extract(trajectory: Trajectory) -> Summary:
         failure_reason=reason,
         notes=(f"steps:dropped:{dropped}",) if dropped else (),
     )
+
+
+def _effective(trajectory: Trajectory) -> tuple[Step, ...]:
+    seen = trajectory.in_view
+    return effective_steps(trajectory.steps, trajectory.task, seen, turned=trajectory.turned, opened=trajectory.opened)
 
 
 def _failure_reason(trajectory: Trajectory) -> str:

@@ -1,6 +1,6 @@
 """The shortest way through what a run saw: menus, tabs and dialogs it opened in vain are no part of its way.
 
-A step that only leads somewhere (a menu, a tab, a control that ends in "…") is left out when what came later was in
+A step that only leads somewhere (to a menu, a tab, a control that ends in "…") is left out when what came later was in
 view without it. What types, marks, selects or sends off stays, and so does the last tab or folder that was chosen
 before it. What was in view stands in the log (`Trajectory.in_view`); where it does not, only ways that lead back to
 where they began are left out.
@@ -8,7 +8,7 @@ where they began are left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from ufo_experience.redaction.actions import plain
@@ -23,25 +23,30 @@ _PLACES = listed("tabitem treeitem")
 _SWITCHES = listed("switchapplication selectapplicationwindow setfocusedwindow")
 
 
-def shortest_way(steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str = "") -> tuple[Step, ...]:
+def shortest_way(
+    steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str = "", opened: Collection[int] = ()
+) -> tuple[Step, ...]:
     """Those of `steps` that were needed, in order; the last always is.
 
     Args:
         steps: what worked, from `logged`, the steps of the whole run.
         in_view: for the number of a step, those of the steps before which its control was in view.
         task: what it names is chosen on purpose.
+        opened: the numbers of the steps that opened a menu; any other click on a menu item did something.
     """
     if len(steps) < 2:
         return tuple(steps)
-    way = _Way(steps, logged, in_view, task)
+    way = _Way(steps, logged, in_view, task, frozenset(opened))
     return tuple(steps[place] for place in way.shortest())
 
 
 class _Way:
     """The steps as places in a graph: from one to each whose control was in view after it."""
 
-    def __init__(self, steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str) -> None:
-        self._steps = steps
+    def __init__(
+        self, steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str, opened: frozenset[int]
+    ) -> None:
+        self._steps, self._opened = steps, opened
         numbers = [step.step_number for step in logged]
         self._after = dict(pairwise(numbers))  # the next number: what is in view before that one is in view after this
         self._views = [_views(step, logged, in_view) for step in steps]
@@ -87,7 +92,13 @@ class _Way:
         step = self._steps[place]
         if _is_switch(step) or _is_place(step):
             return self._is_named(step) or not self._is_superseded(place)
-        return not _is_opener(step)
+        return not self._leads_somewhere(step)
+
+    def _leads_somewhere(self, step: Step) -> bool:
+        """True for a click that only leads somewhere."""
+        opens_menu = _kind(step) in _MENUS and step.step_number in self._opened
+        leads = opens_menu or _kind(step) in _PLACES or step.target_control.name.rstrip().endswith(("…", "..."))
+        return _is_click(step) and leads
 
     def _is_named(self, step: Step) -> bool:
         name = step.target_control.name
@@ -99,7 +110,7 @@ class _Way:
             other = self._steps[later]
             if _is_switch(other):
                 return True
-            if not (_is_place(other) or _is_opener(other)):
+            if not self._leads_somewhere(other):
                 return False
             if _is_place(other) and not _is_switch(self._steps[place]) and self._replaces(later, place):
                 return True
@@ -125,12 +136,6 @@ def _views(step: Step, logged: Sequence[Step], in_view: InView) -> frozenset[int
 
 def _same_control(one: Step, other: Step) -> bool:
     return one.target_control == other.target_control and one.application == other.application
-
-
-def _is_opener(step: Step) -> bool:
-    """True for a click that only leads somewhere."""
-    name = step.target_control.name.rstrip()
-    return _is_click(step) and (_kind(step) in _MENUS | _PLACES or name.endswith(("…", "...")))
 
 
 def _is_place(step: Step) -> bool:

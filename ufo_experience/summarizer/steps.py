@@ -58,15 +58,20 @@ def tried_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def effective_steps(
-    steps: Sequence[Step], task: str = "", in_view: InView = _NOTHING, turned: Collection[int] = ()
+    steps: Sequence[Step],
+    task: str = "",
+    in_view: InView = _NOTHING,
+    *,
+    turned: Collection[int] = (),
+    opened: Collection[int] = (),
 ) -> tuple[Step, ...]:
     """The steps that led to the result, in order.
 
     Left out: failed steps, steps without effect, immediate repeats (unless the page has `turned`: "Delete", and again
     "Delete" in the dialog that asks), text set again to the same value, and what was taken back (undo after an action,
     a toggle clicked twice, a way into something that Escape, Cancel or Back left), together with what took it back,
-    unless the task is about that. Of what is left, the shortest way (see `shortest_way`, also for `in_view`). If
-    nothing would be left, all steps that worked are kept.
+    unless the task is about that. Of what is left, the shortest way (see `shortest_way`, also for `in_view` and
+    `opened`). If nothing would be left, all steps that worked are kept.
     """
     worked = [step for step in steps if step.ok and has_effect(step)]
     if _ABOUT_TAKING_BACK.search(task):
@@ -75,7 +80,7 @@ def effective_steps(
     for step in worked:
         if not _takes_back(kept, step, _came_up(step, steps, in_view)) and not _repeats(kept, step, turned):
             kept.append(step)
-    return shortest_way(kept or worked, steps, in_view, task)
+    return shortest_way(kept or worked, steps, in_view, task, opened)
 
 
 def _without_repeats(steps: Sequence[Step], turned: Collection[int]) -> tuple[Step, ...]:

@@ -23,7 +23,7 @@ from ufo_experience.schema import (
     clip,
     validate,
 )
-from ufo_experience.traces.in_view import InView, turned, when_in_view
+from ufo_experience.traces.in_view import InView, opened, turned, when_in_view
 from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object
 
 NOT_EXECUTED = "not executed"
@@ -152,6 +152,7 @@ class Draft:
             "sensitive": tuple(self.sensitive),
             "in_view": when_in_view(self.steps, self.seen),
             "turned": turned(self.steps, self.seen),
+            "opened": opened(self.steps, self.seen),
         }
         return validate(Trajectory, values | {"truncated": truncated or self.cut}, file=str(self.path))
 

@@ -10,6 +10,7 @@ from ufo_experience.schema import Step
 InView = frozenset[tuple[str, str]]  # name and type of controls
 
 MAX_COMPARED = 200  # steps; a longer run is no example for anybody
+_MENU_ITEM = "MenuItem"
 _NAME_LENGTH = 200  # readers cut the names of controls in view to this
 
 
@@ -37,6 +38,14 @@ def turned(steps: Sequence[Step], seen: Sequence[InView]) -> tuple[int, ...]:
     pairs = zip(steps, pairwise(seen), strict=False)
     return tuple(
         step.step_number for step, (one, other) in pairs if one and other and 2 * len(one & other) < len(other)
+    )
+
+
+def opened(steps: Sequence[Step], seen: Sequence[InView]) -> tuple[int, ...]:
+    """The numbers of the steps after which there were menu items in view that had not been there."""
+    views = zip(steps, pairwise(seen), strict=False)
+    return tuple(
+        step.step_number for step, (old, new) in views if old and _MENU_ITEM in {kind for _, kind in new - old}
     )
 
 
