@@ -32,19 +32,7 @@ from ufo_experience.benchmark.speed_page import report_text
 from ufo_experience.index.base import Vectors
 
 
-class _NotSaved:
-    """A peer whose files are written as it goes, or not measured."""
-
-    def save(self, folder: Path) -> None:
-        """See `Engine`."""
-        raise NotImplementedError
-
-    def open(self, folder: Path) -> None:
-        """See `Engine`."""
-        raise NotImplementedError
-
-
-class UfoPath(_NotSaved):
+class UfoPath:
     """LangChain's FAISS as UFO calls it."""
 
     name = "UFO's path"
@@ -99,7 +87,7 @@ class UfoPath(_NotSaved):
         return [Document(page_content=id, metadata={"request": id, "app_list": [name]}) for id, name in pairs]
 
 
-class Mem0(_NotSaved):
+class Mem0:
     """The FAISS store of mem0."""
 
     name = "mem0 (faiss)"
@@ -125,7 +113,7 @@ class Mem0(_NotSaved):
         self._store.insert([vector.tolist()], [{"application": application}], [id])
 
 
-class Chroma(_NotSaved):
+class Chroma:
     """A collection of chromadb."""
 
     name = "chromadb"
@@ -153,7 +141,7 @@ class Chroma(_NotSaved):
         self._rows.add(ids=[id], embeddings=[vector], metadatas=[{"application": application}])
 
 
-class Lance(_NotSaved):
+class Lance:
     """A table of lancedb."""
 
     name = "lancedb"

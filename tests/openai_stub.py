@@ -29,6 +29,21 @@ import numpy as np
 
 
 @dataclass
+class FakeTime:
+    """A clock that only sleeping moves."""
+
+    now: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@dataclass
 class Recorded:
     """One request as it arrived; header names in lower case, `body` is the decoded JSON, `raw` what is none."""
 

@@ -10,7 +10,6 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 from openai_stub import (
     OK,
+    FakeTime,
     Fault,
     OpenAIStub,
     content,
@@ -45,21 +45,6 @@ from ufo_experience.openai_service.errors import OpenAICallError, seconds_to_wai
 from ufo_experience.openai_service.prices import Ledger, Price
 
 KEY = "sk-very-secret-key"
-
-
-@dataclass
-class FakeTime:
-    """A clock that only sleeping moves."""
-
-    now: float = 0.0
-    slept: list[float] = field(default_factory=list)
-
-    def clock(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 @pytest.fixture

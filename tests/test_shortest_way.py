@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ufo_experience.redaction import redact
 from ufo_experience.schema import Control, Step
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer
+from ufo_experience.summarizer.shortest import MOST_STEPS
 from ufo_experience.summarizer.steps import effective_steps
 from ufo_experience.traces import read_traces
 from ufo_experience.traces.in_view import InView, opened, turned, when_in_view
@@ -23,7 +24,7 @@ BEHIND = {
     "View": {("Zoom…", "MenuItem"), ("Sort by date", "MenuItem")},
     "Inbox": {("Flag", "Button"), ("Compose", "Button")},
     "Archive": {("Empty…", "Button")},
-    "Options…": {("General", "TabItem"), ("Name", "Edit"), ("OK", "Button"), ("Cancel", "Button")},
+    "Options…": {("General", "TabItem"), ("Name", "Edit"), ("Apply", "Button"), ("OK", "Button"), ("Cancel", "Button")},
     "Empty…": {("Cancel", "Button"), ("Empty", "Button")},
 }
 TYPES = {name: kind for group in (ALWAYS, *BEHIND.values()) for name, kind in group}
@@ -81,6 +82,18 @@ def test_a_menu_item_that_opens_nothing_has_done_something():
 def test_a_dialog_left_by_cancel_is_left_out_with_all_that_was_done_in_it():
     """From the step that brought it up; the log tells which, however long it stayed."""
     assert way("File", "Options…", "General", "Name", "Cancel", "Flag") == ["Flag"]
+
+
+def test_what_was_sent_off_before_cancel_stays():
+    """ "Apply", then "Cancel": the dialog only closes."""
+    straight = ["File", "Options…", "Name", "Apply", "Cancel", "Flag"]
+    assert way(*straight) == straight
+
+
+def test_of_a_very_long_run_every_step_is_kept():
+    """Each would be compared with each; ten thousand steps are the most a log may bring."""
+    steps, _ = walk(*["View", "File"] * (MOST_STEPS // 2), "Print…")
+    assert effective_steps(steps, "do it", opened=[step.step_number for step in steps]) == tuple(steps)
 
 
 def test_a_tab_replaced_by_its_neighbour_is_left_out():

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ class Data:
 
 
 class Engine(Protocol):
-    """Something that finds nearest vectors. `save` and `open` may raise `NotImplementedError`."""
+    """Something that finds nearest vectors."""
 
     name: str
 
@@ -66,6 +66,11 @@ class Engine(Protocol):
     def add(self, id: str, vector: Vectors, application: str) -> None:
         """Take in one more, so that the next query finds it."""
         ...
+
+
+@runtime_checkable
+class Reopened(Engine, Protocol):
+    """An engine whose files can be opened anew."""
 
     def save(self, folder: Path) -> None:
         """Write everything to a folder."""
@@ -235,12 +240,11 @@ def _ask(engine: Engine, data: Data, application: str | None) -> tuple[list[floa
 
 
 def _open(engine: Engine, data: Data) -> float | None:
-    """Milliseconds from closed files to the first answer; the best of three."""
+    """Milliseconds from closed files to the first answer, the best of three; None for an engine without such files."""
+    if not isinstance(engine, Reopened):
+        return None
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        try:
-            engine.save(Path(folder))
-        except NotImplementedError:
-            return None
+        engine.save(Path(folder))
 
         def first_answer() -> None:
             engine.open(Path(folder))

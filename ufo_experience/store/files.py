@@ -27,7 +27,6 @@ from ufo_experience.store.lock import WriterLock
 from ufo_experience.store.opening import open_layout
 from ufo_experience.store.origin import is_from
 from ufo_experience.store.place import Place, place_of
-from ufo_experience.store.recent import Recent
 from ufo_experience.store.records import Status, encode_record, encode_status, encode_tombstone
 from ufo_experience.store.seal import Seal, seal_from_environment
 
@@ -42,7 +41,6 @@ class FileStore:
 
     def __init__(self, layout: Layout, store_id: str, lock: WriterLock, place: Place, *, read_only: bool) -> None:
         self._layout, self._store_id, self._lock, self.place = layout, store_id, lock, place
-        self._recent = Recent(layout)
         self._closed_for_writing = "it was opened read-only" if read_only else ""
 
     @classmethod
@@ -122,7 +120,7 @@ class FileStore:
             DataError: there is none (`E_NOT_FOUND`).
             CorruptError, SchemaError, FormatVersionError: its file cannot be used.
         """
-        experience = self._recent.load(id)
+        experience = self._layout.load(id)
         if experience is None:
             raise DataError(f"no experience {id!r}", file=self.location, code=NOT_FOUND)
         return experience

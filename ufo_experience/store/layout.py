@@ -16,10 +16,10 @@ from pathlib import Path
 
 from ufo_experience.errors import CorruptError, DataError, StorageError
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience
+from ufo_experience.schema import Experience, Trust, Usage
 from ufo_experience.store.atomic import Disk, storage_errors
 from ufo_experience.store.reading import UNSAFE, read_file
-from ufo_experience.store.records import Checked, Status, decode_record, decode_status, mistrust
+from ufo_experience.store.records import Status, decode_record, decode_status, experience_of, mistrust
 from ufo_experience.store.seal import Seal
 
 RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
@@ -65,7 +65,7 @@ class Layout:
 
     def there(self, path: Path) -> bool:
         """True when anything stands at `path`."""
-        return self.info(path) is not None
+        return self._info(path) is not None
 
     def names(self, folder: Path) -> list[str]:
         """Names in a folder, sorted; none when there is no such folder, or a link in its place."""
@@ -77,7 +77,7 @@ class Layout:
 
     def is_link(self, path: Path) -> bool:
         """True for a symbolic link."""
-        info = self.info(path)
+        info = self._info(path)
         return info is not None and stat.S_ISLNK(info.st_mode)
 
     def has_record(self, id: str) -> bool:
@@ -103,11 +103,6 @@ class Layout:
 
         A tombstone is looked for last: a reader without a lock may see a removal half done.
         """
-        found = self.checked(id)
-        return None if found is None or self.there(self.tombstone(id)) else found.experience()
-
-    def checked(self, id: str) -> Checked | None:
-        """What the files of a record say, None when there is none; tombstones are not looked at. Raises as `load`."""
         path = self.record(id)
         if self.is_link(self.shard(RECORDS, id[:2])):
             raise CorruptError("its folder is a link", file=str(path), code=UNSAFE)
@@ -116,7 +111,10 @@ class Layout:
             return None
         payload = decode_record(data, id, str(path))
         status = self.load_status(id)
-        return Checked(str(path), payload, status, believed=mistrust(data, payload, status, self.seal) is None)
+        experience = experience_of(payload, status, str(path))
+        if mistrust(data, payload, status, self.seal):
+            experience = experience.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
+        return None if self.there(self.tombstone(id)) else experience
 
     def load_status(self, id: str) -> Status | None:
         """The status of an id, None when it has the one it was created with. Raises as `load`."""
@@ -132,13 +130,13 @@ class Layout:
 
     def revision(self) -> str:
         """Time and size of the marker file."""
-        info = self.info(self.root / MARKER)
+        info = self._info(self.root / MARKER)
         return f"{info.st_mtime_ns}-{info.st_size}" if info else "0-0"
 
     def mark_changed(self, folders: Iterable[Path]) -> None:
         """Give marker and folders a time no one has seen on them before."""
         marker = self.root / MARKER
-        before = self.info(marker)
+        before = self._info(marker)
         with storage_errors(marker):
             handle = self.disk.append(marker)
             try:
@@ -149,12 +147,12 @@ class Layout:
                 self.disk.close(handle)
         self._advance(marker, before)
         for folder in folders:
-            self._advance(folder, self.info(folder))
+            self._advance(folder, self._info(folder))
 
     def stamps(self) -> dict[str, int]:
         """Time of last change (ns) of every shard folder there is, by its name (`records/ab`): 512 looks at most."""
         infos = {
-            f"{kind}/{folder.name}": self.info(folder) for kind in (RECORDS, STATUS) for folder in self.shards(kind)
+            f"{kind}/{folder.name}": self._info(folder) for kind in (RECORDS, STATUS) for folder in self.shards(kind)
         }
         return {name: info.st_mtime_ns for name, info in infos.items() if info}
 
@@ -162,8 +160,7 @@ class Layout:
         with storage_errors(path):
             self.disk.utime(path, max(time.time_ns(), before.st_mtime_ns + _STEP_NS if before else 0))
 
-    def info(self, path: Path) -> os.stat_result | None:
-        """What stands at `path` (a link is not followed), None when nothing does."""
+    def _info(self, path: Path) -> os.stat_result | None:
         try:
             return self.disk.lstat(path)
         except FileNotFoundError:

@@ -9,7 +9,6 @@ A status names the SHA-256 of the record it is about: an approval holds for thes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -62,21 +61,6 @@ def experience_of(payload: dict[str, Any], status: Status | None, file: str) -> 
     changes = {} if status is None else {"trust": status.trust, "usage": status.usage}
     bare = {name: value for name, value in payload.items() if name != FIELD}
     return validate(Experience, bare | changes, file=file)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What the files of a record say, their hashes checked; what is not `believed` counts as quarantined."""
-
-    file: str
-    payload: dict[str, Any]
-    status: Status | None
-    believed: bool
-
-    def experience(self) -> Experience:
-        """The experience, made anew at every call. Raises `SchemaError`."""
-        made = experience_of(self.payload, self.status, self.file)
-        return made if self.believed else made.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
 
 
 def mistrust(data: bytes, payload: dict[str, Any], status: Status | None, seal: Seal | None) -> str | None:

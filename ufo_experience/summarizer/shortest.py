@@ -17,6 +17,7 @@ from ufo_experience.schema import Step
 
 InView = Mapping[int, Sequence[int]]
 
+MOST_STEPS = 200  # every step is compared with every other; a longer run is no example for anybody
 _CLICKS = listed("click clickinput leftclick tap clickelement")
 _MENUS = listed("menuitem")
 _PLACES = listed("tabitem treeitem")
@@ -26,7 +27,7 @@ _SWITCHES = listed("switchapplication selectapplicationwindow setfocusedwindow")
 def shortest_way(
     steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str = "", opened: Collection[int] = ()
 ) -> tuple[Step, ...]:
-    """Those of `steps` that were needed, in order; the last always is.
+    """Those of `steps` that were needed, in order; the last always is. Of more than `MOST_STEPS` all are.
 
     Args:
         steps: what worked, from `logged`, the steps of the whole run.
@@ -34,7 +35,7 @@ def shortest_way(
         task: what it names is chosen on purpose.
         opened: the numbers of the steps that opened a menu; any other click on a menu item did something.
     """
-    if len(steps) < 2:
+    if len(steps) < 2 or len(logged) > MOST_STEPS:
         return tuple(steps)
     way = _Way(steps, logged, in_view, task, frozenset(opened))
     return tuple(steps[place] for place in way.shortest())
@@ -47,7 +48,7 @@ class _Way:
         self, steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str, opened: frozenset[int]
     ) -> None:
         self._steps, self._opened = steps, opened
-        numbers = [step.step_number for step in logged]
+        numbers = [None, *(step.step_number for step in logged)]  # None is the start
         self._after = dict(pairwise(numbers))  # the next number: what is in view before that one is in view after this
         self._views = [_views(step, logged, in_view) for step in steps]
         self._task = frozenset(words_of(task))
@@ -56,17 +57,17 @@ class _Way:
 
     def shortest(self) -> list[int]:
         """Places of the fewest steps that visit all needed ones."""
-        best: list[tuple[int, int | None]] = []  # for each place: length of the way to it, and the place before
+        best: list[tuple[int, int]] = []  # for each place: length of the way to it, and the place before
         for place in range(len(self._steps)):
             best.append(min(self._ways_to(place, best)))
         way: list[int] = []
-        at: int | None = len(self._steps) - 1
-        while at is not None and at >= 0:
+        at = len(self._steps) - 1
+        while at >= 0:
             way.append(at)
             at = best[at][1]
         return way[::-1]
 
-    def _ways_to(self, place: int, best: Sequence[tuple[int, int | None]]) -> list[tuple[int, int]]:
+    def _ways_to(self, place: int, best: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Length and last place of the ways to `place`; -1 is the start."""
         found = []
         for before in range(place - 1, -2, -1):
@@ -79,11 +80,9 @@ class _Way:
     def _leads(self, before: int, place: int) -> bool:
         """True when the control of `place` was in view right after `before`, and for a button ever since."""
         step, views = self._steps[place], self._views[place]
-        start = self._steps[before].step_number if before >= 0 else None
-        state = self._after.get(start) if start is not None else min(self._after, default=None)
         if _is_switch(step):
             return True
-        if state is None or state not in views:
+        if self._after.get(self._steps[before].step_number if before >= 0 else None) not in views:
             return False
         between = (one.step_number for one in self._steps[before + 1 : place])
         return _is_global(step) or views.issuperset(between)

@@ -93,11 +93,13 @@ def _without_repeats(steps: Sequence[Step], turned: Collection[int]) -> tuple[St
 
 def _came_up(step: Step, steps: Sequence[Step], in_view: InView) -> int | None:
     """The number of the step that brought up the dialog `step` leaves; None where the log does not tell."""
-    views, numbers = in_view.get(step.step_number, ()), [one.step_number for one in steps]
+    views = in_view.get(step.step_number)
+    if not views:
+        return None
+    numbers = [one.step_number for one in steps]
     place = numbers.index(step.step_number)
-    after = numbers[place + 1 : place + 2]
-    if not views or set(after) & set(views):
-        return None  # unknown, or still there: of two dialogs, or part of the window
+    if set(numbers[place + 1 : place + 2]) & set(views):
+        return None  # still there: of two dialogs, or part of the window
     while place and numbers[place - 1] in views:
         place -= 1
     return numbers[place - 1] if place else None
@@ -113,6 +115,9 @@ def _takes_back(kept: list[Step], step: Step, opened: int | None) -> bool:
     if not _is_back(step):
         return False
     if opened is not None:
+        inside = [one for one in kept if one.step_number > opened]
+        if any(_is_sent_off(one) for one in inside):  # "Apply", then "Cancel": what was done is done
+            return False
         kept[:] = [one for one in kept if one.step_number < opened]
         return True
     start = len(kept)
@@ -162,6 +167,12 @@ def _is_back(step: Step) -> bool:
     leaf = typed_leaf(step)
     by_keys = leaf is not None and _ESCAPE.fullmatch(leaf[1].strip()) is not None
     return by_keys or plain(step.action_type) in _BACK_ACTIONS or (_is_click(step) and _named(step, _BACK_NAMES))
+
+
+def _is_sent_off(step: Step) -> bool:
+    """True for a click on a button that opens nothing further."""
+    kind = plain(step.target_control.type or "")
+    return _is_click(step) and kind == "button" and not step.target_control.name.rstrip().endswith(("…", "..."))
 
 
 def _is_toggle(step: Step) -> bool:

@@ -35,10 +35,8 @@ def when_in_view(steps: Sequence[Step], seen: Sequence[InView]) -> dict[int, tup
 
 def turned(steps: Sequence[Step], seen: Sequence[InView]) -> tuple[int, ...]:
     """The numbers of the steps after which most of what was in view was new: another page or dialog."""
-    pairs = zip(steps, pairwise(seen), strict=False)
-    return tuple(
-        step.step_number for step, (one, other) in pairs if one and other and 2 * len(one & other) < len(other)
-    )
+    views = zip(steps, pairwise(seen), strict=False)
+    return tuple(step.step_number for step, (old, new) in views if old and new and 2 * len(old & new) < len(new))
 
 
 def opened(steps: Sequence[Step], seen: Sequence[InView]) -> tuple[int, ...]:
