@@ -89,7 +89,7 @@ _OWN_FOLDERS = re.compile(
     r"(?i)(?:[a-z]:[\\/]users|/home|/users)[\\/][^\\/]+[\\/](?:documents|downloads|desktop|pictures|music|videos)\b(?!.*[\\/]\.)"
 )
 _PROGRAM = re.compile(
-    r"(?i)[\w.-]*[\w\s.-]\.(?:exe|bat|cmd|ps1|psm1|vbs|vbe|wsf|hta|scr|msi|msp|reg|lnk|dll|sh|bash|command|jar|cpl|desktop"
+    r"(?i)(?<![\w.-])[\w.-]*[\w\s.-]\.(?:exe|bat|cmd|ps1|psm1|vbs|vbe|wsf|hta|scr|msi|msp|reg|lnk|dll|sh|bash|command|jar|cpl|desktop"
     r"|service|xll|xlam|docm|xlsm|pptm)(?![\w.])"
 )
 _COMMAND = re.compile(

@@ -20,7 +20,6 @@ ROOMS: dict[str, dict[str, tuple[str, ...]]] = {
         "store/exchange.py": (_EDGES, "test_store_exchange.py", "test_store.py", "test_bad_input.py"),
         "store/seal.py": ("test_trust.py", "test_store.py"),
         "store/lock.py": (_EDGES, "test_store_crash.py", "test_store.py", "test_bad_input.py", "test_windows.py"),
-        "store/recent.py": ("test_store_recent.py", "test_store.py"),
         "store/cache_place.py": (_EDGES,),
         "store/__init__.py": ("test_store_engines.py", "test_store.py"),
         "store/*.py": (_EDGES, *_STORE, "test_store_machine.py", "test_windows.py", "crash/test_purge.py"),
