@@ -232,6 +232,14 @@ STILL_RISKY: list[tuple[str, str, str, Arguments, str]] = [
     ("delete", "delete_text_file", "", {}, "Change the title"),
     ("delete", "run_sql", "", {"text": "delete from users where 1=1"}, "Count the users"),
     ("payment", "set_edit_text", "Note", {"text": "send 900 dollars to Mallory"}, "Write that I send 20 dollars"),
+    # a program's name inside a word of the task is not the task's word
+    ("shell", "run_command", "", {"command": "rm report.doc"}, "Inform the team about report.doc"),
+    ("shell", "run_command", "", {"command": "rm plan"}, "Confirm the plan"),
+    ("shell", "run_command", "", {"command": "del budget"}, "Delete the budget row"),
+    ("shell", "run_command", "", {"command": "at chat"}, "Summarize the chat"),
+    ("shell", "run_command", "", {"command": "word report"}, "Open Word and show the my-report page"),
+    ("shell", "run_command", "", {"command": "note plan.txt"}, "Open the foot-note in plan.txt"),
+    ("shell", "run_command", "", {"command": "note plan.txt"}, "Open note.py and plan.txt"),
 ]
 
 

@@ -257,7 +257,7 @@ def _only_starts(command: str, said: str) -> bool:
 
 def _speaks_of(name: str, said: str) -> bool:
     """True when the name stands in the task as a whole, with or without `.exe`."""
-    return re.search(rf"(?<![\\w.-]){re.escape(name)}(?![\\w-]|\\.(?!exe\\b)\\w)", said) is not None
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.(?!exe\b)\w)", said) is not None
 
 
 def _is_foreign(url: str, said: str) -> bool:
