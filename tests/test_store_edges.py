@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
 
-from ufo_experience.embedding.cache import EmbeddingCache
+from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
+from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import CorruptError, DataError, LockedError, SchemaError, StorageError
 from ufo_experience.ids import new_id
+from ufo_experience.index.features import task_text
 from ufo_experience.index.generation import Generations
 from ufo_experience.purging import CACHE, purge
 from ufo_experience.schema import Trust
@@ -442,14 +444,26 @@ class Elsewhere:
         return getattr(self._store, name)
 
 
-def test_a_purge_of_a_store_that_is_no_folder_touches_no_files(store):
-    """Records and index only: cache, view and copies of a folder are not its business."""
+def test_a_purge_of_a_store_that_is_no_folder_touches_no_files_of_a_folder(store):
+    """View and temp files of a folder are not its business."""
     folder = Path(store.location)
-    for name in (CACHE, "experience.yaml", ".left.tmp"):
+    for name in ("experience.yaml", ".left.tmp"):
         (folder / name).write_bytes(b"not mine")
     assert [one.id for one in purge(Elsewhere(store), Generations(folder / "index"), "s1")] == [experience(1).id]
     assert store.ids() == []
-    assert [(folder / name).read_bytes() for name in (CACHE, "experience.yaml", ".left.tmp")] == [b"not mine"] * 3
+    assert [(folder / name).read_bytes() for name in ("experience.yaml", ".left.tmp")] == [b"not mine"] * 2
+
+
+def test_a_purge_of_any_store_takes_its_vectors_out_of_the_cache_of_this_machine(store):
+    """A vector is as sensitive as its text, wherever the records are kept."""
+    folder = Path(store.location)
+    store.add([experience(2, state={"task": "close the window"})])
+    cached = CachedEmbedder(HashingEmbedder(), EmbeddingCache(folder / CACHE))
+    cached.embed([task_text(one) for one in store.scan()])
+    cached.close()
+    purge(Elsewhere(store), Generations(folder / "index"), "s1")
+    with EmbeddingCache(folder / CACHE) as cache:
+        assert len(cache) == len(store.ids()) == 1
 
 
 def test_the_cache_lies_where_the_system_keeps_such_things(monkeypatch, tmp_path):

@@ -42,8 +42,8 @@ def purge(store: ExperienceStore, generations: Generations, source: str) -> list
     if isinstance(store, FileStore):
         store.set_aside_corrupt()
     survey = _survey(store, source)
+    _purge_cache(store.cache_folder / CACHE, survey.kept)
     if folder:
-        _purge_cache(folder / CACHE, survey.kept)
         _purge_temps(folder)
         _purge_copies(folder / CORRUPT, [source, *(text for one in survey.found for text in _texts(one))])
     store.remove([one.id for one in survey.found], reason="purged")
