@@ -7,11 +7,14 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ufo_experience.ingest import ingest
+from ufo_experience.demo import SAMPLES
+from ufo_experience.framing import frame
+from ufo_experience.ingest import _without_our_prompts, ingest
 from ufo_experience.prompt_builder import build_prompt
 from ufo_experience.schema import Experience, Hit, Trust, validate
 from ufo_experience.store import open_store
 from ufo_experience.summarizer import ExtractiveSummarizer
+from ufo_experience.traces import read_traces
 
 
 def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:
@@ -46,6 +49,18 @@ def test_what_memory_injected_is_not_learned_again(tmp_path):
     stored = store.get(report.added[0]).model_dump_json()
     assert "echo of the past" not in stored
     assert "I was told" in stored
+
+
+def test_a_run_in_which_memory_was_used_keeps_what_was_in_view(tmp_path):
+    """Taking our block out of a log loses nothing else: the shortest way and the secrets are still known."""
+    bare = next(read_traces(SAMPLES / "excel_filter")).model_copy(update={"sensitive": ("hunter2!",)})
+    block = frame(['{"task": "echo of the past"}'], "a" * 32)
+    first = bare.steps[0].model_copy(update={"observation": bare.steps[0].observation + block})
+    used = _without_our_prompts(bare.model_copy(update={"steps": (first, *bare.steps[1:])}))
+    assert len(bare.in_view) > 1
+    assert (used.in_view, used.turned, used.opened) == (bare.in_view, bare.turned, bare.opened)
+    assert used.sensitive == bare.sensitive
+    assert "echo" not in used.model_dump_json()
 
 
 def test_a_run_without_steps_is_skipped_with_the_reason(tmp_path):

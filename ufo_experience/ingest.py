@@ -150,7 +150,8 @@ def _without_our_prompts(trajectory: Trajectory) -> Trajectory:
     if not has_block(trajectory.model_dump_json()):
         return trajectory
     stripped = validate(Trajectory, strip_blocks(trajectory.model_dump()))
-    return stripped.model_copy(update={"sensitive": trajectory.sensitive})
+    undumped = {name: getattr(trajectory, name) for name, one in Trajectory.model_fields.items() if one.exclude}
+    return stripped.model_copy(update=undumped)
 
 
 def _name(trajectory: Trajectory) -> str:
