@@ -4,26 +4,23 @@
         stub.play(rate_limited(retry_after=2), OK)      # the first request fails, the second is answered
         settings = OpenAISettings(api_key="sk-test", base_url=stub.url)
 
-Serves embeddings, chat completions and responses, also under Azure's deployment paths, and files and batches (see
-`BatchDesk`). An honest answer is made first, then the next fault of the queue turns it into something else;
-an empty queue means honest answers.
+Serves embeddings, chat completions and responses, also under Azure's deployment paths. An honest answer is made
+first, then the next fault of the queue turns it into something else; an empty queue means honest answers.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import itertools
 import json
 import socket
 import struct
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
@@ -45,13 +42,11 @@ class FakeTime:
 
 @dataclass
 class Recorded:
-    """One request as it arrived; header names in lower case, `body` is the decoded JSON, `raw` what is none."""
+    """One request as it arrived; header names in lower case, `body` is the decoded JSON."""
 
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
-    method: str = "POST"
-    raw: bytes = b""
 
 
 @dataclass
@@ -91,7 +86,6 @@ class OpenAIStub:
         self.max_tokens_per_request, self.max_inputs = max_tokens_per_request, 2048
         self.requests: list[Recorded] = []
         self.most_at_once = 0
-        self.batches = BatchDesk(self)
         self._at_once = 0
         self.stopping, self.hung_up = threading.Event(), threading.Event()
         self._faults: deque[Fault] = deque()
@@ -145,8 +139,6 @@ class OpenAIStub:
 
     def honest(self, request: Recorded) -> Reply:
         """The answer without a fault."""
-        if request.path.startswith(("/v1/files", "/v1/batches")):
-            return self.batches.answer(request)
         makers = {"/embeddings": self._embeddings, "/chat/completions": self._chat, "/responses": self._responses}
         for ending, make in makers.items():
             if request.path.split("?")[0].endswith(ending):
@@ -210,10 +202,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        is_form = headers.get("content-type", "").startswith("multipart/")
-        body = {} if is_form else json.loads(raw or b"{}")
         self.stub.enter()
-        reply = self.stub.answer(Recorded(self.path, headers, body, self.command, raw))
+        reply = self.stub.answer(Recorded(self.path, headers, json.loads(raw or b"{}")))
         if reply.delay:
             self.stub.stopping.wait(reply.delay)
         self.stub.leave()
@@ -223,8 +213,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._drip(reply)
         else:
             self._send(reply)
-
-    do_GET = do_DELETE = do_POST  # noqa: N815
 
     def _drip(self, reply: Reply) -> None:
         payload = reply.body()
@@ -275,116 +263,6 @@ def error_reply(status: int, code: str, message: str, headers: dict[str, str] | 
     """An error in the service's own shape."""
     body = {"error": {"message": message, "type": code, "param": None, "code": code}}
     return Reply(body, status, {"Content-Type": "application/json", **(headers or {})})
-
-
-class BatchDesk:
-    """Files and batches. A batch is `in_progress` until `finish` (or `fail`) is called.
-
-    `expire` and `spoil` are texts whose lines expire, or are answered by a 400; `spent` counts the texts of finished
-    lines, one for each time they were embedded.
-    """
-
-    def __init__(self, stub: OpenAIStub) -> None:
-        self._stub = stub
-        self.files: dict[str, tuple[str, bytes]] = {}
-        self.batches: dict[str, dict[str, Any]] = {}
-        self.expire: set[str] = set()
-        self.spoil: set[str] = set()
-        self.spent: Counter[str] = Counter()
-        self.edit: Callable[[dict[str, Any]], object] = lambda line: None
-        self._numbers = itertools.count(1)
-
-    def answer(self, request: Recorded) -> Reply:
-        """Any request below /files or /batches."""
-        path = request.path.split("?")[0].removeprefix("/v1/").split("/")
-        if path[0] == "files":
-            return self._files(request, path[1:])
-        if path[1:]:
-            return Reply(self.batches[path[1]])
-        return self._create(request.body) if request.method == "POST" else self._page(request, self.batches.values())
-
-    def finish(self, status: str = "completed") -> None:
-        """Answer every line of every batch under way, in reverse order."""
-        for batch in self.batches.values():
-            if batch["status"] == "in_progress":
-                self._finish(batch, status)
-
-    def fail(self, code: str, message: str) -> None:
-        """Let the batches under way fail as a whole."""
-        for batch in self.batches.values():
-            batch.update(status="failed", errors={"object": "list", "data": [{"code": code, "message": message}]})
-
-    def _files(self, request: Recorded, path: list[str]) -> Reply:
-        if request.method == "DELETE":
-            del self.files[path[0]]
-            return Reply({"id": path[0], "object": "file", "deleted": True})
-        if request.method == "POST":
-            return Reply(self._file(self._store(*_uploaded(request.raw))))
-        if path[1:] == ["content"]:
-            return Reply(raw=self.files[path[0]][1], headers={"Content-Type": "application/octet-stream"})
-        return self._page(request, [self._file(one) for one in self.files])
-
-    def _store(self, name: str, data: bytes) -> str:
-        identifier = f"file-{next(self._numbers)}"
-        self.files[identifier] = (name, data)
-        return identifier
-
-    def _file(self, identifier: str) -> dict[str, Any]:
-        name, data = self.files[identifier]
-        common = {"object": "file", "created_at": 0, "purpose": "batch", "status": "processed"}
-        return {"id": identifier, "filename": name, "bytes": len(data), **common}
-
-    def _create(self, body: dict[str, Any]) -> Reply:
-        lines = self.files[body["input_file_id"]][1].splitlines()
-        batch = {
-            "id": f"batch_{next(self._numbers)}",
-            "object": "batch",
-            "endpoint": body["endpoint"],
-            "input_file_id": body["input_file_id"],
-            "completion_window": body["completion_window"],
-            "status": "in_progress",
-            "created_at": 0,
-            "metadata": body.get("metadata"),
-            "request_counts": {"total": len(lines), "completed": 0, "failed": 0},
-        }
-        self.batches[batch["id"]] = batch
-        return Reply(batch)
-
-    def _page(self, request: Recorded, items: Iterable[dict[str, Any]]) -> Reply:
-        """Two items at a time, newest first."""
-        newest = list(items)[::-1]
-        after = parse_qs(urlsplit(request.path).query).get("after")
-        start = [one["id"] for one in newest].index(after[0]) + 1 if after else 0
-        return Reply({"object": "list", "data": newest[start : start + 2], "has_more": len(newest) > start + 2})
-
-    def _finish(self, batch: dict[str, Any], status: str) -> None:
-        good, bad = [], []
-        for raw in reversed(self.files[batch["input_file_id"]][1].splitlines()):
-            line = json.loads(raw)
-            text = line["body"]["input"]
-            if text in self.expire:
-                error = {"code": "batch_expired", "message": "This request could not be executed in time."}
-                bad.append({"custom_id": line["custom_id"], "response": None, "error": error})
-                continue
-            request = Recorded(line["url"], {}, {**line["body"], "input": "" if text in self.spoil else [text]})
-            reply = self._stub.honest(request)
-            answer = {"id": "r", "custom_id": line["custom_id"], "error": None}
-            answer["response"] = {"status_code": reply.status, "body": reply.data}
-            self.edit(answer)
-            (good if reply.status == 200 else bad).append(answer)
-            self.spent[text] += reply.status == 200
-        batch.update(status=status)
-        for name, rows in (("output_file_id", good), ("error_file_id", bad)):
-            if rows:
-                batch[name] = self._store(name, "\n".join(map(json.dumps, rows)).encode())
-
-
-def _uploaded(form: bytes) -> tuple[str, bytes]:
-    """Name and content of the file in a multipart form."""
-    boundary = form.split(b"\r\n", 1)[0]
-    part = next(part for part in form.split(boundary) if b'name="file"' in part)
-    head, _, content = part.partition(b"\r\n\r\n")
-    return head.split(b'filename="')[1].split(b'"')[0].decode(), content.removesuffix(b"\r\n")
 
 
 # ---- faults of the service ----

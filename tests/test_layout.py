@@ -27,7 +27,6 @@ ROOMS = [
     ["store"],
     ["index"],
     ["indexer", "index_plan"],
-    ["batch"],
     ["scoring"],
     ["ranker"],
     ["retriever"],

@@ -1,13 +1,12 @@
-"""What the index job would do, before anything is sent or written: the texts it would embed, and at what price."""
+"""What the index job would embed, counted before anything is sent or written."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 
-from ufo_experience.embedding.base import Embedder, EmbedsPieces, Forecast
+from ufo_experience.embedding.base import Embedder, EmbedsPieces
 from ufo_experience.embedding.cache import CachedEmbedder
 from ufo_experience.errors import CorruptError, IndexMismatchError
 from ufo_experience.index.features import task_text
@@ -16,23 +15,15 @@ from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.indexer import WINDOW, check_embedder, load_snapshot
 from ufo_experience.store.base import ExperienceStore
 
-_SAMPLE = 32  # texts embedded to see how long an embedder on this machine takes
-
 
 @dataclass(frozen=True)
 class IndexPlan:
-    """What `sync` would do. `texts` would be embedded, `cached` would not; tokens and cost are ceilings.
-
-    `cost` (US dollars) is None when nobody knows the model's price. `seconds` is about embedding alone, and a guess.
-    """
+    """Counts of a dry run: `texts` would be embedded in `requests` to a service, `cached` would not."""
 
     records: int
     texts: int
     cached: int
     requests: int
-    tokens: int
-    cost: float | None
-    seconds: float
     embedder: str
 
 
@@ -42,35 +33,14 @@ def plan(store: ExperienceStore, generations: Generations, embedder: Embedder, *
     Raises:
         IndexMismatchError: as `sync`.
     """
-    total, seen = Forecast(), set[bytes]()
-    sample: list[str] = []
-    for window in texts_to_embed(store, generations, embedder, rebuild=rebuild):
-        sample = sample or window[:_SAMPLE]
-        total += _forecast(embedder, window, seen)
-    behind = embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
-    if total.texts and not isinstance(behind, EmbedsPieces):
-        begun = time.perf_counter()
-        behind.embed(sample)
-        total = replace(total, seconds=(time.perf_counter() - begun) / len(sample) * total.texts)
-    return IndexPlan(
-        records=len(store.ids()),
-        texts=total.texts,
-        cached=total.cached,
-        requests=total.requests,
-        tokens=total.tokens,
-        cost=total.cost,
-        seconds=round(total.seconds, 1),
-        embedder=embedder.name,
-    )
-
-
-def texts_to_embed(
-    store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool = False
-) -> Iterator[list[str]]:
-    """The texts of records that have no vector in the index yet, in windows; of all of them for a rebuild."""
+    texts = cached = requests = 0
+    seen: set[bytes] = set()
     records = store.scan(_ids(store, generations, embedder, rebuild=rebuild))
     while window := [task_text(one) for one in islice(records, WINDOW)]:
-        yield window
+        missing = _missing(embedder, window, seen)
+        texts, cached = texts + len(missing), cached + len(window) - len(missing)
+        requests += _count_requests(embedder, missing)
+    return IndexPlan(len(store.ids()), texts, cached, requests, embedder.name)
 
 
 def _ids(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool) -> Sequence[str]:
@@ -110,12 +80,15 @@ def _dim(embedder: Embedder) -> int | None:
     return behind.known_dim if isinstance(behind, EmbedsPieces) else behind.dim
 
 
-def _forecast(embedder: Embedder, texts: list[str], seen: set[bytes]) -> Forecast:
-    """What embedding a window of texts would take; `seen` are keys of texts before it."""
-    cached, behind = 0, embedder
-    if isinstance(embedder, CachedEmbedder):
-        missing = {key: text for key, text in embedder.missing(texts).items() if key not in seen}
-        seen.update(missing)
-        cached, texts, behind = len(texts) - len(missing), list(missing.values()), embedder.embedder
-    found = behind.forecast(texts) if isinstance(behind, EmbedsPieces) else Forecast(len(texts))
-    return replace(found, cached=cached)
+def _missing(embedder: Embedder, texts: list[str], seen: set[bytes]) -> list[str]:
+    """The texts that are not in the cache, each once; `seen` are the keys of texts before them, and is added to."""
+    if not isinstance(embedder, CachedEmbedder):
+        return texts
+    missing = {key: text for key, text in embedder.missing(texts).items() if key not in seen}
+    seen.update(missing)
+    return list(missing.values())
+
+
+def _count_requests(embedder: Embedder, texts: Sequence[str]) -> int:
+    behind = embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
+    return sum(1 for _ in behind.batches(texts)) if isinstance(behind, EmbedsPieces) else 0

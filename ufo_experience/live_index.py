@@ -36,7 +36,6 @@ from ufo_experience.scoring.fusion import fusion_for
 from ufo_experience.store.base import ExperienceStore
 
 if TYPE_CHECKING:
-    from ufo_experience.batch.job import BatchJobs
     from ufo_experience.index_plan import IndexPlan
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
@@ -69,29 +68,11 @@ class LiveIndex:
             self._snapshot = None
         return report
 
-    @property
-    def asks_service(self) -> bool:
-        """True when embedding asks a service, which costs."""
-        return self._embedder_spec().partition(":")[0] in PROVIDERS
-
     def plan(self, *, rebuild: bool = False) -> IndexPlan:
-        """What `sync` would embed and at what price; nothing is written or sent. See `index_plan.plan`."""
+        """How many texts `sync` would embed; nothing is written or sent. See `index_plan.plan`."""
         from ufo_experience.index_plan import plan
 
         return plan(self.store, self.generations, self.embedder, rebuild=rebuild)
-
-    def batches(self, *, rebuild: bool = False) -> BatchJobs:
-        """Jobs that embed by the Batch API what `sync` would embed; their vectors arrive in the cache."""
-        from ufo_experience.batch.job import BatchJobs
-        from ufo_experience.index_plan import texts_to_embed
-
-        self.store.place.check()
-        return BatchJobs(
-            self.embedder,
-            self.store.cache_folder,
-            lambda: texts_to_embed(self.store, self.generations, self.embedder, rebuild=rebuild),
-            lock_timeout=self.settings.lock_timeout,
-        )
 
     def service_settings(self, provider: Provider | None = None) -> OpenAISettings:
         """How to reach the OpenAI service, as the environment and the settings say; all share one ledger."""

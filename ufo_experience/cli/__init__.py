@@ -1,7 +1,7 @@
 """The command line: one subcommand per stage, each a call of the library.
 
-Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write, 75 try again later (locked, or a
-batch is not ready), 77 refused for safety.
+Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write, 75 try again later (locked), 77
+refused for safety.
 """
 
 from ufo_experience.cli import advice, bench, indexing, stages, upkeep

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -20,32 +20,6 @@ class Spending:
     requests: int = 0
     tokens: int = 0
     cost: float = 0.0
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What embedding some texts would take. `requests` would be sent, `cached` texts are there already.
-
-    `tokens` and `cost` (US dollars) are ceilings; `cost` is None when the price is unknown. `seconds` is a guess.
-    """
-
-    texts: int = 0
-    cached: int = 0
-    requests: int = 0
-    tokens: int = 0
-    cost: float | None = 0.0
-    seconds: float = 0.0
-
-    def __add__(self, other: Forecast) -> Forecast:
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Forecast(
-            self.texts + other.texts,
-            self.cached + other.cached,
-            self.requests + other.requests,
-            self.tokens + other.tokens,
-            cost,
-            self.seconds + other.seconds,
-        )
 
 
 class Embedder(Protocol):
@@ -93,8 +67,8 @@ class EmbedsPieces(Protocol):
         """
         ...
 
-    def forecast(self, texts: Sequence[str]) -> Forecast:
-        """What embedding these texts would take. Nothing is sent."""
+    def batches(self, texts: Sequence[str]) -> Iterator[slice]:
+        """The slices of `texts` that would be sent, one request each. Nothing is sent."""
         ...
 
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ufo_experience.embedding.base import Forecast, Keep, Kind, Spending, Vectors
+from ufo_experience.embedding.base import Keep, Kind, Spending, Vectors
 from ufo_experience.errors import UsageError
 from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings
 from ufo_experience.openai_service.errors import OpenAICallError
-from ufo_experience.openai_service.pace import MINUTE, Turn, run_all
+from ufo_experience.openai_service.pace import Turn, run_all
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -33,7 +33,6 @@ _BLANK = "(empty)"  # stands in for a blank text, which the service refuses
 _SMALLEST_CUT = 64
 _LEAST_NORM = 1e-6
 _LEAST_PIECE = 256  # texts; fewer are not worth a request of their own, only to have several at once
-_REQUEST_SECONDS = 1.5  # for forecasts: an ordinary request with many texts
 
 
 class OpenAIEmbedder:
@@ -111,19 +110,6 @@ class OpenAIEmbedder:
             tokens += size
         if len(texts) > start:
             yield slice(start, len(texts))
-
-    def forecast(self, texts: Sequence[str]) -> Forecast:
-        """What embedding these texts would take; tokens and cost are ceilings. Nothing is sent."""
-        access = self._service.settings
-        requests = sum(1 for _ in self.batches(texts))
-        tokens = sum(min(estimate_tokens(text), MAX_INPUT_TOKENS) for text in texts)
-        price = self._service.ledger.price(self.model)
-        seconds = max(
-            math.ceil(requests / access.concurrency) * _REQUEST_SECONDS,
-            requests / access.requests_per_minute * MINUTE if access.requests_per_minute else 0.0,
-            tokens / access.tokens_per_minute * MINUTE if access.tokens_per_minute else 0.0,
-        )
-        return Forecast(len(texts), 0, requests, tokens, price.of(tokens) if price else None, seconds)
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows. A blank text is embedded as `(empty)`.

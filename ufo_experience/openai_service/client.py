@@ -40,18 +40,16 @@ GRACE = 0.1  # seconds for the client's own timeout, whose error says more, to c
 class Patience:
     """Seconds of silence one attempt may take, and that all attempts and their pauses may take together.
 
-    `whole` is what one attempt may take in all, however steadily bytes arrive: twice the timeout if not given.
+    One attempt may take twice the timeout in all, however steadily bytes arrive.
     """
 
     timeout: float
     budget: float
-    whole: float | None = None
 
 
 QUERY = Patience(timeout=3, budget=30)
 BATCH = Patience(timeout=30, budget=120)
 SUMMARY = Patience(timeout=60, budget=120)
-FILE = Patience(timeout=60, budget=3_600, whole=1_800)
 
 
 @dataclass
@@ -60,7 +58,6 @@ class _Call:
 
     what: str
     timeout: float
-    whole: float
     deadline: float
     turn: Turn | None
 
@@ -89,15 +86,7 @@ class OpenAIService:
         self._connection = Connection(settings)
         weakref.finalize(self, self._connection.close)  # its sockets end with the service, whoever forgets it
 
-    def call(
-        self,
-        send: Callable[[OpenAI], T],
-        patience: Patience,
-        *,
-        what: str,
-        turn: Turn | None = None,
-        attempts: int = MAX_ATTEMPTS,
-    ) -> T:
+    def call(self, send: Callable[[OpenAI], T], patience: Patience, *, what: str, turn: Turn | None = None) -> T:
         """Run `send` with a client whose timeout is set, again after faults that pass, at most 4 times in all.
 
         Pauses are random (full jitter) or what the service asked for, and never pass the budget. `send` makes one
@@ -111,9 +100,8 @@ class OpenAIService:
         """
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-        whole = patience.whole or 2 * patience.timeout
-        call = _Call(what, patience.timeout, whole, self._clock() + patience.budget, turn)
-        enough = stop_after_attempt(attempts)
+        call = _Call(what, patience.timeout, self._clock() + patience.budget, turn)
+        enough = stop_after_attempt(MAX_ATTEMPTS)
         retrying = Retrying(
             stop=lambda state: enough(state) or self._too_late(state, call),
             wait=_pause,
@@ -154,7 +142,7 @@ class OpenAIService:
             client = line.client.with_options(timeout=min(call.timeout, left))
             self.ledger.count_request()
             request = Bounded(lambda: send(client))
-            whole = min(call.whole, left + GRACE)
+            whole = min(2 * call.timeout, left + GRACE)
             if not request.ends_within(whole):
                 self._connection.give_up(line)
                 raise OpenAICallError(f"{call.what}: no whole reply within {whole:.1f} seconds", code="E_TIMEOUT")

@@ -126,7 +126,7 @@ def _make_client(settings: OpenAISettings) -> OpenAI:
 
 def _require_json(response: Any) -> None:
     """Refuse a page that a proxy or a wrong address served as success; an error status goes its usual way."""
-    if not response.is_success or response.request.url.path.endswith("/content"):
+    if not response.is_success:
         return
     start = response.read().lstrip()[:1]
     if start != b"{":

@@ -29,7 +29,6 @@ class Price:
         return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
 
 
-BATCH_SHARE = 0.5  # of the price, in the Batch API
 PRICES_DATE = "2026-11-05"
 PRICES: Mapping[str, Price] = {
     "text-embedding-3-small": Price(0.02),
@@ -81,10 +80,8 @@ class Ledger:
         dated = (price for name, price in self._prices.items() if model.startswith(f"{name}-20"))
         return self._prices.get(model) or next(dated, None)
 
-    def reserve(self, model: str, input_tokens: int, output_tokens: int = 0, *, share: float = 1.0) -> Bill:
+    def reserve(self, model: str, input_tokens: int, output_tokens: int = 0) -> Bill:
         """Set aside what a call may cost at most, before it is sent; use the bill as a context manager.
-
-        `share` is the part of the price that is asked, as for a batch.
 
         Raises:
             BudgetError: a cap would be passed, or there is one and nobody knows the price.
@@ -92,7 +89,7 @@ class Ledger:
         price = self.price(model)
         if price is None and (self.max_cost is not None or self.daily is not None):
             raise BudgetError(f"a cost cap is set, but the price of {model} is unknown: add it to `prices`")
-        amount = price.of(input_tokens, output_tokens) * share if price else 0.0
+        amount = price.of(input_tokens, output_tokens) if price else 0.0
         with self._lock:
             if self.max_cost is not None and self.cost + self._reserved + amount > self.max_cost:
                 taken = self.cost + self._reserved
@@ -101,7 +98,7 @@ class Ledger:
                 )
             day = self.daily.take(amount) if self.daily else ""
             self._reserved += amount
-        return Bill(self, model, amount, day, share)
+        return Bill(self, model, amount, day)
 
     def count_request(self) -> None:
         """Count one request on the wire; a retry is a request too."""
@@ -110,7 +107,7 @@ class Ledger:
 
     def _settle(self, bill: Bill, input_tokens: int, output_tokens: int) -> float:
         price = self.price(bill.model)
-        cost = price.of(input_tokens, output_tokens) * bill.share if price else 0.0
+        cost = price.of(input_tokens, output_tokens) if price else 0.0
         with self._lock:
             self.input_tokens += input_tokens
             self.output_tokens += output_tokens
@@ -134,36 +131,16 @@ class Ledger:
             except BudgetError as error:  # a reply that is paid for is worth more than exact books
                 _log.warning("$%.6f stay booked on %s although they were not spent: %s", unused, bill.day, error)
 
-    def _keep_open(self, bill: Bill) -> None:
-        with self._lock:
-            self._reserved -= bill.left
-            bill.left = 0.0
-
-    def settle_later(self, model: str, day: str, booked: float, tokens: int) -> float:
-        """Book what a bill that was kept open has really cost (a batch, days later); returns US dollars."""
-        price = self.price(model)
-        cost = price.of(tokens) * BATCH_SHARE if price else 0.0
-        with self._lock:
-            self.input_tokens += tokens
-            self.cost += cost
-        if self.daily:
-            self.daily.correct(day, cost - booked)
-        return cost
-
 
 class Bill:
     """A reservation in a ledger. Leaving the `with` block returns it; `settle` books what a reply really used."""
 
-    def __init__(self, ledger: Ledger, model: str, amount: float, day: str, share: float) -> None:
-        self._ledger, self.model, self.left, self.day, self.share = ledger, model, amount, day, share
+    def __init__(self, ledger: Ledger, model: str, amount: float, day: str) -> None:
+        self._ledger, self.model, self.left, self.day = ledger, model, amount, day
 
     def settle(self, input_tokens: int, output_tokens: int = 0) -> float:
         """Book the usage of one reply, also of one that could not be used; returns its cost in US dollars."""
         return self._ledger._settle(self, input_tokens, output_tokens)
-
-    def keep_open(self) -> None:
-        """Leave the books of the day as they are; `Ledger.settle_later` corrects them when the cost is known."""
-        self._ledger._keep_open(self)
 
     def __enter__(self) -> Bill:
         return self
