@@ -10,6 +10,7 @@ from ufo_experience import ExperienceMemory
 from ufo_experience.config import Settings
 from ufo_experience.demo import SAMPLES
 from ufo_experience.errors import DataError, IndexMismatchError, SchemaError, UsageError
+from ufo_experience.prompt_builder import parse_block
 from ufo_experience.schema import Trust
 
 STATE = {
@@ -43,8 +44,11 @@ def test_a_log_becomes_the_steps_of_a_prompt(memory):
     block = memory.build_prompt("Turn Bluetooth on", hits)
     assert hits[0].experience.state.application == "SystemSettings.exe"
     assert block.ids == (hits[0].experience.id,)
-    assert "Bluetooth" in block.prompt
-    assert block.prompt.startswith("Turn Bluetooth on") or "Turn Bluetooth on" in block.prompt
+    assert block.prompt.startswith("Turn Bluetooth on\n")
+    shown = parse_block(block.text)[0]["successful_steps"]
+    logged = hits[0].experience.action.steps
+    assert len(shown) == len(logged) > 1
+    assert all(f"({step.target_control.name})" in line["step"] for step, line in zip(logged, shown, strict=True))
 
 
 def test_reading_the_same_logs_again_adds_nothing(memory):
@@ -73,7 +77,8 @@ def test_a_failed_run_comes_back_apart_as_a_negative_example(memory):
     found = memory.retrieve("Save the presentation roadmap.pptx as a PDF on the desktop.")
     assert [hit.experience.outcome.success for hit in found.negatives] == [False]
     assert all(hit.experience.outcome.success for hit in found)
-    assert "tried" in memory.build_prompt("Save the deck as PDF", found).prompt
+    record = parse_block(memory.build_prompt("Save the deck as PDF", found).text)[-1]
+    assert (record["outcome"], "tried_and_failed" in record, "successful_steps" in record) == ("failure", True, False)
 
 
 def test_an_unrelated_task_gets_no_experience_and_an_unchanged_prompt(memory):
@@ -145,15 +150,33 @@ def test_a_damaged_index_costs_no_answer(memory, tmp_path):
     assert [hit.experience.id for hit in after] == before
 
 
-def test_only_what_the_prompt_had_room_for_is_credited(memory):
+def test_a_report_credits_what_the_prompt_had_room_for_when_it_is_given_the_block(memory):
     """Credit goes to what was really injected."""
     task = "Insert a table of 3 columns and send it in an email"
     found = memory.retrieve(task, top_k=3, similarity_threshold=0.02)
-    assert len(found) > 1
     block = memory.build_prompt(task, found, max_tokens=900)
     assert 0 < len(block.ids) < len(found)
-    assert memory.report(found, success=True) == list(block.ids)
+    assert memory.report(block, success=True) == list(block.ids)
     assert memory.store.get(block.ids[0]).usage.helped == 1
+
+
+def test_a_report_credits_exactly_what_it_is_given(memory, tmp_path):
+    """Whatever prompts this process has built before: in every process the same call does the same."""
+    task = "Insert a table of 3 columns and send it in an email"
+    found = memory.retrieve(task, top_k=3, similarity_threshold=0.02)
+    memory.build_prompt(task, found, max_tokens=900)
+    ids = [hit.experience.id for hit in found]
+    assert memory.report(found, success=True, session="one") == ids
+    assert open_memory(tmp_path / "db").report(ids, success=False, session="two") == ids
+    assert memory.report([*ids, ids[0]], success=False, session="three") == ids
+
+
+@pytest.mark.parametrize("budget", [0, 1])
+def test_a_budget_of_nothing_adds_nothing(memory, budget):
+    """0 is a budget, not the absence of one."""
+    found = memory.retrieve("Turn Bluetooth on")
+    block = memory.build_prompt("Turn Bluetooth on", found, max_tokens=budget)
+    assert (block.prompt, block.ids, block.tokens) == ("Turn Bluetooth on", (), 0)
 
 
 @pytest.mark.parametrize(("k", "threshold"), [(0, None), (51, None), (True, None), (3, 2.0), (3, float("nan"))])

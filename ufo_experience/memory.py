@@ -4,12 +4,11 @@ memory = ExperienceMemory.open("experience_db")
 memory.ingest("logs/2025-11-12-10-04-28/")
 hits = memory.retrieve("Email Jane about tomorrow's call", application="Outlook")
 block = memory.build_prompt("Email Jane about tomorrow's call", hits)
-memory.report(hits, success=True, session="s-17")
+memory.report(block, success=True, session="s-17")
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -43,8 +42,6 @@ class ExperienceMemory:
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
         self.store, self.settings = store, settings
         self.live = LiveIndex(store, settings, embedder)
-        self._injected: set[str] = set()
-        self._lock = threading.Lock()
 
     @classmethod
     def open(
@@ -172,11 +169,9 @@ class ExperienceMemory:
 
         found = self.retrieve(task) if hits is None else hits
         negatives = found.negatives if isinstance(found, Retrieval) else ()
-        limit = max_tokens or self.settings.max_tokens
+        limit = self.settings.max_tokens if max_tokens is None else max_tokens
         shown = [*found, *negatives]
         block = build_prompt(task, shown, max_tokens=limit, format=format, allowed_actions=allowed_actions)
-        with self._lock:
-            self._injected.update(block.ids)
         if block.ids and self.settings.audit:
             from ufo_experience.audit import FILE, AuditLog
 
@@ -186,19 +181,16 @@ class ExperienceMemory:
     def report(
         self, what: PromptBlock | Iterable[Hit | str], *, success: bool, session: str | None = None
     ) -> list[str]:
-        """Credit (or blame) what was injected with the outcome of the run; returns the ids that were updated.
+        """Credit (or blame) records with the outcome of the run they were injected into; returns the ids updated.
 
-        Of hits that this object built a prompt from, only those the prompt had room for are credited. A `session` that
-        was reported before changes nothing.
+        Exactly what is passed is credited: a block stands for what it shows, hits for all of them, whether or not a
+        prompt had room for each. A `session` that was reported before changes nothing.
         """
         from ufo_experience.prompt_builder import PromptBlock
 
         ids = list(what.ids) if isinstance(what, PromptBlock) else [_id(one) for one in what]
-        with self._lock:
-            shown = [identifier for identifier in ids if identifier in self._injected]
         now = datetime.now(timezone.utc)
-        updated = shown or ids
-        return [identifier for identifier in updated if self._credit(identifier, success, now, session)]
+        return [identifier for identifier in dict.fromkeys(ids) if self._credit(identifier, success, now, session)]
 
     def _credit(self, identifier: str, success: bool, now: datetime, session: str | None) -> bool:
         """Credit one record; False when this session was reported before."""
