@@ -412,38 +412,6 @@ def test_an_agents_own_success_is_unknown(tmp_path: Path) -> None:
     assert only(save(tmp_path / "s.json", session)).outcome.success is None
 
 
-def test_screenagent_sessions_are_read(shared_data: Path) -> None:
-    """18 sessions of 299 lines: corrected actions as steps, planned elements as plan, no success label."""
-    found = list(read_traces(shared_data / "screenagent" / "steps_subset.jsonl"))
-    assert (len(found), {t.format for t in found}) == (18, {"screenagent"})
-    first = found[0]
-    assert first.request == "Find relevant information about von Neumann on the Internet"
-    assert [(s.action_type, s.parameters) for s in first.steps[:3]] == [
-        ("mouse_click", {"x": 487, "y": 193, "button": "left"}),
-        ("keyboard_text", {"text": "冯诺依曼"}),
-        ("keyboard_press", {"key": "Return"}),
-    ]
-    assert {t.outcome.success for t in found} == {None}
-
-
-def test_autodroid_tasks_are_read(shared_data: Path) -> None:
-    """158 tasks; the element is named by the screen it was chosen on; -1 is the annotator's "done"."""
-    found = list(read_traces(shared_data / "autodroid" / "profile_no_answer.json"))
-    assert (len(found), sum(len(t.steps) for t in found)) == (158, 718 - 158)
-    second = found[1]
-    assert [step.target_control.name for step in second.steps] == ["More options", "Sort by", "Name", "OK"]
-    assert (second.outcome.success, second.outcome.judge, second.applications) == (True, "person", ("gallery",))
-
-
-def test_pptc_turns_are_read_as_plans(shared_data: Path) -> None:
-    """1,808 turns, one of them without readable calls: reported, the others are kept."""
-    report = ReadReport()
-    found = list(read_traces(shared_data / "pptc" / "sessions.jsonl", report=report))
-    assert len(found) + len(report.problems) == 1_808
-    assert [s.action_type for s in found[0].steps] == ["choose_title", "align_bottom_left_corner", "insert_text"]
-    assert {t.outcome.success for t in found} == {None}
-
-
 # -- finding traces
 
 

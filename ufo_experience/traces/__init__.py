@@ -29,9 +29,6 @@ FORMATS: dict[str, tuple[str, str]] = {
     "ufo-yaml": ("ufo_experience.traces.ufo_yaml", "UfoYamlReader"),
     "ufo-session": ("ufo_experience.traces.sessions", "SavedSessionReader"),
     "execution-trace": ("ufo_experience.traces.execution_trace", "ExecutionTraceReader"),
-    "screenagent": ("ufo_experience.traces.screenagent", "ScreenAgentReader"),
-    "autodroid": ("ufo_experience.traces.autodroid", "AutoDroidReader"),
-    "pptc": ("ufo_experience.traces.pptc", "PptcReader"),
     "generic": ("ufo_experience.traces.generic", "GenericReader"),
 }
 
