@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redaction_cases import HARMLESS, SECRETS
 
-from ufo_experience.redaction import RedactionPolicy, redact, redact_text
+from ufo_experience.redaction import redact, redact_text
 from ufo_experience.redaction.keys import is_chord
 from ufo_experience.redaction.values import slot_type
 from ufo_experience.schema import Control, Outcome, Problem, Source, Step, Trajectory
@@ -124,10 +124,9 @@ def test_a_long_text_takes_no_long_time(noise):
     assert time.process_time() - start < 1.0
 
 
-def test_email_addresses_are_secret_only_on_request():
-    """They belong to many tasks, so the policy decides."""
+def test_email_addresses_are_no_secrets():
+    """They belong to many tasks."""
     assert redact_text("mail bob@example.com") == "mail bob@example.com"
-    assert redact_text("mail bob@example.com", emails=True) == "mail <email>"
 
 
 _FRAGMENTS = st.sampled_from(
@@ -355,14 +354,6 @@ def test_text_in_a_search_box_is_kept(control):
     assert redact(run(typed("conditional formatting", control))).steps[0].parameters == {
         "text": "conditional formatting"
     }
-
-
-def test_the_owner_can_keep_more_controls_or_all_typed_text():
-    """The policy says so; passwords go all the same."""
-    kept = redact(run(typed("=A1", "Formula Bar")), RedactionPolicy(keep_controls=("formula",)))
-    open_text = redact(run(typed("hello"), typed(SECRET, "Password")), RedactionPolicy(typed_text=False))
-    assert kept.steps[0].parameters == {"text": "=A1"}
-    assert [s.parameters["text"] for s in open_text.steps] == ["hello", "{{secret:1}}"]
 
 
 def test_copies_of_a_typed_value_are_replaced_as_whole_words():

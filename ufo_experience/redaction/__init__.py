@@ -13,12 +13,12 @@ from ufo_experience.redaction.text import PLACEHOLDER, redact_json, redact_text
 
 if TYPE_CHECKING:
     from ufo_experience.redaction.slots import SLOT_TYPE
-    from ufo_experience.redaction.trajectory import DEFAULT_POLICY, RedactionPolicy, redact
+    from ufo_experience.redaction.trajectory import redact
 
-__all__ = ["DEFAULT_POLICY", "PLACEHOLDER", "SLOT_TYPE", "RedactionPolicy", "redact", "redact_json", "redact_text"]
+__all__ = ["PLACEHOLDER", "SLOT_TYPE", "redact", "redact_json", "redact_text"]
 
 # A query needs `redact_text` only; the rest is loaded when a trajectory is to be redacted.
-_LATER = {"SLOT_TYPE": "slots", "DEFAULT_POLICY": "trajectory", "RedactionPolicy": "trajectory", "redact": "trajectory"}
+_LATER = {"SLOT_TYPE": "slots", "redact": "trajectory"}
 
 
 def __getattr__(name: str) -> Any:

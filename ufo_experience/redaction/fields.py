@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ufo_experience.redaction.actions import control_names, is_copy, is_paste, is_press, is_typing, typed_leaf
@@ -32,19 +32,17 @@ class Field:
     after_tab: bool = False
 
 
-def fields_of(steps: Sequence[Step], keep: Iterable[str] = ()) -> list[Field]:
+def fields_of(steps: Sequence[Step]) -> list[Field]:
     """Say for every step what its text goes into.
 
     A step that names no control types into the one that was used last. A tab leads from a login name into the
-    password. What is copied and then pasted into a secret field is secret where it was copied. `keep` adds words to
-    the names of search boxes.
+    password. What is copied and then pasted into a secret field is secret where it was copied.
     """
-    allowed = tuple(keep)
     fields: list[Field] = []
     focus, copied = "", []
     for place, step in enumerate(steps):
         name = _own_name(step)
-        field = _field(name or focus, step, allowed)
+        field = _field(name or focus, step)
         fields.append(field)
         if is_copy(step.action_type):
             copied.append(place)
@@ -55,9 +53,9 @@ def fields_of(steps: Sequence[Step], keep: Iterable[str] = ()) -> list[Field]:
     return fields
 
 
-def _field(name: str, step: Step, allowed: tuple[str, ...]) -> Field:
+def _field(name: str, step: Step) -> Field:
     secret = is_secret_name(name) or (not name and mentions_password(step.observation))
-    kept = not secret and is_search_name(name, allowed)
+    kept = not secret and is_search_name(name)
     return Field(secret, kept, after_tab=secret or is_login_name(name) or mentions_password(step.observation))
 
 

@@ -211,14 +211,11 @@ _OTHER_NUMBER = re.compile(
     r"(?:[ _-]?(?:number|no|nr|num|id|code))?\W{0,6}(?:is\W+)?$"
 )
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?P<country>[A-Z]{2})\d{2}(?: ?[A-Z0-9]){11,30}")
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
-def find_secrets(text: str, *, emails: bool = False) -> list[Finding]:
-    """Every secret in `text`, in order, none overlapping another. E-mail addresses count only with `emails`."""
+def find_secrets(text: str) -> list[Finding]:
+    """Every secret in `text`, in order, none overlapping another."""
     found = [*_by_rules(text, (*_KEYS, *_CONTEXT, *_PROSE)), *_numbers(text), *_ibans(text)]
-    if emails:
-        found += [Finding(m.start(), m.end(), "email") for m in _EMAIL.finditer(text)]
     kept: list[Finding] = []
     for finding in sorted(found, key=lambda f: (f.start, -f.end)):
         if not kept or finding.start >= kept[-1].end:

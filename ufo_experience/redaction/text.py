@@ -12,7 +12,6 @@ from ufo_experience.redaction.words import is_secret_name
 
 IMAGE = "<image>"
 SECRET = "<secret>"
-EMAIL = "<email>"
 PLACEHOLDER = re.compile(r"\{\{(?:secret|input):\d+\}\}|<secret>|<image>|<email>")
 
 _DATA_URL = re.compile(r"data:[\w.+/-]{0,80}(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_\\-]*", re.IGNORECASE)
@@ -34,9 +33,9 @@ _END = re.compile(r"[)\].,;:!?]*$")
 Naming = Callable[[str, str], str]
 
 
-def redact_text(text: str, *, emails: bool = False) -> str:
+def redact_text(text: str) -> str:
     """Remove secrets, images and URL queries from a free text such as a query. Idempotent."""
-    return scrub(text, _anonymous, emails=emails)
+    return scrub(text, _anonymous)
 
 
 def redact_json(value: Any, *, secret: bool = False) -> Any:
@@ -52,14 +51,14 @@ def redact_json(value: Any, *, secret: bool = False) -> Any:
     return value
 
 
-def scrub(text: str, name: Naming, *, emails: bool = False) -> str:
+def scrub(text: str, name: Naming) -> str:
     """Remove what `redact_text` removes, asking `name` for what stands in the place of each secret.
 
     Repeats until nothing is left to find: a removal may bare a shape that its neighbours hid. Placeholders are never
     touched and every round removes other characters, so this ends.
     """
     while True:
-        changed = _round(text, name, emails)
+        changed = _round(text, name)
         if changed == text:
             return text
         text = changed
@@ -70,19 +69,19 @@ def strip_urls(text: str) -> str:
     return _URL.sub(_without_query, text) if "?" in text or "#" in text else text
 
 
-def _round(text: str, name: Naming, emails: bool) -> str:
+def _round(text: str, name: Naming) -> str:
     text = _without_images(strip_urls(text))
     parts, end = [], 0
     for match in PLACEHOLDER.finditer(text):
-        parts += [_without_secrets(text[end : match.start()], name, emails), match[0]]
+        parts += [_without_secrets(text[end : match.start()], name), match[0]]
         end = match.end()
-    parts.append(_without_secrets(text[end:], name, emails))
+    parts.append(_without_secrets(text[end:], name))
     return "".join(parts)
 
 
-def _without_secrets(text: str, name: Naming, emails: bool) -> str:
+def _without_secrets(text: str, name: Naming) -> str:
     parts, end = [], 0
-    for finding in find_secrets(text, emails=emails):
+    for finding in find_secrets(text):
         parts += [text[end : finding.start], name(text[finding.start : finding.end], finding.kind)]
         end = finding.end
     return "".join(parts) + text[end:]
@@ -118,4 +117,4 @@ def _without_query(match: re.Match[str]) -> str:
 
 
 def _anonymous(value: str, kind: str) -> str:
-    return EMAIL if kind == "email" else SECRET
+    return SECRET

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ufo_experience.redaction import keys
 from ufo_experience.redaction.fields import Field, fields_of
@@ -15,41 +14,25 @@ from ufo_experience.redaction.text import PLACEHOLDER, scrub
 from ufo_experience.redaction.values import Vault
 from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Source, Step, Trajectory, clip
 
-
-@dataclass(frozen=True)
-class RedactionPolicy:
-    """What is removed besides secrets, images and URL queries, which always are.
-
-    `typed_text`: typed values become slots. `emails`: e-mail addresses count as secrets. `keep_controls`: words in
-    the names of controls whose text may stay, besides search boxes.
-    """
-
-    typed_text: bool = True
-    emails: bool = False
-    keep_controls: tuple[str, ...] = ()
-
-
-DEFAULT_POLICY = RedactionPolicy()
-
 # Shorter ones are removed where they were found, not everywhere: a PIN in a sentence, the single keys of a password.
 _LEAST = 6
 _LEAST_SENSITIVE = 3
 
 
-def redact(trajectory: Trajectory, policy: RedactionPolicy = DEFAULT_POLICY) -> Trajectory:
+def redact(trajectory: Trajectory) -> Trajectory:
     """Return a copy without secrets, typed text, images and URL queries; `slots` says what the placeholders are.
 
     Idempotent and deterministic. The same value has the same placeholder throughout.
     """
     steps = keys.join_steps(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
-    fields = fields_of(steps, policy.keep_controls)
+    fields = fields_of(steps)
     vault = Vault(trajectory.slots, _texts(trajectory))
-    _collect(trajectory, fields, vault, policy)
-    return _Cleaner(vault, policy).clean(trajectory, fields)
+    _collect(trajectory, fields, vault)
+    return _Cleaner(vault).clean(trajectory, fields)
 
 
-def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, policy: RedactionPolicy) -> None:
+def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault) -> None:
     """Put every value into the vault: secrets first, so that nothing secret becomes a mere input."""
     leaves = [leaf for step, field in zip(trajectory.steps, fields, strict=True) for leaf in _typed_pieces(step, field)]
     for value in [*(value for value, role in leaves if role == SECRET), *_pieces_of(trajectory.sensitive)]:
@@ -59,12 +42,11 @@ def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, policy: 
             value = text[finding.start : finding.end]
             if len(value) >= _LEAST and not PLACEHOLDER.search(value):
                 vault.add_secret(value, finding.kind)
-    if policy.typed_text:
-        _collect_inputs([value for value, role in leaves if role == TYPED], trajectory, vault, policy)
+    _collect_inputs([value for value, role in leaves if role == TYPED], trajectory, vault)
 
 
-def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault, policy: RedactionPolicy) -> None:
-    task, request = (_Cleaner(vault, policy).wish(text) for text in (trajectory.task, trajectory.request))
+def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault) -> None:
+    task, request = (_Cleaner(vault).wish(text) for text in (trajectory.task, trajectory.request))
     named = TaskValues(task, request)
     # A control that is named after a value of the task (a message, a file) has another name in the next task.
     chosen = [
@@ -103,8 +85,8 @@ def _typed_pieces(step: Step, field: Field) -> list[tuple[str, str]]:
 class _Cleaner:
     """Writes the clean copy. Every text passes: images and URLs, known values, then shapes."""
 
-    def __init__(self, vault: Vault, policy: RedactionPolicy) -> None:
-        self._vault, self._policy = vault, policy
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
         self._done: dict[tuple[str, str], str] = {}
 
     def clean(self, trajectory: Trajectory, fields: list[Field]) -> Trajectory:
@@ -147,7 +129,7 @@ class _Cleaner:
     def _parameter(self, text: str, role: str) -> str:
         if role == SECRET:
             return self._vault.add_secret(text, "password")
-        if role == TYPED and self._policy.typed_text:
+        if role == TYPED:
             return self._vault.add_input(text, "text")
         return self._text(text, "phrases")
 
@@ -171,12 +153,9 @@ class _Cleaner:
         replace = {
             "secrets": self._vault.without_secrets,
             "phrases": self._vault.without_phrases,
-            "all": self._vault.without_values if self._policy.typed_text else self._vault.without_secrets,
+            "all": self._vault.without_values,
         }[scope]
-        return scrub(replace(text), self._name_of, emails=self._policy.emails)
-
-    def _name_of(self, value: str, kind: str) -> str:
-        return "<email>" if kind == "email" else self._vault.add_secret(value, kind)
+        return scrub(replace(text), self._vault.add_secret)
 
 
 def _texts(trajectory: Trajectory) -> Iterator[str]:

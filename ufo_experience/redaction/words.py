@@ -90,11 +90,10 @@ def is_secret_name(name: str) -> bool:
     )
 
 
-def is_search_name(name: str, extra: Iterable[str] = ()) -> bool:
-    """True when what is typed there only finds something: a search box, a menu filter, or a name the owner allows."""
+def is_search_name(name: str) -> bool:
+    """True when what is typed there only finds something: a search box or a menu filter."""
     words = words_of(name)
-    allowed = {word.casefold() for word in extra}
-    return any(word in _SEARCH_WORDS or word in allowed for word in words) or _has_stem("".join(words), _SEARCH_STEMS)
+    return any(word in _SEARCH_WORDS for word in words) or _has_stem("".join(words), _SEARCH_STEMS)
 
 
 def is_login_name(name: str) -> bool:
