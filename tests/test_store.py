@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -110,6 +111,59 @@ def test_ids_and_scan_are_sorted(store):
     ids = sorted(one.id for one in many)
     assert store.ids() == ids == [one.id for one in store.scan()]
     assert [one.id for one in store.scan([ids[7], ids[3], ids[7], "x"])] == [ids[3], ids[7]]
+
+
+WRITES = {
+    "add": lambda store: store.add([experience(2)]),
+    "trust": lambda store: store.set_status(experience(1).id, trust=Trust.APPROVED),
+    "usage": lambda store: store.update_usage(experience(1).id, lambda old: old.model_copy(update={"helped": 1})),
+    "remove": lambda store: store.remove([experience(1).id]),
+    "purge": lambda store: store.purge("s1"),
+    "set aside": lambda store: store.set_aside_corrupt(),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_store_whose_empty_folders_were_dropped_takes_every_write(store, write):
+    """Git and many tools that copy keep no empty folder."""
+    store.add([experience(1)])
+    for name in ("status", "tombstones"):
+        (Path(store.location) / name).rmdir()
+    again = FileStore.open(store.location, disk=UnsyncedDisk())
+    assert again.verify().corrupt == []
+    write(again)
+    assert again.verify().corrupt == []
+
+
+def test_an_empty_store_without_its_folders_takes_a_record(store):
+    """Not even `records/` came along."""
+    for name in ("records", "status", "tombstones"):
+        (Path(store.location) / name).rmdir()
+    again = FileStore.open(store.location, create=False, disk=UnsyncedDisk())
+    assert again.add([experience(1)]).added == (experience(1).id,)
+
+
+def test_a_store_whose_folder_is_gone_is_not_made_again_by_a_write(store):
+    """A folder without a store file would be no store: what is written there would be lost."""
+    shutil.rmtree(store.location)
+    with pytest.raises(StorageError):
+        store.add([experience(1)])
+    assert not Path(store.location).exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_store_in_a_clone_takes_every_write(store, tmp_path):
+    """A store that went through a real `git clone`."""
+    store.add([experience(number) for number in range(4)])
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "a store"]):
+        subprocess.run(["git", *command], cwd=store.location, check=True)
+    subprocess.run(["git", "clone", "-q", store.location, str(tmp_path / "clone")], check=True)
+    clone = FileStore.open(tmp_path / "clone", create=False, disk=UnsyncedDisk())
+    clone.set_status(experience(1).id, trust=Trust.APPROVED)
+    assert clone.remove([experience(2).id]) == [experience(2).id]
+    assert clone.add([experience(9)]).added == (experience(9).id,)
+    assert clone.get(experience(1).id).trust is Trust.APPROVED
 
 
 def test_a_thousand_records_in_one_call(store):

@@ -108,9 +108,18 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], disk: Disk) -> None:
 
 
 def make_folder(path: Path, disk: Disk) -> None:
-    """Make a folder whose parent exists, durably. Raises `StorageError`, also for a link in its place."""
+    """Make a folder, durably, and its parent if that is missing: tools that copy a store drop its empty folders.
+
+    Raises:
+        StorageError: the disk refused, or a link or file is in its place.
+    """
     with storage_errors(path):
-        created = disk.mkdir(path)
+        try:
+            created = disk.mkdir(path)
+        except FileNotFoundError:
+            if disk.mkdir(path.parent):
+                sync_folder(path.parent.parent, disk)
+            created = disk.mkdir(path)
     if created:
         sync_folder(path.parent, disk)
 

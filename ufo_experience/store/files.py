@@ -22,7 +22,7 @@ from ufo_experience.store.atomic import FSYNC_FAILED, Disk, make_folder, replace
 from ufo_experience.store.base import Added, StoreReport, without
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.commit import new_files, recover, remove_file
-from ufo_experience.store.layout import NOT_FOUND, RECORDS, TOMBSTONES, Layout
+from ufo_experience.store.layout import NOT_FOUND, RECORDS, STORE_FILE, TOMBSTONES, Layout
 from ufo_experience.store.lock import WriterLock
 from ufo_experience.store.opening import open_layout
 from ufo_experience.store.origin import is_from
@@ -282,6 +282,8 @@ class FileStore:
         if self._closed_for_writing:
             raise StorageError(f"{self.location}: not written, {self._closed_for_writing}")
         self.place.check()
+        if not self._layout.there(self._layout.root / STORE_FILE):
+            raise StorageError(f"{self.location}: not written, the store is not there any more")
         touched: set[Path] = set()
         try:
             with self._lock.hold() as left_behind:
