@@ -16,6 +16,7 @@ from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.config import Settings
 from ufo_experience.errors import ExperienceError
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.purging import purge
 from ufo_experience.store.exchange import import_json
 from ufo_experience.store.files import FileStore
 
@@ -108,7 +109,7 @@ def use(memory: ExperienceMemory, folder: Path, names: list[str]) -> None:
             with suppress(ExperienceError):
                 call()
     for name in names[::20]:
-        memory.store.purge(name)
+        purge(memory.store, memory.live.generations, name)
 
 
 def test_no_foreign_name_becomes_a_path(tmp_path):

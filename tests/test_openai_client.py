@@ -39,7 +39,7 @@ from pydantic import BaseModel
 
 from ufo_experience.errors import BudgetError, RefusedError, ServiceError, UsageError
 from ufo_experience.openai_service.breaker import CircuitBreaker, shared_breaker
-from ufo_experience.openai_service.client import QUERY, OpenAIService, OpenAISettings, Patience, has_key
+from ufo_experience.openai_service.client import QUERY, OpenAIService, OpenAISettings, Patience
 from ufo_experience.openai_service.daily import DailySpending
 from ufo_experience.openai_service.errors import OpenAICallError, seconds_to_wait
 from ufo_experience.openai_service.prices import Ledger, Price
@@ -545,8 +545,8 @@ def test_the_environment_is_read_and_arguments_win() -> None:
     env = {"OPENAI_API_KEY": "sk-env\n", "OPENAI_BASE_URL": "https://env.example/v1", "OPENAI_ORG_ID": " "}
     settings = OpenAISettings.from_env(environ=env, base_url="https://given.example/v1")
     assert (settings.api_key, settings.base_url, settings.organization) == ("sk-env", "https://given.example/v1", None)
-    assert not has_key({"OPENAI_API_KEY": " \n"})
-    assert has_key(env)
+    assert settings.has_key()
+    assert not OpenAISettings.from_env("openai", environ={"OPENAI_API_KEY": " \n"}).has_key()
 
 
 def test_azure_is_meant_when_only_it_is_configured() -> None:

@@ -161,15 +161,6 @@ def test_a_record_over_a_limit_is_refused_and_nothing_of_its_group_stored(store)
     assert store.ids() == []
 
 
-def test_purge_removes_a_source_or_a_session_in_any_spelling(store):
-    """Slashes, dots and a trailing slash do not matter; other sources stay."""
-    store.add(experience(number) for number in range(6))
-    assert len(store.purge(".\\logs/x/../s1\\response.log")) == 3
-    assert {one.provenance.session for one in store.scan()} == {"s0"}
-    assert store.purge("logs") == store.purge("") == []
-    assert len(store.purge("s0")) == 3
-
-
 def test_the_revision_differs_after_every_change_and_only_then(store, reopen):
     """Add, status, removal each give a new token, which other readers see; reading and skipping give none."""
     reader = reopen()

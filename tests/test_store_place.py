@@ -195,7 +195,7 @@ def test_a_share_is_read_but_not_written(tmp_path):
     assert store.verify().records == 1
     writes = (
         lambda: store.add([experience(2)]), lambda: store.remove([experience(1).id]), store.set_aside_corrupt,
-        lambda: store.set_status(experience(1).id), lambda: store.purge("s1"),
+        lambda: store.set_status(experience(1).id),
     )  # fmt: skip
     for write in writes:
         with pytest.raises(RefusedError, match="--allow-network-store") as caught:

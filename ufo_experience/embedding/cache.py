@@ -55,13 +55,6 @@ class EmbeddingCache:
         values = [(key, text, sealed(key, text, vector)) for key, text, vector in rows]
         self._guard(lambda db: db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", values))
 
-    def purge(self, texts: Iterable[str]) -> int:
-        """Delete what is kept of these texts, for every model, and overwrite it; returns how many vectors went."""
-        hashes = [(text_hash(text),) for text in texts]
-        deleted = self._guard(lambda db: db.executemany("DELETE FROM vectors WHERE text = ?", hashes).rowcount)
-        self._guard(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
-        return max(0, deleted or 0)
-
     def keep_only(self, texts: Iterable[str]) -> None:
         """Delete, and overwrite, what belongs to no text of these (also rows whose text is no longer known)."""
         kept = {text_hash(text) for text in texts}
@@ -200,10 +193,6 @@ class CachedEmbedder:
         keys = {self.key(text, "document"): text for text in texts}
         known = self.cache.get(list(keys), self.dim) if self.cache.path.is_file() else {}
         return {key: text for key, text in keys.items() if key not in known}
-
-    def purge(self, texts: Iterable[str]) -> int:
-        """Forget what was cached for these texts."""
-        return self.cache.purge(texts)
 
     def repair(self) -> None:
         """Put a damaged cache out of use."""

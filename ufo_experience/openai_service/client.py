@@ -24,7 +24,6 @@ from ufo_experience.openai_service.errors import OpenAICallError, explain, http_
 from ufo_experience.openai_service.pace import Pace, Turn
 from ufo_experience.openai_service.prices import Ledger
 from ufo_experience.openai_service.settings import OpenAISettings as OpenAISettings
-from ufo_experience.openai_service.settings import has_key as has_key
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -10,9 +10,12 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ufo_experience.errors import BudgetError
+
+if TYPE_CHECKING:
+    from ufo_experience.openai_service.daily import DailySpending
 
 _log = logging.getLogger(__name__)
 
@@ -45,18 +48,6 @@ PRICES: Mapping[str, Price] = {
 }
 
 
-class Daily(Protocol):
-    """Books of what is spent on a day, by whatever process; see `daily.DailySpending`."""
-
-    def take(self, amount: float) -> str:
-        """Book what may be spent; returns the day. Raises `BudgetError`."""
-        ...
-
-    def correct(self, day: str, amount: float) -> None:
-        """Add to a day's books, or give back."""
-        ...
-
-
 class Ledger:
     """What one run has spent and may still spend. Thread-safe; several users of a service may share one.
 
@@ -65,7 +56,7 @@ class Ledger:
     """
 
     def __init__(
-        self, max_cost: float | None = None, prices: Mapping[str, Price] = PRICES, daily: Daily | None = None
+        self, max_cost: float | None = None, prices: Mapping[str, Price] = PRICES, daily: DailySpending | None = None
     ) -> None:
         self.max_cost, self.daily = max_cost, daily
         self.requests = self.input_tokens = self.output_tokens = 0

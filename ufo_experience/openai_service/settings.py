@@ -100,11 +100,6 @@ _VARIABLES: dict[str, dict[str, str]] = {
 }
 
 
-def has_key(environ: Mapping[str, str] | None = None) -> bool:
-    """True when the environment holds a key for OpenAI itself."""
-    return OpenAISettings.from_env("openai", environ=environ).has_key()
-
-
 def _clean_key(key: str | None) -> str | None:
     """Strip the newline a file or shell left behind; an empty key is no key."""
     clean = (key or "").strip()

@@ -97,10 +97,6 @@ class ExperienceStore(Protocol):
         """Replace a record's usage by `change` of it; no credit of another process is lost. Raises as `get`."""
         ...
 
-    def purge(self, source: str) -> list[str]:
-        """Delete every record whose provenance names `source` as its source or session; returns their ids."""
-        ...
-
     def verify(self) -> StoreReport:
         """Read every byte and say what is wrong."""
         ...

@@ -25,7 +25,6 @@ from ufo_experience.store.commit import new_files, recover, remove_file
 from ufo_experience.store.layout import NOT_FOUND, RECORDS, STORE_FILE, TOMBSTONES, Layout
 from ufo_experience.store.lock import WriterLock
 from ufo_experience.store.opening import open_layout
-from ufo_experience.store.origin import is_from
 from ufo_experience.store.place import Place, place_of
 from ufo_experience.store.records import Status, encode_record, encode_status, encode_tombstone
 from ufo_experience.store.seal import Seal, seal_from_environment
@@ -169,14 +168,6 @@ class FileStore:
             for folder in sorted(folders):
                 sync_folder(folder, layout.disk)
         return there
-
-    def purge(self, source: str) -> list[str]:
-        """Remove every record whose provenance names `source` as its source (path) or session.
-
-        A record that cannot be read cannot be matched: see `verify` and `set_aside_corrupt`.
-        """
-        found = [experience.id for experience in self.scan() if is_from(experience.provenance, source)]
-        return self.remove(found, reason="purged")
 
     def verify(self) -> StoreReport:
         """Read every byte and say what is wrong."""

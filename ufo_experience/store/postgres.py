@@ -15,12 +15,11 @@ from typing import Any
 
 from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, validate
+from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
 from ufo_experience.store.base import Added, StoreReport
 from ufo_experience.store.cache_place import cache_place
 from ufo_experience.store.database import Connection, Database
 from ufo_experience.store.layout import NOT_FOUND
-from ufo_experience.store.origin import is_from
 from ufo_experience.store.place import LOCAL
 from ufo_experience.store.postgres_schema import open_tables
 from ufo_experience.store.records import Status, decode_record, encode_record, experience_of
@@ -155,17 +154,6 @@ class PostgresStore:
             )
             _advance(connection, revision, records=there)
         return there
-
-    def purge(self, source: str) -> list[str]:
-        """Remove every record whose provenance names `source` as its source (path) or session."""
-        rows = self._select("SELECT DISTINCT source, session FROM ufo_experience.records")
-        places = [row for row in rows if is_from(Provenance(source=row[0], session=row[1]), source)]
-        found = [
-            id
-            for place in places
-            for (id,) in self._select("SELECT id FROM ufo_experience.records WHERE (source, session) = (%s, %s)", place)
-        ]
-        return self.remove(found, reason="purged")
 
     def verify(self) -> StoreReport:
         """Read every record and say what is wrong."""

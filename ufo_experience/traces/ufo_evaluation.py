@@ -36,9 +36,7 @@ class Evaluation:
 class EvaluationLog:
     """All judgements of a file in order, unreadable lines as judgements that say nothing."""
 
-    state: str = "absent"
     evaluations: list[Evaluation] = field(default_factory=list)
-    records: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -61,12 +59,7 @@ def read_evaluations(path: Path) -> EvaluationLog:
     lines = JsonLines(path, several_lines=True)
     found = {number: evaluation_of(record) for number, record in lines}
     numbers = sorted([*found, *lines.bad_lines])
-    return EvaluationLog(
-        state="present" if numbers else "empty",
-        evaluations=[found.get(number, Evaluation()) for number in numbers],
-        records=len(found),
-        problems=lines.problems,
-    )
+    return EvaluationLog([found.get(number, Evaluation()) for number in numbers], lines.problems)
 
 
 def assign(evaluations: list[Evaluation], ended_in_error: Sequence[bool]) -> list[Evaluation | None]:

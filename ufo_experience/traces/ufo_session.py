@@ -76,17 +76,6 @@ class Session:
         pairs = zip(numbers, self.entries, strict=True)
         return [[entry for _, entry in group] for _, group in groupby(pairs, key=lambda pair: pair[0])]
 
-    def subtasks(self) -> list[SubTask]:
-        """Return the sub-tasks in order."""
-        return [subtask for entries in self.rounds() for subtask in subtasks_of(entries)]
-
-    def missing_steps(self) -> list[int]:
-        """Return step numbers no line has: steps UFO takes without logging them. None are known in v3."""
-        numbers = {entry.step for entry in self.entries if entry.step is not None}
-        if not numbers or any(entry.release == "v3" for entry in self.entries):
-            return []
-        return sorted(set(range(min(numbers), max(numbers))) - numbers)
-
 
 @dataclass
 class SessionLog:
