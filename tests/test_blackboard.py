@@ -513,9 +513,9 @@ def test_a_file_torn_anywhere_is_a_typed_error_and_changes_nothing(picture: Path
         ('{"key_values": {"a": 1, "a/b": 2}}', SchemaError, "[key_values]"),
         ('{"key_values": {"a//b": 2}}', SchemaError, "[key_values]"),
         ('{"format_version": 2}', FormatVersionError, "version 2"),
-        ('{"requests": [{"cost": NaN}]}', CorruptError, "NaN"),
-        ("[" * 100_000, CorruptError, "nested"),
-        ("\udcff", CorruptError, "utf-8"),
+        ('{"requests": [{"cost": NaN}]}', SchemaError, "NaN"),
+        ("[" * 100_000, SchemaError, "nested"),
+        ("\udcff", CorruptError, "UTF-8"),
     ],
 )
 def test_a_file_of_the_wrong_shape_names_the_place_and_changes_nothing(

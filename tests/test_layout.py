@@ -14,6 +14,7 @@ MAX_LINES = 300
 ROOMS = [
     ["errors"],
     ["schema", "ids", "templates", "config"],
+    ["fileio"],
     ["risk"],
     ["text"],
     ["framing"],

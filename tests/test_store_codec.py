@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from store_helpers import experience
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
+from ufo_experience.fileio.strict_json import MAX_LEVELS, parse
 from ufo_experience.schema import MAX_RECORD_BYTES
-from ufo_experience.store.codec import MAX_LEVELS, canonical, decode, encode, parse
+from ufo_experience.store.codec import canonical, decode, encode
 from ufo_experience.store.records import decode_record, encode_record, experience_of
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -8,18 +8,17 @@ alone: two scores, two thresholds. Opposites never pass, whatever the threshold.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import content_id
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.features import task_text
@@ -141,10 +140,7 @@ def _pair(line: str, number: int, path: Path, store: ExperienceStore) -> Pair:
     def wrong(message: str, field: str | None = None) -> DataError:
         return DataError(message, file=str(path), line=number, field=field)
 
-    try:
-        row: Any = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise wrong(f"not JSON: {error}") from error
+    row = parse(line, file=str(path), line=number)
     if not isinstance(row, dict):
         raise wrong("not an object")
     if not isinstance(row.get("query"), str) or not row["query"].strip():

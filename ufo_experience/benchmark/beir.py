@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, StorageError, UsageError
+from ufo_experience.fileio.strict_json import parse
 from ufo_experience.schema import Experience
 
 Relevant = dict[str, dict[str, int]]
@@ -149,10 +150,7 @@ def _entries(path: Path) -> Iterator[Entry]:
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in _lines(path):
-        try:
-            row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise DataError(f"not JSON: {error}", file=str(path), line=number) from error
+        row = parse(line, file=str(path), line=number)
         if not isinstance(row, dict):
             raise DataError("not an object", file=str(path), line=number)
         yield number, row

@@ -51,16 +51,14 @@ def calibrate(
 
 
 def _read_state(name: str) -> dict[str, Any]:
-    from json import JSONDecodeError, loads
+    from ufo_experience.fileio.strict_json import parse
 
     file = "stdin" if name == "-" else name
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        state = loads(data.decode("utf-8-sig"))
     except OSError as error:
         raise DataError(error.strerror or str(error), file=file) from error
-    except (UnicodeDecodeError, JSONDecodeError, RecursionError) as error:
-        raise DataError(f"not JSON: {error}", file=file) from error
+    state = parse(data, file=file)
     if not isinstance(state, dict):
         raise DataError("not an object", file=file)
     return state

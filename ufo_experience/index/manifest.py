@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
-from ufo_experience.store.codec import parse
+from ufo_experience.fileio.strict_json import parse
 
 FORMAT = 1
 MAX_BYTES = 2**20

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import CorruptError, DataError, StorageError, UsageError
+from ufo_experience.errors import DataError, StorageError, UsageError
+from ufo_experience.fileio.strict_json import parse
 from ufo_experience.store.atomic import Disk, replace_file
 
 StrPath = str | os.PathLike[str]
@@ -73,15 +73,10 @@ def read_json(path: StrPath, max_bytes: int) -> Any:
     """Read one JSON document in UTF-8.
 
     Raises:
-        CorruptError: torn, or not JSON.
+        CorruptError, SchemaError: as `strict_json.parse`.
         DataError, StorageError: as `read_bytes`.
     """
-    data = read_bytes(path, max_bytes)
-    try:
-        return parse_json(data)
-    except ValueError as error:
-        line = getattr(error, "lineno", None)
-        raise CorruptError(f"not a whole JSON document: {error}", file=str(path), line=line) from error
+    return parse(read_bytes(path, max_bytes), file=str(path))
 
 
 def read_json_lines(path: StrPath, last_k: int = -1, max_bytes: int = MAX_LINES_BYTES) -> list[Any]:
@@ -103,23 +98,11 @@ def read_json_lines(path: StrPath, last_k: int = -1, max_bytes: int = MAX_LINES_
     return [value for value in values if value is not None]
 
 
-def parse_json(data: bytes) -> Any:
-    """Parse strict JSON in UTF-8 (a byte order mark is allowed); raise ValueError for anything else."""
-    try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _object_or_text(line: bytes, file: StrPath, number: int) -> dict[str, Any] | str | None:
     try:
-        value = parse_json(line)
-    except ValueError as error:
-        _log.warning("%s:%d: left out, not JSON: %s", file, number, error)
+        value = parse(line)
+    except DataError as error:
+        _log.warning("%s:%d: left out: %s", file, number, error.reason)
         return None
     if isinstance(value, (dict, str)):
         return value

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ufo_experience.errors import FormatVersionError, SchemaError
+from ufo_experience.errors import CorruptError, FormatVersionError, SchemaError
+from ufo_experience.fileio.strict_json import parse
 from ufo_experience.schema import Json, JsonObject, Model, Name, Text, validate
-from ufo_experience.session.files import parse_json
 from ufo_experience.session.jsonform import plain
 from ufo_experience.session.protocols import Command, Result, ResultStatus, Target
 
@@ -142,9 +142,9 @@ def decode(data: str | bytes) -> Message:
         FormatVersionError: sent by a newer version.
     """
     try:
-        fields = parse_json(data if isinstance(data, bytes) else data.encode("utf-8"))
-    except ValueError as error:
-        raise SchemaError(f"the message is not JSON: {error}") from error
+        fields = parse(data)
+    except CorruptError as error:
+        raise SchemaError(f"the message is {error.reason}") from error
     kind = fields.get("type") if isinstance(fields, dict) else None
     if not isinstance(kind, str) or kind not in _MESSAGES:
         raise SchemaError(f"unknown message: use one of {', '.join(_MESSAGES)}", field="type")

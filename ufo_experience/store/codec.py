@@ -2,27 +2,23 @@
 
     {"schema":1,"sha256":"<of the payload's bytes>","payload":{…}}
 
-Reading is strict: every byte counts, and anything JSON readers disagree about (a key twice, NaN, huge numbers, deep
-nesting) is refused. Nothing in a payload has a special meaning.
+Reading is strict: every byte counts, and what `strict_json` refuses is refused. Nothing in a payload has a special
+meaning.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NoReturn
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
-from ufo_experience.schema import MAX_DEPTH, MAX_RECORD_BYTES, SCHEMA_VERSION
-
-MAX_DIGITS = 308  # of a number; longer ones cost quadratic time, and no double holds them
-MAX_LEVELS = MAX_DEPTH + 8  # the schema allows MAX_DEPTH inside a field; the fields themselves lie this deep
+from ufo_experience.fileio.strict_json import parse
+from ufo_experience.schema import MAX_RECORD_BYTES, SCHEMA_VERSION
 
 _FILE = re.compile(rb'\{"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})","payload":(\{.*\})\}\n', re.DOTALL)
-_MARK = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)  # a string, even an unended one
 
 
 def canonical(value: Any) -> bytes:
@@ -77,25 +73,6 @@ def hash_in(data: bytes) -> str:
     return parts[2].decode("ascii") if parts else ""
 
 
-def parse(data: bytes | str, *, file: str | None = None) -> Any:
-    """Read strict JSON: no key twice, no NaN, no huge numbers, at most `MAX_LEVELS` deep, valid UTF-8.
-
-    Raises:
-        SchemaError: it breaks one of these rules.
-        CorruptError: it is not JSON at all.
-    """
-    try:
-        text = data.decode("utf-8") if isinstance(data, bytes) else data
-        _check_depth(text, file)
-        return _DECODER.decode(text)
-    except UnicodeDecodeError as error:
-        raise CorruptError(f"not UTF-8 at byte {error.start}", file=file) from error
-    except json.JSONDecodeError as error:
-        raise CorruptError(f"not JSON: {error.msg}", file=file, line=error.lineno) from error
-    except ValueError as error:
-        raise SchemaError(str(error), file=file) from error
-
-
 def _check_version(schema: int, file: str | None) -> None:
     if schema > SCHEMA_VERSION:
         raise FormatVersionError(f"schema {schema} is newer than {SCHEMA_VERSION}, the newest known here", file=file)
@@ -115,41 +92,3 @@ def _explain(data: bytes, file: str | None) -> NoReturn:
     if isinstance(value, dict) and (schema is None or (type(schema) is int and schema != SCHEMA_VERSION)):
         _check_version(schema or 0, file)
     raise CorruptError("not as it was written; was it edited by hand?", file=file)
-
-
-def _check_depth(text: str, file: str | None) -> None:
-    if text.count("{") + text.count("[") <= MAX_LEVELS:
-        return
-    depth = 0
-    for mark in _MARK.finditer(text):
-        first = text[mark.start()]
-        depth += (first in "[{") - (first in "]}")
-        if depth > MAX_LEVELS:
-            raise SchemaError(f"nested deeper than {MAX_LEVELS}", file=file)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands twice")
-    return found
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise ValueError(f"a number of {len(digits)} digits")
-    return int(digits)
-
-
-def _real(digits: str) -> float:
-    value = float(digits)
-    if len(digits) > MAX_DIGITS or not math.isfinite(value):
-        raise ValueError("a number out of range")
-    return value
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant)

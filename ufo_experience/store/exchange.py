@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, SchemaError
+from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import content_id, is_id
 from ufo_experience.redaction import redact_json
 from ufo_experience.schema import Experience, Trust, Usage, validate
 from ufo_experience.store.atomic import Disk, replace_file
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.codec import canonical, parse
+from ufo_experience.store.codec import canonical
 from ufo_experience.store.layout import NOT_FOUND
 from ufo_experience.store.records import encode_record
 from ufo_experience.views import from_triple, to_ufo_example

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -13,39 +11,28 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import TraceError
+from ufo_experience.fileio.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
 from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.traces.bytestream import MAX_FILE, MAX_LINE, RawLine, open_regular, read_chunks, split_lines
 
 MAX_DOCUMENT = 1 << 26
-MAX_DIGITS = 308
 HEAD = 1 << 16
 _PADDING = b" \t\r\n\0"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 _CLOSERS = {"[": "]", "{": "}"}
 
-Notes = dict[str, str]
 
-
-def parse_json(data: bytes, notes: Notes | None = None) -> Any:
+def parse_json(data: bytes, notes: Mended | None = None) -> Any:
     """Parse UTF-8 JSON. Raises `TraceError` (without a place) for text that is not JSON or passes a limit.
 
     Mended, and named in `notes` (code → message): a key given twice (the last value counts), NaN and infinities
     (None), halves of surrogate pairs (replaced).
     """
-    notes = {} if notes is None else notes
     try:
-        value = _decoder(notes).decode(data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise TraceError(f"not UTF-8 at byte {error.start}", code="E_ENCODING") from error
-    except RecursionError as error:
-        raise TraceError(f"nested deeper than {MAX_DEPTH}", code="E_DEPTH") from error
-    except ValueError as error:
-        raise TraceError(f"not JSON: {str(error)[:200]}", code="E_JSON") from error
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _too_deep(value):
-        raise TraceError(f"nested deeper than {MAX_DEPTH}", code="E_DEPTH")
-    if b"\\ud" in data or b"\\uD" in data:
-        value = _without_surrogates(value, notes)
-    return value
+        return read(data, levels=MAX_DEPTH + 1, mended={} if notes is None else notes)
+    except StrictJsonError as error:
+        code = SYNTAX if error.code == VALUE else error.code
+        raise TraceError(str(error)[:200], code=code) from error
 
 
 @dataclass
@@ -85,7 +72,7 @@ class JsonLines:
             else:
                 self.blank_lines += 1
             return None
-        notes: Notes = {}
+        notes: Mended = {}
         try:
             value = parse_json(data, notes)
         except TraceError as error:
@@ -110,7 +97,7 @@ class JsonLines:
 
 def load_document(path: Path, problems: list[Problem]) -> Any:
     """Read a file that is one JSON value, images dropped. Raises `TraceError`; oddities are added to `problems`."""
-    notes: Notes = {}
+    notes: Mended = {}
     try:
         value = parse_json(b"".join(read_chunks(path, images=False, max_bytes=MAX_DOCUMENT)).strip(_PADDING), notes)
     except TraceError as error:
@@ -193,54 +180,3 @@ def _join_printed(lines: Iterator[RawLine], limit: int) -> Iterator[RawLine]:
             if last.data.rstrip() == b"}":
                 break
         yield RawLine(line.number, b"\n".join(parts), too_long=not parts, ended=last.data.rstrip() == b"}")
-
-
-def _decoder(notes: Notes) -> json.JSONDecoder:
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) < len(items):
-            notes["E_DUPLICATE_KEY"] = "a key stands twice; the last value counts"
-        return found
-
-    def integer(digits: str) -> int:
-        if len(digits) > MAX_DIGITS:
-            raise ValueError(f"an integer of {len(digits)} digits")
-        return int(digits)
-
-    def real(digits: str) -> float | None:
-        value = float(digits)
-        if math.isfinite(value):
-            return value
-        constant(digits)
-        return None
-
-    def constant(name: str) -> None:
-        notes["E_NOT_FINITE"] = f"{name[:20]} is not a number JSON can hold; read as missing"
-
-    return json.JSONDecoder(object_pairs_hook=pairs, parse_int=integer, parse_float=real, parse_constant=constant)
-
-
-def _too_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [item for parent in level for item in _children(parent) if isinstance(item, dict | list)]
-        if not level:
-            return False
-    return True
-
-
-def _children(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-
-
-def _without_surrogates(value: Any, notes: Notes) -> Any:
-    if isinstance(value, str):
-        clean = value.encode("utf-8", "replace").decode("utf-8")
-        if clean != value:
-            notes["E_SURROGATE"] = "half of a surrogate pair was replaced"
-        return clean
-    if isinstance(value, list):
-        return [_without_surrogates(item, notes) for item in value]
-    if isinstance(value, dict):
-        return {_without_surrogates(key, notes): _without_surrogates(item, notes) for key, item in value.items()}
-    return value
