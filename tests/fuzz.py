@@ -23,13 +23,14 @@ from ufo_experience.demo import SAMPLES
 from ufo_experience.errors import ExperienceError
 from ufo_experience.framing import parse_block
 from ufo_experience.index.manifest import Manifest, decode
-from ufo_experience.prompt_builder import PromptBlock, build_prompt, estimate_tokens, inject
+from ufo_experience.prompt_builder import PromptBlock, build_prompt, inject
 from ufo_experience.redaction import redact
 from ufo_experience.schema import Experience, Hit, validate
 from ufo_experience.store.exchange import import_json
 from ufo_experience.store.files import FileStore
 from ufo_experience.store.records import decode_record, encode_record, experience_of
 from ufo_experience.summarizer import ExtractiveSummarizer
+from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.traces import ReadReport, read_traces
 
 MAX_GROWTH_MB = 300

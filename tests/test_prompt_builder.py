@@ -21,13 +21,13 @@ from ufo_experience.framing import clean, clean_json, encode, frame, new_nonce
 from ufo_experience.prompt_builder import (
     PromptBlock,
     build_prompt,
-    estimate_tokens,
     inject,
     parse_block,
     read_step,
     strip_block,
 )
 from ufo_experience.schema import Action, Control, Experience, Hit, Outcome, Provenance, State, Step, Trust
+from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.views import from_ufo_example
 
 NOW = datetime(2025, 11, 15, 12, 0, tzinfo=timezone.utc)

@@ -10,8 +10,9 @@ import pytest
 
 from ufo_experience.few_shot import Example, text_example, ufo_example
 from ufo_experience.framing import encode, frame, has_block, parse_block, strip_block, strip_blocks, wording
-from ufo_experience.prompt_builder import build_prompt, estimate_tokens, inject
+from ufo_experience.prompt_builder import build_prompt, inject
 from ufo_experience.schema import Action, Control, Experience, Hit, Outcome, State, Step, Trust
+from ufo_experience.text.tokens import estimate_tokens
 
 NOW = datetime(2025, 11, 15, 12, 0, tzinfo=timezone.utc)
 NONCE = "0123456789abcdef0123456789abcdef"

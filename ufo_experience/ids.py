@@ -25,11 +25,16 @@ def content_id(payload: Any) -> str:
     Raises:
         SchemaError: `payload` is not JSON (NaN and infinity are not).
     """
+    return content_hash(payload)[:32]
+
+
+def content_hash(payload: Any) -> str:
+    """SHA-256 (hex) of a JSON value, whatever the spacing and key order it was written with. Raises as `content_id`."""
     try:
         text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_iso)
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"not JSON: {error}") from error
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def is_id(value: object) -> bool:

@@ -23,7 +23,6 @@ from ufo_experience.benchmark.episode import MAX_STEPS, CommandAgent
 from ufo_experience.benchmark.explorer import Explorer
 from ufo_experience.benchmark.hints import Hints
 from ufo_experience.benchmark.prompt_reading import read_hints
-from ufo_experience.prompt_builder import estimate_tokens
 from ufo_experience.session.context import Context, ContextNames
 from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.parts import SessionConfig, SessionParts
@@ -40,6 +39,7 @@ from ufo_experience.session.protocols import (
 )
 from ufo_experience.session.recall import ExperienceSource
 from ufo_experience.session.save_policy import SavePolicy
+from ufo_experience.text.tokens import estimate_tokens
 
 NAMESPACE = "browser"
 LOOK = "get_controls"

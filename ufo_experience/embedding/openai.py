@@ -21,6 +21,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings
 from ufo_experience.openai_service.errors import OpenAICallError
 from ufo_experience.openai_service.pace import Turn, run_all
+from ufo_experience.text.tokens import max_tokens
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -103,7 +104,7 @@ class OpenAIEmbedder:
         most = min(MAX_REQUEST_TOKENS, access.tokens_per_minute or MAX_REQUEST_TOKENS)
         start = tokens = 0
         for position, text in enumerate(texts):
-            size = min(estimate_tokens(text), MAX_INPUT_TOKENS)
+            size = min(max_tokens(text), MAX_INPUT_TOKENS)
             if position > start and (position - start == count or tokens + size > most):
                 yield slice(start, position)
                 start, tokens = position, 0
@@ -133,7 +134,7 @@ class OpenAIEmbedder:
 
     def fit(self, text: str) -> str:
         """Cut a text to what a model takes."""
-        if estimate_tokens(text) <= MAX_INPUT_TOKENS:
+        if max_tokens(text) <= MAX_INPUT_TOKENS:
             return text if text.strip() else _BLANK
         self._count_shortened()
         return text.encode("utf-8", "replace")[:MAX_INPUT_TOKENS].decode("utf-8", "ignore")
@@ -157,7 +158,7 @@ class OpenAIEmbedder:
         self._embed_piece(half, slice(0, 1), kind, lambda _, vectors: keep(piece, vectors), stop)
 
     def _request(self, inputs: Sequence[str], kind: Kind, stop: threading.Event) -> Vectors:
-        estimate = sum(map(estimate_tokens, inputs))
+        estimate = sum(map(max_tokens, inputs))
         turn = None if kind == "query" else Turn(estimate, stop)
         options: dict[str, Any] = {"dimensions": self.dimensions} if self.dimensions else {}
         with self._service.ledger.reserve(self.model, estimate) as bill:
@@ -199,11 +200,6 @@ class AzureEmbedder(OpenAIEmbedder):
     def from_spec(cls, rest: str, settings: OpenAISettings | None) -> OpenAIEmbedder:
         """Build from `<deployment>` or `<deployment>:<dimensions>`."""
         return cls(*_parse(rest, "azure:my-deployment"), settings=settings, provider="azure")
-
-
-def estimate_tokens(text: str) -> int:
-    """A ceiling: no token of these models is shorter than a byte of UTF-8."""
-    return len(text.encode("utf-8", "replace"))
 
 
 def check_reply(reply: Mapping[str, Any], count: int, dim: int | None) -> Vectors:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,7 +10,7 @@ from typing import Protocol
 
 from ufo_experience.embedding.base import Spending
 from ufo_experience.errors import DataError
-from ufo_experience.ids import content_id
+from ufo_experience.ids import content_hash, content_id
 from ufo_experience.redaction import PLACEHOLDER, redact
 from ufo_experience.schema import (
     MAX_TAGS,
@@ -198,7 +196,7 @@ def _provenance(trajectory: Trajectory, summary: Summary, summarizer: str) -> Pr
     }
     return Provenance(
         source=_source(trajectory) or "",
-        content_hash=_content_hash(trajectory),
+        content_hash=content_hash(trajectory.model_dump(mode="json", exclude={"source_files", "problems"})),
         format=trajectory.format,
         agent=trajectory.agent,
         origin="log",
@@ -206,13 +204,6 @@ def _provenance(trajectory: Trajectory, summary: Summary, summarizer: str) -> Pr
         summarizer=summarizer,
         notes=_lines([*(flag for flag, is_set in flags.items() if is_set), *summary.notes]),
     )
-
-
-def _content_hash(trajectory: Trajectory) -> str:
-    """SHA-256 of what the log says, without where the log is."""
-    content = trajectory.model_dump(mode="json", exclude={"source_files", "problems"})
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def _source(trajectory: Trajectory) -> str | None:

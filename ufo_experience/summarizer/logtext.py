@@ -9,15 +9,10 @@ from pydantic import JsonValue
 
 from ufo_experience.redaction import redact_text
 from ufo_experience.schema import Step, Trajectory
+from ufo_experience.text.tokens import estimate_tokens
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
-_BYTES_PER_TOKEN = 3
 _RESULT_LENGTH = 200
-
-
-def estimate_tokens(text: str) -> int:
-    """Tokens of a text, rather too many than too few."""
-    return len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1
 
 
 def render_log(trajectory: Trajectory, nonce: str, budget: int) -> tuple[str, str | None]:

@@ -18,9 +18,10 @@ from ufo_experience.openai_service.errors import OpenAICallError
 from ufo_experience.schema import Experience, Trajectory
 from ufo_experience.summarizer.base import Summary, build_experience, redacted
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer, extract
-from ufo_experience.summarizer.logtext import estimate_tokens, render_log
+from ufo_experience.summarizer.logtext import render_log
 from ufo_experience.summarizer.reply import Reply, UnusableReply, summary_of
 from ufo_experience.templates import load_templates
+from ufo_experience.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -12,9 +12,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ufo_experience.errors import TraceError
+from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key, digest_of
+from ufo_experience.traces.draft import Draft, content_key
 from ufo_experience.traces.jsontext import load_document, peek
 from ufo_experience.traces.values import as_amount, as_dict, as_list, as_name, short_object
 
@@ -44,7 +45,9 @@ class BrowserUseReader:
             request = next((goal for item in items if (goal := _thoughts(item).get("next_goal"))), None)
             message = "the file does not hold the task; the first goal the model set itself stands for it"
             problems.append(Problem(file=str(path), code="E_NO_TASK", message=message))
-        draft = Draft(path, format=self.name, session=content_key(path.stem, 1, digest_of(items[0])), request=request)
+        draft = Draft(
+            path, format=self.name, session=content_key(path.stem, 1, content_hash(items[0])), request=request
+        )
         for item in items:
             _add_steps(draft, item)
         report.problems += problems

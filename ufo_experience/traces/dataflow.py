@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import TraceError
+from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import NOT_EXECUTED, Draft, content_key, digest_of
+from ufo_experience.traces.draft import NOT_EXECUTED, Draft, content_key
 from ufo_experience.traces.jsontext import load_document, peek
 from ufo_experience.traces.ufo_evaluation import evaluation_of
 from ufo_experience.traces.values import as_amount, as_dict, as_lines, as_list, as_name, as_text
@@ -44,7 +45,7 @@ class DataflowReader:
             raise TraceError("neither an instantiated request nor the original task", file=str(path), code="E_EMPTY")
         judged = as_dict(execution.get("result"))
         evaluation = evaluation_of(judged) if judged else None
-        draft = Draft(path, format=self.name, session=content_key(path.stem, 1, digest_of(record)), request=request)
+        draft = Draft(path, format=self.name, session=content_key(path.stem, 1, content_hash(record)), request=request)
         draft.application(record.get("app"))
         for item in plan:
             _add_step(draft, item, executed=bool(judged), application=record.get("app"))

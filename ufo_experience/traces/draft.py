@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -183,12 +181,6 @@ class Draft:
             hidden = _SECRET_ARGUMENT.search(key) or (secret and key in _TYPED)
             if hidden and isinstance(value, str) and value:
                 self.sensitive[value[:KEEP]] = None
-
-
-def digest_of(record: Any) -> str:
-    """SHA-256 of a JSON value, whatever the spacing, key order and line ends it was written with."""
-    text = json.dumps(record, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def content_key(name: str, number: int, digest: str) -> str:

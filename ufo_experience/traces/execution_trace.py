@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key, digest_of
+from ufo_experience.traces.draft import Draft, content_key
 from ufo_experience.traces.jsontext import load_document, peek
 from ufo_experience.traces.rows import add_row, first_of, is_step, nothing_in, stated_outcome
 from ufo_experience.traces.values import as_amount, as_dict, as_list
@@ -55,7 +56,7 @@ class ExecutionTraceReader:
             message = "a bare list of steps does not say what the task was"
             problems.append(Problem(file=str(path), code="E_NO_TASK", message=message))
         report.problems += problems
-        key = content_key(path.stem, 1, digest_of(steps[0]))
+        key = content_key(path.stem, 1, content_hash(steps[0]))
         draft = Draft(path, format=self.name, session=key, request=request)
         for row in steps:
             add_row(draft, row, application=record.get("application"))

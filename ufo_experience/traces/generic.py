@@ -22,9 +22,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key, digest_of
+from ufo_experience.traces.draft import Draft, content_key
 from ufo_experience.traces.jsontext import peek
 from ufo_experience.traces.rows import (
     APPLICATION,
@@ -70,7 +71,7 @@ class GenericReader:
     def _trajectory(self, path: Path, session: list[Row], number: int, problems: list[Problem]) -> Trajectory:
         head = session[0][1]
         steps = [(session[0][0], row) for row in as_list(first_of(head, STEPS))] if _is_session(head) else session
-        key = content_key(as_name(first_of(head, SESSION)) or path.stem, number, digest_of(head))
+        key = content_key(as_name(first_of(head, SESSION)) or path.stem, number, content_hash(head))
         draft = Draft(path, format=self.name, session=key, request=first_of(head, TASK), subtask=head.get("subtask"))
         for line, row in steps:
             if is_step(row):

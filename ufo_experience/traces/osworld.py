@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key, digest_of
+from ufo_experience.traces.draft import Draft, content_key
 from ufo_experience.traces.jsontext import JsonLines, load_document, peek, peek_text
 from ufo_experience.traces.python_calls import calls_of
 from ufo_experience.traces.rows import nothing_in
@@ -52,7 +53,7 @@ class OSWorldReader:
             lines.problems.append(Problem(file=str(file), code="E_NO_TASK", message=message))
         folder = file.absolute().parent
         draft = Draft(
-            file, format=self.name, session=content_key(folder.name, 1, digest_of(rows[0][1])), request=request
+            file, format=self.name, session=content_key(folder.name, 1, content_hash(rows[0][1])), request=request
         )
         application = _application(task, folder)
         for line, row in rows:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import TraceError
+from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import NOT_EXECUTED, Draft, content_key, digest_of
+from ufo_experience.traces.draft import NOT_EXECUTED, Draft, content_key
 from ufo_experience.traces.jsontext import load_document, peek
 from ufo_experience.traces.rows import stated_outcome
 from ufo_experience.traces.values import as_amount, as_dict, as_int, as_lines, as_list, as_name
@@ -52,7 +53,7 @@ class SavedSessionReader:
         if not actions and not plan:
             raise TraceError("no action in it", file=str(path), code="E_EMPTY")
         request = record.get("request") or record.get("task")
-        draft = Draft(path, format=self.name, session=content_key(path.stem, 1, digest_of(record)), request=request)
+        draft = Draft(path, format=self.name, session=content_key(path.stem, 1, content_hash(record)), request=request)
         application = as_name(record.get("application") or record.get("object")) or None
         for item in actions:
             application = _add_step(draft, item, executed, application)

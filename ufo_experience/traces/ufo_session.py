@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 
 from ufo_experience.errors import TraceError
+from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem
-from ufo_experience.traces.draft import digest_of
 from ufo_experience.traces.jsontext import JsonLines
 from ufo_experience.traces.ufo_entry import LogEntry
 from ufo_experience.traces.ufo_evaluation import Evaluation, EvaluationLog, assign, evaluation_of, read_evaluations
@@ -154,7 +154,7 @@ def _sessions(lines: JsonLines, log: SessionLog) -> list[Session]:
             log.problems.append(_problem(lines.path, number, "E_UNKNOWN_LINE", f"no known UFO release; keys: {keys}"))
             continue
         if not sessions or _starts_anew(sessions[-1].entries, entry):
-            sessions.append(Session(len(sessions) + 1, digest_of(record)))
+            sessions.append(Session(len(sessions) + 1, content_hash(record)))
         sessions[-1].entries.append(entry)
     for session in sessions:
         _join_error_lines(session.entries)

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key, digest_of
+from ufo_experience.traces.draft import Draft, content_key
 from ufo_experience.traces.jsontext import peek_text
 from ufo_experience.traces.rows import nothing_in
 from ufo_experience.traces.values import as_dict, as_lines, as_list, as_name
@@ -52,7 +53,7 @@ class UfoYamlReader:
             raise nothing_in(path, "example", problems)
 
     def _trajectory(self, path: Path, entry: dict[str, Any], example: dict[str, Any], number: int) -> Trajectory:
-        key = content_key(path.stem, number, digest_of(entry))
+        key = content_key(path.stem, number, content_hash(entry))
         draft = Draft(path, format=self.name, session=key, request=entry.get("request"), subtask=entry.get("Sub-task"))
         applications = [as_name(name) for name in as_list(entry.get("app_list"))]
         if as_name(example.get("Function")):
