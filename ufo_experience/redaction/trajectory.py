@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ufo_experience.redaction import keys
 from ufo_experience.redaction.fields import Field, fields_of
@@ -24,20 +24,30 @@ def redact(trajectory: Trajectory) -> Trajectory:
 
     Idempotent and deterministic. The same value has the same placeholder throughout.
     """
+    joined, fields, cleaner = prepare(trajectory)
+    return cleaner.clean(joined, fields)
+
+
+def prepare(trajectory: Trajectory, also: Sequence[str] = ()) -> tuple[Trajectory, list[Field], Cleaner]:
+    """Find every value of a trajectory and of the texts that belong to it; returns what takes them out.
+
+    Returned are the trajectory with the keys of one text joined, where each of its steps types, and the cleaner.
+    """
     steps = keys.join_steps(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
     fields = fields_of(steps)
-    vault = Vault(trajectory.slots, _texts(trajectory))
-    _collect(trajectory, fields, vault)
-    return _Cleaner(vault).clean(trajectory, fields)
+    texts = [*_texts(trajectory), *also]
+    vault = Vault(trajectory.slots, texts)
+    _collect(trajectory, fields, vault, texts)
+    return trajectory, fields, Cleaner(vault)
 
 
-def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault) -> None:
+def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, texts: Iterable[str]) -> None:
     """Put every value into the vault: secrets first, so that nothing secret becomes a mere input."""
     leaves = [leaf for step, field in zip(trajectory.steps, fields, strict=True) for leaf in _typed_pieces(step, field)]
     for value in [*(value for value, role in leaves if role == SECRET), *_pieces_of(trajectory.sensitive)]:
         vault.add_secret(value, "password")
-    for text in _texts(trajectory):
+    for text in texts:
         for finding in find_secrets(text):
             value = text[finding.start : finding.end]
             if len(value) >= _LEAST and not PLACEHOLDER.search(value):
@@ -46,7 +56,7 @@ def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault) -> None:
 
 
 def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault) -> None:
-    task, request = (_Cleaner(vault).wish(text) for text in (trajectory.task, trajectory.request))
+    task, request = (Cleaner(vault).wish(text) for text in (trajectory.task, trajectory.request))
     named = TaskValues(task, request)
     # A control that is named after a value of the task (a message, a file) has another name in the next task.
     chosen = [
@@ -82,7 +92,7 @@ def _typed_pieces(step: Step, field: Field) -> list[tuple[str, str]]:
     return pieces
 
 
-class _Cleaner:
+class Cleaner:
     """Writes the clean copy. Every text passes: images and URLs, known values, then shapes."""
 
     def __init__(self, vault: Vault) -> None:
@@ -90,19 +100,20 @@ class _Cleaner:
         self._done: dict[tuple[str, str], str] = {}
 
     def clean(self, trajectory: Trajectory, fields: list[Field]) -> Trajectory:
+        """The clean copy of a trajectory that `prepare` returned."""
         steps = tuple(self._step(step, field) for step, field in zip(trajectory.steps, fields, strict=True))
         outcome = trajectory.outcome
-        reason = None if outcome.failure_reason is None else self._prose(outcome.failure_reason)
-        problems = tuple(p.model_copy(update={"message": self._prose(p.message)}) for p in trajectory.problems)
+        reason = None if outcome.failure_reason is None else self.prose(outcome.failure_reason)
+        problems = tuple(p.model_copy(update={"message": self.prose(p.message)}) for p in trajectory.problems)
         update = {
             "request": self.wish(trajectory.request),
             "subtask": None if trajectory.subtask is None else self.wish(trajectory.subtask),
-            "applications": tuple(self._name(name) for name in trajectory.applications),
+            "applications": tuple(self.name(name) for name in trajectory.applications),
             "steps": steps,
-            "plan": tuple(self._prose(line) for line in trajectory.plan),
-            "tips": tuple(self._prose(line) for line in trajectory.tips),
+            "plan": tuple(self.prose(line) for line in trajectory.plan),
+            "tips": tuple(self.prose(line) for line in trajectory.tips),
             "outcome": outcome.model_copy(update={"failure_reason": reason}),
-            "agent": None if trajectory.agent is None else self._name(trajectory.agent),
+            "agent": None if trajectory.agent is None else self.name(trajectory.agent),
             "source_files": tuple(self._vault.without_secrets(file) for file in trajectory.source_files),
             "problems": problems,
             "sensitive": (),
@@ -112,16 +123,16 @@ class _Cleaner:
     def _step(self, step: Step, field: Field) -> Step:
         control, source = step.target_control, step.source
         update = {
-            "observation": self._prose(step.observation),
+            "observation": self.prose(step.observation),
             "target_control": Control(
-                name=self._text(control.name, "phrases"),
-                type=None if control.type is None else self._name(control.type),
+                name=self.phrase(control.name),
+                type=None if control.type is None else self.name(control.type),
             ),
             "parameters": rewrite_parameters(step, field, self._parameter),
-            "result": self._prose(step.result),
-            "error": None if step.error is None else self._prose(step.error),
-            "application": None if step.application is None else self._name(step.application),
-            "agent": None if step.agent is None else self._name(step.agent),
+            "result": self.prose(step.result),
+            "error": None if step.error is None else self.prose(step.error),
+            "application": None if step.application is None else self.name(step.application),
+            "agent": None if step.agent is None else self.name(step.agent),
             "source": source and Source(file=self._vault.without_secrets(source.file), line=source.line),
         }
         return step.model_copy(update=update)
@@ -131,23 +142,46 @@ class _Cleaner:
             return self._vault.add_secret(text, "password")
         if role == TYPED:
             return self._vault.add_input(text, "text")
-        return self._text(text, "phrases")
+        return self.value(text)
 
     def wish(self, text: str) -> str:
         """The user's words stay as they are, but for secrets."""
         return self._text(text, "secrets")
 
-    def _name(self, text: str) -> str:
+    @property
+    def slots(self) -> dict[str, str]:
+        """What the placeholders are that were given so far."""
+        return dict(self._vault.slots)
+
+    def name(self, text: str) -> str:
+        """A short text, such as the name of an application, without secrets."""
         return self._text(text, "secrets", MAX_NAME)
 
-    def _prose(self, text: str) -> str:
+    def prose(self, text: str) -> str:
+        """A text about the run, without secrets and without copies of what was typed."""
         return self._text(text, "all")
 
-    def _text(self, text: str, scope: str, limit: int = MAX_TEXT) -> str:
+    def phrase(self, text: str) -> str:
+        """A label: as `prose`, but a plain word that was typed somewhere may stand in it."""
+        return self._text(text, "phrases")
+
+    def value(self, text: str) -> str:
+        """A text in JSON data: as `phrase`, of any length."""
+        return self._text(text, "phrases", None)
+
+    def known(self, text: str) -> str:
+        """A path or key, without the secrets found elsewhere: its own digits look like one."""
+        return self._vault.without_secrets(text)
+
+    def secret(self, text: str) -> str:
+        """The placeholder of a secret."""
+        return self._vault.add_secret(text, "password")
+
+    def _text(self, text: str, scope: str, limit: int | None = MAX_TEXT) -> str:
         if (text, scope) not in self._done:
             self._done[text, scope] = self._scrubbed(text, scope)
         clean = self._done[text, scope]
-        return clean if len(clean) <= limit else clip(clean, limit)
+        return clean if limit is None or len(clean) <= limit else clip(clean, limit)
 
     def _scrubbed(self, text: str, scope: str) -> str:
         replace = {

@@ -14,7 +14,7 @@ from typing import Any
 from ufo_experience.errors import DataError, SchemaError
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import content_id, is_id
-from ufo_experience.redaction import redact_json
+from ufo_experience.redaction import redact_json, redact_record
 from ufo_experience.schema import Experience, Trust, Usage, validate
 from ufo_experience.store.atomic import Disk, replace_file
 from ufo_experience.store.base import ExperienceStore
@@ -177,7 +177,7 @@ def _existing(store: ExperienceStore, id: str) -> Experience | None:
 
 def _content(experience: Experience) -> dict[str, Any]:
     """What makes two records of one id the same: everything but the time and what becomes of a record in a store."""
-    return experience.model_dump(mode="json", exclude=_NOT_CONTENT)
+    return redact_record(experience).model_dump(mode="json", exclude=_NOT_CONTENT)
 
 
 def _view(store: ExperienceStore) -> Iterator[str]:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from ufo_experience.errors import CorruptError, SchemaError
+from ufo_experience.redaction import redact_record
 from ufo_experience.schema import Experience, Instant, Model, Text, Trust, Usage, validate
 from ufo_experience.store.codec import decode, encode, hash_in
 from ufo_experience.store.seal import FIELD, Seal
@@ -39,10 +40,13 @@ class Tombstone(Model):
 def encode_record(experience: Experience, seal: Seal | None = None) -> bytes:
     """The bytes of a record; defaults are left out, except for trust, which is that at creation.
 
+    Every record passes here before it is stored, and is redacted here: nothing a caller left in it gets further.
+
     Raises:
         SchemaError: over a limit.
     """
-    payload = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
+    clean = redact_record(experience)
+    payload = clean.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
     payload["trust"] = experience.trust.value
     return encode(seal.signed(payload) if seal else payload, file=experience.id)
 
