@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.fileio.regular import read_lines
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import content_id
 from ufo_experience.index.catalog import Catalog, Mask
@@ -35,6 +36,9 @@ PRECISION = 0.95
 MIN_PAIRS = 10  # of each kind from a store; with fewer the threshold would be a guess
 SAMPLE = 400  # records of a store that are asked for
 _NEVER = -1.0  # score of a pair that no threshold lets pass
+
+
+MAX_LABELS = 1 << 26  # bytes of a file of labels
 
 
 @dataclass(frozen=True)
@@ -70,13 +74,7 @@ def read_pairs(path: Path, store: ExperienceStore) -> list[Pair]:
     Raises:
         DataError: naming file, line and field.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise DataError(error.strerror or str(error), file=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise DataError("not UTF-8", file=str(path)) from error
-    return [_pair(line, number, path, store) for number, line in enumerate(lines, 1) if line.strip()]
+    return [_pair(line, number, path, store) for number, line in read_lines(path, MAX_LABELS)]
 
 
 def calibrate(

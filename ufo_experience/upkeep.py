@@ -8,12 +8,20 @@ from pathlib import Path
 
 from ufo_experience.embedding.cache import EmbeddingCache
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, IndexMismatchError, UsageError
+from ufo_experience.fileio.regular import open_regular, read_regular
 from ufo_experience.index.generation import Generations, ids_digest
 from ufo_experience.indexer import check_origin
 from ufo_experience.ingest import ingest
 from ufo_experience.schema import Experience, Problem, Trust
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.exchange import ImportReport, export_json, export_yaml, import_json, ufo_view
+from ufo_experience.store.exchange import (
+    MAX_IMPORT_BYTES,
+    ImportReport,
+    export_json,
+    export_yaml,
+    import_json,
+    ufo_view,
+)
 from ufo_experience.summarizer import open_summarizer
 
 MIN_PREFIX = 4
@@ -53,7 +61,7 @@ def remove(store: ExperienceStore, ids: Iterable[str]) -> list[Experience]:
 def import_file(store: ExperienceStore, file: Path) -> ImportReport:
     """Take in an export of this package (JSON), or a log or `experience.yaml` of UFO's; all of it quarantined."""
     if file.suffix.lower() == ".json" and _is_export(file):
-        return import_json(store, file.read_text(encoding="utf-8"))
+        return import_json(store, _text_of(file))
     report = ingest([file], store, open_summarizer("extractive"), include_failures=True, trust=Trust.QUARANTINED)
     broken = [(problem.file, problem.message) for problem in report.problems]
     return ImportReport(added=report.added, skipped=report.skipped, failed=[*report.failed, *broken])
@@ -102,7 +110,14 @@ def _resolve(known: list[str], beginning: str) -> str:
 def _is_export(file: Path) -> bool:
     """True when the file begins like an export of this package."""
     try:
-        with file.open("rb") as stream:
+        with open_regular(file, MAX_IMPORT_BYTES) as stream:
             return b'"experiences"' in stream.read(4096)
     except OSError as error:
         raise DataError(error.strerror or str(error), file=str(file)) from error
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return read_regular(file, MAX_IMPORT_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 at byte {error.start}", file=str(file)) from error

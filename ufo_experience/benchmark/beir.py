@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, StorageError, UsageError
+from ufo_experience.fileio.regular import read_lines
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.schema import Experience
 
 Relevant = dict[str, dict[str, int]]
+MAX_BYTES = 1 << 32  # of one file of a set
 _QRELS = ("qrels.tsv", "qrels/test.tsv")
 
 
@@ -149,23 +151,11 @@ def _entries(path: Path) -> Iterator[Entry]:
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in _lines(path):
+    for number, line in read_lines(path, MAX_BYTES):
         row = parse(line, file=str(path), line=number)
         if not isinstance(row, dict):
             raise DataError("not an object", file=str(path), line=number)
         yield number, row
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(error.strerror or str(error), file=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise DataError("not UTF-8", file=str(path)) from error
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield number, line
 
 
 def _qrels_file(folder: Path) -> Path:
@@ -175,7 +165,7 @@ def _qrels_file(folder: Path) -> Path:
 def _read_qrels(folder: Path) -> Relevant:
     path = _qrels_file(folder)
     relevant: Relevant = {}
-    for number, line in _lines(path):
+    for number, line in read_lines(path, MAX_BYTES):
         parts = line.rstrip("\r").split("\t")
         if number == 1 and not _is_grade(parts[-1]):
             continue

@@ -13,6 +13,8 @@ from ufo_experience.cli.common import Db, Json, Network, app, open_memory
 from ufo_experience.cli.console import table
 from ufo_experience.errors import DataError
 
+MAX_STATE = 1 << 20  # bytes
+
 
 @app.command()
 def recommend(
@@ -51,13 +53,11 @@ def calibrate(
 
 
 def _read_state(name: str) -> dict[str, Any]:
+    from ufo_experience.fileio.regular import read_regular
     from ufo_experience.fileio.strict_json import parse
 
     file = "stdin" if name == "-" else name
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise DataError(error.strerror or str(error), file=file) from error
+    data = sys.stdin.buffer.read(MAX_STATE) if name == "-" else read_regular(Path(name), MAX_STATE)
     state = parse(data, file=file)
     if not isinstance(state, dict):
         raise DataError("not an object", file=file)

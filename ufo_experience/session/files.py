@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, StorageError, UsageError
+from ufo_experience.fileio.regular import read_regular
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.store.atomic import Disk, replace_file
 
@@ -49,34 +50,14 @@ def append_line(path: StrPath, line: str) -> None:
         raise StorageError(f"{target}: cannot be appended to: {error.strerror or error}") from error
 
 
-def read_bytes(path: StrPath, max_bytes: int) -> bytes:
-    """Read a regular file of at most `max_bytes` bytes.
-
-    Raises:
-        DataError: no such file, not a regular file, or too large.
-        StorageError: the disk refused.
-    """
-    source = Path(path)
-    try:
-        if not source.is_file():
-            raise DataError("no such file" if not source.exists() else "not a regular file", file=str(path))
-        with open(source, "rb") as file:
-            data = file.read(max_bytes + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise StorageError(f"{path}: cannot be read: {error}") from error
-    if len(data) > max_bytes:
-        raise DataError(f"larger than {max_bytes} bytes", file=str(path))
-    return data
-
-
 def read_json(path: StrPath, max_bytes: int) -> Any:
     """Read one JSON document in UTF-8.
 
     Raises:
         CorruptError, SchemaError: as `strict_json.parse`.
-        DataError, StorageError: as `read_bytes`.
+        DataError: as `read_regular`.
     """
-    return parse(read_bytes(path, max_bytes), file=str(path))
+    return parse(read_regular(Path(path), max_bytes), file=str(path))
 
 
 def read_json_lines(path: StrPath, last_k: int = -1, max_bytes: int = MAX_LINES_BYTES) -> list[Any]:
@@ -85,13 +66,13 @@ def read_json_lines(path: StrPath, last_k: int = -1, max_bytes: int = MAX_LINES_
     A line that is neither is left out and named in a warning of the log; a file that does not exist has no lines.
 
     Raises:
-        DataError, StorageError: as `read_bytes`.
+        DataError: as `read_regular`.
     """
     if last_k < -1:
         raise UsageError(f"last_k is a number of lines, or -1 for all of them, not {last_k}")
     if not Path(path).exists():
         return []
-    lines = enumerate(read_bytes(path, max_bytes).split(b"\n"), start=1)
+    lines = enumerate(read_regular(Path(path), max_bytes).split(b"\n"), start=1)
     filled = [(number, line) for number, line in lines if line.strip()]
     wanted = filled if last_k == -1 else filled[max(0, len(filled) - last_k) :]
     values = [_object_or_text(line, path, number) for number, line in wanted]

@@ -6,10 +6,12 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from ufo_experience.errors import DataError
-from ufo_experience.session.files import StrPath, read_bytes
+from ufo_experience.fileio.regular import read_regular
+from ufo_experience.session.files import StrPath
 from ufo_experience.session.memory import MemoryItem
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
@@ -42,7 +44,7 @@ def encode_image(path: StrPath, max_bytes: int = MAX_IMAGE_BYTES) -> str:
         DataError: no such file, empty, larger than `max_bytes`, or not an image of a known kind.
         StorageError: the disk refused.
     """
-    data = read_bytes(path, max_bytes)
+    data = read_regular(Path(path), max_bytes)
     media_type = image_type(data)
     if media_type is None:
         raise DataError("not a PNG, JPEG, GIF, WebP or BMP image", file=str(path))

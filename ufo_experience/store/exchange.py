@@ -26,6 +26,7 @@ from ufo_experience.views import from_triple, to_ufo_example
 FORMAT = "ufo_experience"
 VERSION = 1
 MAX_IMPORT_CHARS = 256 * 2**20
+MAX_IMPORT_BYTES = 4 * MAX_IMPORT_CHARS
 
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 VIEW = "experience.yaml"

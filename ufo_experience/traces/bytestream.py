@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from ufo_experience.errors import TraceError
+from ufo_experience.fileio.regular import open_regular
 
 CHUNK = 1 << 16
 MAX_LINE = 1 << 20
@@ -31,21 +29,6 @@ class RawLine:
     data: bytes
     too_long: bool = False
     ended: bool = True
-
-
-def open_regular(path: Path, max_bytes: int = MAX_FILE) -> BinaryIO:
-    """Open a file for reading, or raise `TraceError`: a pipe or device would hang, a huge file would fill memory."""
-    try:
-        info = os.stat(path)
-        if not stat.S_ISREG(info.st_mode):
-            raise TraceError("not a regular file", file=str(path), code="E_NOT_A_FILE")
-        if info.st_size > max_bytes:
-            raise TraceError(f"larger than {max_bytes >> 20} MiB", file=str(path), code="E_TOO_LARGE")
-        return path.open("rb")
-    except OSError as error:
-        raise TraceError(f"cannot be read: {error.strerror or error}", file=str(path), code="E_UNREADABLE") from error
-    except ValueError as error:
-        raise TraceError("not a file name", file=repr(str(path)), code="E_UNREADABLE") from error
 
 
 def read_chunks(path: Path, *, images: bool = True, max_bytes: int = MAX_FILE) -> Iterator[bytes]:
@@ -72,7 +55,7 @@ def split_lines(chunks: Iterable[bytes], limit: int = MAX_LINE) -> Iterator[RawL
 
 
 def _raw_chunks(path: Path, max_bytes: int) -> Iterator[bytes]:
-    with open_regular(path, max_bytes) as stream:
+    with open_regular(path, max_bytes, error=TraceError) as stream:
         try:
             while chunk := stream.read(CHUNK):
                 yield chunk

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import TraceError
+from ufo_experience.fileio.regular import open_regular
 from ufo_experience.fileio.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
 from ufo_experience.schema import MAX_DEPTH, Problem
-from ufo_experience.traces.bytestream import MAX_FILE, MAX_LINE, RawLine, open_regular, read_chunks, split_lines
+from ufo_experience.traces.bytestream import MAX_FILE, MAX_LINE, RawLine, read_chunks, split_lines
 
 MAX_DOCUMENT = 1 << 26
 HEAD = 1 << 16
@@ -120,7 +121,7 @@ def peek(path: Path) -> tuple[Any, ...]:
 
 def peek_text(path: Path) -> str:
     """Return the first 64 KiB as text, undecodable bytes replaced. Raises `TraceError` for what cannot be opened."""
-    with open_regular(path):  # refuses pipes and folders before anything is read
+    with open_regular(path, MAX_FILE, error=TraceError):  # refuses pipes and folders before anything is read
         head = b""
         for chunk in read_chunks(path, images=False):
             head += chunk
