@@ -7,6 +7,8 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pytest
+
 from ufo_experience.demo import SAMPLES
 from ufo_experience.framing import frame
 from ufo_experience.ingest import _without_our_prompts, ingest
@@ -61,6 +63,17 @@ def test_a_run_in_which_memory_was_used_keeps_what_was_in_view(tmp_path):
     assert (used.in_view, used.turned, used.opened) == (bare.in_view, bare.turned, bare.opened)
     assert used.sensitive == bare.sensitive
     assert "echo" not in used.model_dump_json()
+
+
+@pytest.mark.parametrize("outcome", ["success", None])
+def test_a_plan_is_not_learned_as_something_that_happened(tmp_path, outcome):
+    """Steps in a record come from executed actions only; a file that tells of none is skipped, and says why."""
+    actions = [{"agent": "AppAgent", "action": "click", "parameters": {"label": "Send"}}]
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"request": "Send it", "actions": actions, "outcome": outcome}), encoding="utf-8")
+    store, report = learn(tmp_path, plan, include_failures=True)
+    assert store.ids() == report.added == []
+    assert "no executed action" in report.skipped[0][1]
 
 
 def test_a_run_without_steps_is_skipped_with_the_reason(tmp_path):

@@ -26,7 +26,18 @@ from ufo_experience.prompt_builder import (
     read_step,
     strip_block,
 )
-from ufo_experience.schema import Action, Control, Experience, Hit, Outcome, Provenance, State, Step, Trust
+from ufo_experience.schema import (
+    NOT_EXECUTED,
+    Action,
+    Control,
+    Experience,
+    Hit,
+    Outcome,
+    Provenance,
+    State,
+    Step,
+    Trust,
+)
 from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.views import from_ufo_example
 
@@ -283,6 +294,15 @@ def test_a_huge_record_is_cut_to_its_cap(format: Any) -> None:
     else:
         record = parse_block(block.text)[0]
         assert len(record["successful_steps"]) + record["steps_not_shown"] == 199
+
+
+@pytest.mark.parametrize("success", [True, False, None])
+def test_what_was_never_executed_is_not_shown_as_a_step(success):
+    """A record of a plan, stored before plans were refused: its steps are no way that anybody went."""
+    step = Step(step_number=1, action_type="click", target_control=Control(name="Send"), result=NOT_EXECUTED)
+    plan = a_hit(success=success, action=Action(steps=(step,)), trust=Trust.APPROVED)
+    block = build_prompt("Send it", [plan])
+    assert (step.status, block.ids, block.dropped) == ("not_executed", (), (plan.experience.id,))
 
 
 def test_actions_the_agent_lacks_are_dropped_and_counted() -> None:

@@ -157,8 +157,9 @@ def _admit(hits: Sequence[Hit], allowed: Collection[str] | None, *, to_imitate: 
     for hit in hits:
         experience = hit.experience
         steps = experience.action.steps
-        known = tuple(step for step in steps if allowed is None or step.action_type in allowed)
-        lacking += len(steps) - len(known)
+        tried = [step for step in steps if step.status != "not_executed"]  # the steps of a plan are nobody's experience
+        known = tuple(step for step in tried if allowed is None or step.action_type in allowed)
+        lacking += len(tried) - len(known)
         shown = tuple(step for step in known if step.ok) if experience.outcome.success else known
         usable = shown and not experience.is_negative if to_imitate else shown or not steps
         if usable:

@@ -80,6 +80,9 @@ _TRUST_ORDER: dict[Trust, int] = {level: rank for rank, level in enumerate(Trust
 EvaluatedBy = Literal["evaluator", "user", "agent", "none"]
 Judge = Literal["llm", "program", "person"]
 Origin = Literal["log", "api", "import"]
+StepStatus = Literal["ok", "failed", "skipped", "not_executed"]
+
+NOT_EXECUTED = "not executed"  # the result of a step that a plan or an answer key names, and nobody carried out
 
 
 class Model(BaseModel):
@@ -114,7 +117,7 @@ class Source(Model):
 
 
 class Step(Model):
-    """One executed action. `error` is None when it worked."""
+    """One action of a run. `error` is None when it worked; `result` says so when it was never executed."""
 
     step_number: Annotated[int, Field(ge=1)]
     observation: Text = ""
@@ -130,9 +133,16 @@ class Step(Model):
     source: Source | None = None
 
     @property
+    def status(self) -> StepStatus:
+        """What became of the action; `skipped` and `not_executed` (a step of a plan) were never tried."""
+        if self.error is not None:
+            return "skipped" if self.error.startswith("skipped") else "failed"
+        return "not_executed" if self.result == NOT_EXECUTED else "ok"
+
+    @property
     def ok(self) -> bool:
         """True when the action was executed and nothing failed."""
-        return self.error is None
+        return self.status == "ok"
 
 
 class Action(Model):

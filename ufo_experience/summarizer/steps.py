@@ -39,7 +39,7 @@ _ABOUT_TAKING_BACK = re.compile(
 
 def is_skipped(step: Step) -> bool:
     """True for a step the agent planned and never tried."""
-    return step.error is not None and step.error.startswith("skipped")
+    return step.status in ("skipped", "not_executed")
 
 
 def has_effect(step: Step) -> bool:

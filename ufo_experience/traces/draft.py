@@ -24,7 +24,6 @@ from ufo_experience.schema import (
 from ufo_experience.traces.in_view import InView, opened, turned, when_in_view
 from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object
 
-NOT_EXECUTED = "not executed"
 UNKNOWN_TASK = "(the log does not say what the task was)"
 
 _SECRET_CONTROL = re.compile(

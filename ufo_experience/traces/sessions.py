@@ -15,9 +15,9 @@ from typing import Any
 
 from ufo_experience.errors import TraceError
 from ufo_experience.ids import content_hash
-from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.schema import NOT_EXECUTED, Problem, Trajectory
 from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import NOT_EXECUTED, Draft, content_key
+from ufo_experience.traces.draft import Draft, content_key
 from ufo_experience.traces.jsontext import load_document, peek
 from ufo_experience.traces.rows import stated_outcome
 from ufo_experience.traces.values import as_amount, as_dict, as_int, as_lines, as_list, as_name
