@@ -26,9 +26,9 @@ from typing import Any
 
 os.environ.update(MEM0_TELEMETRY="False", ANONYMIZED_TELEMETRY="False", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
-from ufo_experience.benchmark.speed import Data, Engine, K, as_data, parse_sizes, run
-from ufo_experience.benchmark.speed_engines import engines as our_engines
-from ufo_experience.benchmark.speed_page import report_text
+from ufo_experience.benchmark.speed.engines import engines as our_engines
+from ufo_experience.benchmark.speed.page import report_text
+from ufo_experience.benchmark.speed.run import Data, Engine, K, as_data, parse_sizes, run
 from ufo_experience.index.base import Vectors
 
 

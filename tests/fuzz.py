@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.store_helpers import UnsyncedDisk, experience
-from ufo_experience.demo import SAMPLES
+from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.errors import ExperienceError
-from ufo_experience.framing import parse_block
 from ufo_experience.index.manifest import Manifest, decode
-from ufo_experience.prompt_builder import PromptBlock, build_prompt, inject
+from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
+from ufo_experience.prompt.data_block import parse_block
 from ufo_experience.redaction import redact
 from ufo_experience.schema import Experience, Hit, validate
 from ufo_experience.store.exchange import import_json
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import decode_record, encode_record, experience_of
 from ufo_experience.summarizer import ExtractiveSummarizer
 from ufo_experience.text.tokens import estimate_tokens

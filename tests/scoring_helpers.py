@@ -10,7 +10,7 @@ from ufo_experience.config import Settings
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Outcome, Provenance, State, Step, Trust, Usage
-from ufo_experience.text.intent import mask_slots
+from ufo_experience.text.slots import mask_slots
 
 WHEN = datetime(2025, 1, 1, tzinfo=timezone.utc)
 TEXTS = [

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt_builder import parse_block, read_step
+from ufo_experience.prompt.builder import parse_block, read_step
 from ufo_experience.session.context import Context
 from ufo_experience.session.dispatcher import LocalCommandDispatcher
 from ufo_experience.session.linux import LinuxSession

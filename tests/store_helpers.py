@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.fileio.atomic import Disk
 from ufo_experience.ids import content_id
 from ufo_experience.schema import Experience, Trust, validate
-from ufo_experience.store.atomic import Disk
 
 WHEN = datetime(2025, 11, 12, 10, 4, 28, tzinfo=timezone.utc)
 CALLS = tuple(name for name in vars(Disk) if not name.startswith("_") and callable(getattr(Disk, name)))

@@ -20,16 +20,16 @@ import pytest
 
 from tests.store_helpers import experience
 from ufo_experience import ExperienceMemory
+from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.config import Settings, load_settings
-from ufo_experience.demo import SAMPLES
 from ufo_experience.errors import DataError, FormatVersionError, RefusedError, SchemaError, UsageError
-from ufo_experience.openai_service.settings import OpenAISettings
-from ufo_experience.prompt_builder import PromptBlock, build_prompt, inject
+from ufo_experience.openai_api.settings import OpenAISettings
+from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
 from ufo_experience.schema import MAX_STEPS, Hit, Trust
 from ufo_experience.store.exchange import import_json
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import encode_record
-from ufo_experience.templates import load_templates
+from ufo_experience.text.templates import load_templates
 from ufo_experience.traces import ReadReport, read_traces
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -604,7 +604,7 @@ def test_row_66_weights_that_make_no_sense_are_refused(weights):
     """Negative, not a number, nothing at all."""
     from dataclasses import fields
 
-    from ufo_experience.ranker import FieldWeights
+    from ufo_experience.retrieval.structured import FieldWeights
 
     known = {field.name for field in fields(FieldWeights)}
     chosen = {
@@ -661,7 +661,7 @@ from ufo_experience.errors import ExperienceError
 try:
     from ufo_experience import ExperienceMemory
     from ufo_experience.config import Settings
-    from ufo_experience.demo import SAMPLES
+    from ufo_experience.cli.demo import SAMPLES
     settings = Settings(db={str(tmp_path / "db")!r}, embedder="hashing", summarizer="extractive")
     memory = ExperienceMemory.open(settings=settings)
     memory.ingest(SAMPLES / "settings_bluetooth")

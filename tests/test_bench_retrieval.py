@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from scoring_helpers import TEXTS, memory_of, record
 
-from ufo_experience.benchmark.beir import from_experiences, read_beir, write_beir
-from ufo_experience.benchmark.bm25 import PlainBM25
-from ufo_experience.benchmark.metrics import estimate, hit, ndcg, recall, reciprocal_rank
-from ufo_experience.benchmark.retrieval import as_data, run
-from ufo_experience.benchmark.retrieval_page import report_text, write_page
+from ufo_experience.benchmark.retrieval.beir import from_experiences, read_beir, write_beir
+from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
+from ufo_experience.benchmark.retrieval.metrics import estimate, hit, ndcg, recall, reciprocal_rank
+from ufo_experience.benchmark.retrieval.page import report_text, write_page
+from ufo_experience.benchmark.retrieval.run import as_data, run
 from ufo_experience.errors import DataError, UsageError
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ufo_experience.benchmark.speed import Row, make_data, parse_sizes, run
-from ufo_experience.benchmark.speed_engines import Numpy, engines
-from ufo_experience.benchmark.speed_page import report_text, write_page
+from ufo_experience.benchmark.speed.engines import Numpy, engines
+from ufo_experience.benchmark.speed.page import report_text, write_page
+from ufo_experience.benchmark.speed.run import Row, make_data, parse_sizes, run
 from ufo_experience.cli import app
 from ufo_experience.errors import UsageError
 

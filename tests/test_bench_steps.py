@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from openai_stub import OpenAIStub
 
-from ufo_experience.benchmark.agents import open_agent
-from ufo_experience.benchmark.conditions import CONDITIONS, Learned
-from ufo_experience.benchmark.environment import Command, ControlView, Observation, Reply
-from ufo_experience.benchmark.episode_session import (
+from ufo_experience.benchmark.retrieval.metrics import Estimate
+from ufo_experience.benchmark.steps.agents import open_agent
+from ufo_experience.benchmark.steps.conditions import CONDITIONS, Learned
+from ufo_experience.benchmark.steps.demonstration import HintStep
+from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
+from ufo_experience.benchmark.steps.episode_session import (
     Demonstrator,
     Outcome,
     Workplace,
@@ -22,17 +24,15 @@ from ufo_experience.benchmark.episode_session import (
     prompt_for,
     run_session,
 )
-from ufo_experience.benchmark.hints import HintStep
-from ufo_experience.benchmark.metrics import Estimate
-from ufo_experience.benchmark.prompt_reading import dead_ends, not_finished, read_hints, without_loops
-from ufo_experience.benchmark.step_plan import Case, make_plan
-from ufo_experience.benchmark.step_report import CurvePoint, Run, StepReport, reduction
-from ufo_experience.benchmark.steps_page import report_text, write_page
+from ufo_experience.benchmark.steps.page import report_text, write_page
+from ufo_experience.benchmark.steps.plan import Case, make_plan
+from ufo_experience.benchmark.steps.prompt_reading import dead_ends, not_finished, read_hints, without_loops
+from ufo_experience.benchmark.steps.report import CurvePoint, Run, StepReport, reduction
 from ufo_experience.errors import UsageError
+from ufo_experience.integrations.memory_article import MemoryComparison
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.session.protocols import Command as SessionCommand
 from ufo_experience.session.protocols import Result, Target
-from ufo_experience.task_experience import MemoryComparison
 
 GOAL = 'Rename the file "{}" to "{}"'
 
@@ -304,7 +304,7 @@ def test_markdown_json_and_plot_are_written(report, tmp_path):
 def test_agents_are_named_by_module_and_function():
     """The rule-based one without a name; a name that leads nowhere is a usage error."""
     assert open_agent(None) == ("rule-based explorer", explorer_agent)
-    spec = "ufo_experience.benchmark.episode_session:explorer_agent"
+    spec = "ufo_experience.benchmark.steps.episode_session:explorer_agent"
     assert open_agent(spec) == (spec, explorer_agent)
     for wrong in ("nothing", "no.such.module:f", "json:no_such", "json:__doc__"):
         with pytest.raises(UsageError):
@@ -371,7 +371,7 @@ def test_an_agent_brings_another_application_to_the_front_by_a_click(front):
 def test_a_small_run_in_a_browser_saves_steps_and_repeats(tmp_path: Path):
     """One learned task and one unknown: fewer steps, no answer to the unknown, and the same figures twice."""
     pytest.importorskip("selenium")
-    from ufo_experience.benchmark.steps import run_steps
+    from ufo_experience.benchmark.steps.run import run_steps
 
     whole = make_plan("desktop", 1)
     tasks = ("signature", "check-updates")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scoring_helpers import TEXTS, memory_of, record
 
-from ufo_experience.calibration import find_cut
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.retrieval.calibration import find_cut
 
 OTHERS = ["Water the plants", "Book a flight to Paris", "Resize the logo", "Play some jazz"]
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ufo_experience.cli import app
-from ufo_experience.demo import SAMPLES
+from ufo_experience.cli.demo import SAMPLES
 
 ENV = {
     name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_", "UFO_EXPERIENCE_"))

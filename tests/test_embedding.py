@@ -52,9 +52,9 @@ from ufo_experience.errors import (
     ServiceError,
     UsageError,
 )
-from ufo_experience.openai_service.breaker import CircuitBreaker
-from ufo_experience.openai_service.client import OpenAIService, OpenAISettings
-from ufo_experience.openai_service.prices import Ledger
+from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
+from ufo_experience.openai_api.ledger import Ledger
+from ufo_experience.openai_api.limits import CircuitBreaker
 
 SMALL = "text-embedding-3-small"
 DIM = 32  # asked of the stub, so that vectors stay short

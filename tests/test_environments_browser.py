@@ -8,14 +8,14 @@ from time import perf_counter
 
 import pytest
 
-from ufo_experience.benchmark.browser import BINARY_VARIABLE, DRIVER_VARIABLE, Browser, find_chromium
-from ufo_experience.benchmark.desktop import Desktop, solve
-from ufo_experience.benchmark.desktop.templates import templates
-from ufo_experience.benchmark.environment import Command, ControlView, Observation
-from ufo_experience.benchmark.episode import run_episode
-from ufo_experience.benchmark.explorer import Explorer
-from ufo_experience.benchmark.hints import Hints, HintStep
-from ufo_experience.benchmark.miniwob import TASKS, MiniWob
+from ufo_experience.benchmark.steps.browser import BINARY_VARIABLE, DRIVER_VARIABLE, Browser, find_chromium
+from ufo_experience.benchmark.steps.demonstration import Hints, HintStep
+from ufo_experience.benchmark.steps.desktop import Desktop, solve
+from ufo_experience.benchmark.steps.desktop.templates import templates
+from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
+from ufo_experience.benchmark.steps.episode import run_episode
+from ufo_experience.benchmark.steps.explorer import Explorer
+from ufo_experience.benchmark.steps.miniwob import TASKS, MiniWob
 from ufo_experience.errors import ServiceError, UsageError
 
 pytestmark = pytest.mark.browser

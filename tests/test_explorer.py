@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ufo_experience.benchmark.desktop.templates import templates
-from ufo_experience.benchmark.environment import Command, ControlView, Observation, Reply
-from ufo_experience.benchmark.episode import run_episode
-from ufo_experience.benchmark.explorer import Explorer
-from ufo_experience.benchmark.filling import best_option, value_for
-from ufo_experience.benchmark.following import Follower
-from ufo_experience.benchmark.hints import Hints, HintStep
-from ufo_experience.benchmark.wording import Goal, align, substitute
+from ufo_experience.benchmark.steps.demonstration import Hints, HintStep
+from ufo_experience.benchmark.steps.desktop.templates import templates
+from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
+from ufo_experience.benchmark.steps.episode import run_episode
+from ufo_experience.benchmark.steps.explorer import Explorer
+from ufo_experience.benchmark.steps.goal_parser import Goal, align, substitute
+from ufo_experience.benchmark.steps.replay import Follower
+from ufo_experience.benchmark.steps.value_slotting import best_option, value_for
 
 MAIL = Goal('Write to "jane@corp.example" with the subject "Site visit" and the message "See you."')
 

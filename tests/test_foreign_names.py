@@ -15,10 +15,10 @@ import pytest
 from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.config import Settings
 from ufo_experience.errors import ExperienceError
+from ufo_experience.maintenance import purge
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.purging import purge
 from ufo_experience.store.exchange import import_json
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 
 UPS = ["../", "../../", "..\\", "..\\..\\", "./../", ".//..//", "%2e%2e/", "%2e%2e%2f", "..%2f", "..%5c",
        "%252e%252e%252f",

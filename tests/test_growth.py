@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ufo_experience.formats.triple import from_triple
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import PARTS, Catalog
+from ufo_experience.retrieval.lexical import BM25, LexicalIndex
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.scoring.lexical import BM25, LexicalIndex
-from ufo_experience.views import from_triple
 
 LIMITS = Filter(min_trust=Trust.VERIFIED.rank)
 VERBS = ("open", "close", "rename", "print", "send", "archive")

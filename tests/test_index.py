@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.index.base import Attributes, Filter, VectorIndex
-from ufo_experience.index.faiss import FaissIndex
+from ufo_experience.index.engines.faiss import FaissIndex
 
 DIM = 16
 ENGINES = {"faiss": lambda: FaissIndex(DIM), "faiss by signs": lambda: FaissIndex(DIM, exact_below=20)}

@@ -32,16 +32,15 @@ from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.embedding.openai import OpenAIEmbedder
 from ufo_experience.errors import BudgetError, IndexMismatchError, ServiceError
-from ufo_experience.index.generation import Generations
+from ufo_experience.index.build import empty_snapshot, load_snapshot, sync
+from ufo_experience.index.forecast import plan
+from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import apply, find_changes
-from ufo_experience.index_plan import plan
-from ufo_experience.indexer import empty_snapshot, load_snapshot, sync
-from ufo_experience.openai_service.breaker import CircuitBreaker
-from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings, Patience
-from ufo_experience.openai_service.pace import MINUTE, Pace, Turn, run_all
-from ufo_experience.openai_service.prices import Ledger
+from ufo_experience.openai_api.client import BATCH, QUERY, OpenAIService, OpenAISettings, Patience
+from ufo_experience.openai_api.ledger import Ledger
+from ufo_experience.openai_api.limits import MINUTE, CircuitBreaker, Pace, Turn, run_all
 from ufo_experience.schema import Trust
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 
 SMALL = "text-embedding-3-small"
 SPEC = f"openai:{SMALL}:32"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ufo_experience.demo import SAMPLES
-from ufo_experience.framing import frame
+from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.ingest import _without_our_prompts, ingest
-from ufo_experience.prompt_builder import build_prompt
+from ufo_experience.prompt.builder import build_prompt
+from ufo_experience.prompt.data_block import frame
 from ufo_experience.schema import Experience, Hit, Trust, validate
 from ufo_experience.store import open_store
 from ufo_experience.summarizer import ExtractiveSummarizer

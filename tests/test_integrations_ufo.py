@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import ufo_experience
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import SchemaError, TraceError
+from ufo_experience.formats.triple import from_triple
 from ufo_experience.ids import content_id
 from ufo_experience.integrations.ufo import (
     ExperienceRetriever,
@@ -30,9 +31,8 @@ from ufo_experience.integrations.ufo import (
     migrate,
 )
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retriever import Query
+from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
-from ufo_experience.views import from_triple
 
 SAMPLES = Path(ufo_experience.__file__).parent / "samples"
 TASK = "Email Jane about tomorrow's call"
@@ -502,7 +502,7 @@ def test_the_command_imports_the_folder_the_file_or_the_index_folder(old_folder,
 
 def test_ufos_published_examples_survive_the_way_in_and_out(shared_data, tmp_path):
     """Real examples of UFO's prompts, written as experiences, come back from the file as they were."""
-    from ufo_experience.traces.yamltext import load_yaml
+    from ufo_experience.traces.safe_yaml import load_yaml
 
     source = shared_data / "ufo_prompt_examples" / "v1.0.0" / "examples__visual__app_agent_example.yaml"
     entries = [

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ufo_experience import ExperienceMemory
+from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.config import Settings
-from ufo_experience.demo import SAMPLES
 from ufo_experience.errors import DataError, IndexMismatchError, SchemaError, UsageError
-from ufo_experience.prompt_builder import parse_block
+from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Trust
 
 STATE = {

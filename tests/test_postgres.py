@@ -29,13 +29,13 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
 from ufo_experience.store import open_store
 from ufo_experience.store.exchange import export_json
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 
 pytestmark = pytest.mark.server
 pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgres]"')
 
-from ufo_experience.index.shared_generations import DUE_LEAST  # noqa: E402
-from ufo_experience.store.postgres_schema import MIGRATIONS, open_tables  # noqa: E402
+from ufo_experience.index.postgres_generations import DUE_LEAST  # noqa: E402
+from ufo_experience.store.postgres.schema import MIGRATIONS, open_tables  # noqa: E402
 
 TESTS = Path(__file__).parent
 TASK = "Email Zoë № 7"
@@ -346,7 +346,7 @@ def test_another_embedder_is_refused_until_the_index_is_rebuilt(url, on_machine)
 
 def test_removed_and_purged_records_leave_the_vectors(url, on_machine):
     """Purge takes the vectors out of the server and the generation out of the database."""
-    from ufo_experience.purging import purge
+    from ufo_experience.maintenance import purge
 
     memory = on_machine("a", url)
     memory.store.add(experience(number) for number in range(6))

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ufo_experience.errors import SchemaError, UsageError
-from ufo_experience.framing import clean, clean_json, encode, frame, new_nonce
-from ufo_experience.prompt_builder import (
+from ufo_experience.formats.ufo_example import from_ufo_example
+from ufo_experience.prompt.builder import (
     PromptBlock,
     build_prompt,
     inject,
@@ -26,6 +26,7 @@ from ufo_experience.prompt_builder import (
     read_step,
     strip_block,
 )
+from ufo_experience.prompt.data_block import clean, clean_json, encode, frame, new_nonce
 from ufo_experience.schema import (
     NOT_EXECUTED,
     Action,
@@ -39,7 +40,6 @@ from ufo_experience.schema import (
     Trust,
 )
 from ufo_experience.text.tokens import estimate_tokens
-from ufo_experience.views import from_ufo_example
 
 NOW = datetime(2025, 11, 15, 12, 0, tzinfo=timezone.utc)
 NONCE = "0123456789abcdef0123456789abcdef"

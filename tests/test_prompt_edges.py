@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ufo_experience.few_shot import Example, text_example, ufo_example
-from ufo_experience.framing import encode, frame, has_block, parse_block, strip_block, strip_blocks, wording
-from ufo_experience.prompt_builder import build_prompt, inject
+from ufo_experience.prompt.builder import build_prompt, inject
+from ufo_experience.prompt.data_block import encode, frame, has_block, parse_block, strip_block, strip_blocks, wording
+from ufo_experience.prompt.examples import Example, text_example, ufo_example
 from ufo_experience.schema import Action, Control, Experience, Hit, Outcome, State, Step, Trust
 from ufo_experience.text.tokens import estimate_tokens
 

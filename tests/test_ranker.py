@@ -18,7 +18,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.postings import Postings
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.ranker import FieldWeights, outcome_quality, rank, recency, recommend, signature
+from ufo_experience.retrieval.structured import FieldWeights, outcome_quality, rank, recency, recommend, signature
 from ufo_experience.schema import Experience, Outcome, State, Usage
 
 NOW = datetime(2025, 6, 1, tzinfo=timezone.utc)

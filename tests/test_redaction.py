@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from redaction_cases import HARMLESS, SECRETS
 
 from ufo_experience.redaction import redact, redact_text
-from ufo_experience.redaction.keys import is_chord
-from ufo_experience.redaction.values import slot_type
+from ufo_experience.redaction.keystrokes import is_chord
+from ufo_experience.redaction.vault import slot_type
 from ufo_experience.schema import Control, Outcome, Problem, Source, Step, Trajectory
 
 SECRET = "hunter2-Secret!"

@@ -12,7 +12,7 @@ import pytest
 
 from ufo_experience.redaction import redact, redact_text
 from ufo_experience.redaction.actions import plain
-from ufo_experience.redaction.checks import (
+from ufo_experience.redaction.checksums import (
     is_card,
     is_generated,
     is_iban,
@@ -22,10 +22,10 @@ from ufo_experience.redaction.checks import (
     is_stand_in,
     luhn,
 )
-from ufo_experience.redaction.keys import is_chord, join_braces, join_steps, split_keys
-from ufo_experience.redaction.patterns import find_secrets
+from ufo_experience.redaction.keystrokes import is_chord, join_braces, join_steps, split_keys
+from ufo_experience.redaction.secrets import find_secrets
 from ufo_experience.redaction.text import redact_json
-from ufo_experience.redaction.values import Vault
+from ufo_experience.redaction.vault import Vault
 from ufo_experience.schema import Control, Outcome, Step, Trajectory
 
 

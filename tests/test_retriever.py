@@ -9,10 +9,11 @@ import pytest
 from scoring_helpers import TEXTS, WHEN, memory_of, record
 
 from ufo_experience.errors import ServiceError, UsageError
-from ufo_experience.retriever import EQUAL, Query, Retriever
+from ufo_experience.retrieval.candidates import CandidateFinder
+from ufo_experience.retrieval.fusion import fusion_for
+from ufo_experience.retrieval.retriever import EQUAL, Query, Retriever
 from ufo_experience.schema import Trust
-from ufo_experience.scoring.candidates import CandidateFinder, TrustPolicy
-from ufo_experience.scoring.fusion import fusion_for
+from ufo_experience.trust.policy import TrustPolicy
 
 QUERY = "Send an email to Tom about the travel plan"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.store_helpers import experience
-from ufo_experience.risk import HELD, injectable_rank, risks
 from ufo_experience.schema import Experience, Trust
+from ufo_experience.trust.risk import HELD, injectable_rank, risks
 
 Arguments = dict[str, Any]
 

@@ -10,10 +10,10 @@ from scoring_helpers import TEXTS, WHEN, record
 
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
+from ufo_experience.retrieval.fusion import Fusion, bar_for, fusion_for
+from ufo_experience.retrieval.lexical import LexicalIndex
+from ufo_experience.retrieval.signals import credited, drag, harmful, usefulness
 from ufo_experience.schema import MAX_SESSIONS, Usage
-from ufo_experience.scoring.fusion import Fusion, bar_for, fusion_for
-from ufo_experience.scoring.lexical import LexicalIndex
-from ufo_experience.scoring.usage import credited, drag, harmful, usefulness
 
 # ---- words ----
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from ufo_experience.redaction import redact
 from ufo_experience.schema import Control, Step
+from ufo_experience.summarizer.effective_steps import effective_steps
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer
-from ufo_experience.summarizer.shortest import MOST_STEPS
-from ufo_experience.summarizer.steps import effective_steps
+from ufo_experience.summarizer.shortest_path import MOST_STEPS
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.in_view import InView, opened, turned, when_in_view
+from ufo_experience.traces.visibility import InView, opened, turned, when_in_view
 
 # A small mail program: which menus and tabs lead to which controls. Menus and the two tabs are always in view.
 ALWAYS = {("File", "MenuItem"), ("View", "MenuItem"), ("Inbox", "TabItem"), ("Archive", "TabItem")}

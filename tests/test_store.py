@@ -22,9 +22,9 @@ from ufo_experience.errors import (
 )
 from ufo_experience.schema import Provenance, Trust, Usage
 from ufo_experience.store import open_store
+from ufo_experience.store.base import is_from
 from ufo_experience.store.codec import encode
-from ufo_experience.store.files import FileStore
-from ufo_experience.store.origin import is_from
+from ufo_experience.store.folder.store import FileStore
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 
@@ -119,7 +119,6 @@ WRITES = {
     "trust": lambda store: store.set_status(experience(1).id, trust=Trust.APPROVED),
     "usage": lambda store: store.update_usage(experience(1).id, lambda old: old.model_copy(update={"helped": 1})),
     "remove": lambda store: store.remove([experience(1).id]),
-    "purge": lambda store: store.purge("s1"),
     "set aside": lambda store: store.set_aside_corrupt(),
 }
 

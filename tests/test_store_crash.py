@@ -17,7 +17,7 @@ from store_helpers import CountingDisk, Disk, DyingDisk, FailingDisk, Killed, Un
 from ufo_experience.errors import ExperienceError, LockedError, StorageError
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import write_view
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 
 CODES = (errno.EIO, errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EMFILE)
 OLD, GONE, DEAD, FIRST, SECOND = (experience(number) for number in range(5))
@@ -260,7 +260,7 @@ WRITER = """
 import sys
 from datetime import datetime, timezone
 from ufo_experience.schema import Experience, Outcome, State
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 
 folder, writer = sys.argv[1], int(sys.argv[2])
 store = FileStore.open(folder, lock_timeout=60)
@@ -294,8 +294,8 @@ HOLDER = """
 import sys
 from datetime import datetime, timezone
 from ufo_experience.schema import Experience, Outcome, State
-from ufo_experience.store.atomic import Disk
-from ufo_experience.store.files import FileStore
+from ufo_experience.fileio.atomic import Disk
+from ufo_experience.store.folder.store import FileStore
 
 class Waiting(Disk):
     def fsync(self, handle):

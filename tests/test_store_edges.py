@@ -15,13 +15,7 @@ from store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import CorruptError, DataError, LockedError, SchemaError, StorageError
-from ufo_experience.ids import new_id
-from ufo_experience.index.features import task_text
-from ufo_experience.index.generation import Generations
-from ufo_experience.purging import CACHE, purge
-from ufo_experience.schema import Trust
-from ufo_experience.store import cache_place
-from ufo_experience.store.atomic import (
+from ufo_experience.fileio.atomic import (
     is_there,
     move_folder,
     publish_new,
@@ -31,15 +25,21 @@ from ufo_experience.store.atomic import (
     write_new,
     write_temp,
 )
+from ufo_experience.fileio.disk import Disk
+from ufo_experience.fileio.reading import UNSAFE, read_file, unreadable
+from ufo_experience.ids import new_id
+from ufo_experience.index.document import task_text
+from ufo_experience.index.generations import Generations
+from ufo_experience.maintenance import CACHE, purge
+from ufo_experience.schema import Trust
 from ufo_experience.store.base import without
-from ufo_experience.store.check import Finding
-from ufo_experience.store.commit import OLD_S, SEVERAL, new_files, recover
-from ufo_experience.store.disk import Disk
 from ufo_experience.store.exchange import MAX_IMPORT_CHARS, import_json
-from ufo_experience.store.files import FileStore
-from ufo_experience.store.layout import Layout
-from ufo_experience.store.lock import HOLDER, WriterLock
-from ufo_experience.store.reading import UNSAFE, read_file, unreadable
+from ufo_experience.store.folder.check import Finding
+from ufo_experience.store.folder.commit import OLD_S, SEVERAL, new_files, recover
+from ufo_experience.store.folder.layout import Layout
+from ufo_experience.store.folder.lock import HOLDER, WriterLock
+from ufo_experience.store.folder.store import FileStore
+from ufo_experience.store.postgres import store as postgres_store
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 
@@ -468,9 +468,9 @@ def test_a_purge_of_any_store_takes_its_vectors_out_of_the_cache_of_this_machine
 
 def test_the_cache_lies_where_the_system_keeps_such_things(monkeypatch, tmp_path):
     """The variable counts, else each system's own folder."""
-    monkeypatch.setenv(cache_place.VARIABLE, str(tmp_path))
-    assert cache_place.cache_place() == tmp_path
-    monkeypatch.delenv(cache_place.VARIABLE)
+    monkeypatch.setenv(postgres_store.VARIABLE, str(tmp_path))
+    assert postgres_store.cache_place() == tmp_path
+    monkeypatch.delenv(postgres_store.VARIABLE)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -482,12 +482,12 @@ def test_the_cache_lies_where_the_system_keeps_such_things(monkeypatch, tmp_path
     }
     for system, folder in expected.items():
         monkeypatch.setattr("sys.platform", system)
-        assert cache_place.cache_place() == folder
+        assert postgres_store.cache_place() == folder
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "L"))
-    assert cache_place.cache_place() == tmp_path / "L" / "ufo-experience" / "cache"
+    assert postgres_store.cache_place() == tmp_path / "L" / "ufo-experience" / "cache"
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "X"))
-    assert cache_place.cache_place() == tmp_path / "X" / "ufo-experience"
+    assert postgres_store.cache_place() == tmp_path / "X" / "ufo-experience"
 
 
 def test_a_record_that_cannot_be_read_is_left_out_and_logged(store, caplog):

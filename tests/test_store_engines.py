@@ -17,7 +17,7 @@ from ufo_experience.schema import Trust, Usage
 from ufo_experience.store import open_store
 from ufo_experience.store.base import Added, ExperienceStore
 from ufo_experience.store.exchange import export_json, import_json
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 
 Opener = Callable[..., ExperienceStore]
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from store_helpers import UnsyncedDisk, experience
 
 from ufo_experience.errors import CorruptError, DataError, SchemaError
+from ufo_experience.formats.triple import to_triple
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import export_json, export_yaml, import_json, ufo_view, write_view
-from ufo_experience.store.files import FileStore
-from ufo_experience.views import to_triple
+from ufo_experience.store.folder.store import FileStore
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
 

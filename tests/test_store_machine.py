@@ -17,10 +17,10 @@ from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.errors import DataError, IndexMismatchError
+from ufo_experience.maintenance import purge
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.purging import purge
 from ufo_experience.schema import Trust, Usage
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 
 NUMBERS = st.integers(0, 30)
 

@@ -15,9 +15,9 @@ from tests.store_helpers import UnsyncedDisk, experience, tree
 from ufo_experience import ExperienceMemory
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.errors import RefusedError
-from ufo_experience.store.disk import Disk
-from ufo_experience.store.files import FileStore
-from ufo_experience.store.place import LOCAL, NETWORK_STORE, Place, place_of
+from ufo_experience.fileio.disk import Disk
+from ufo_experience.store.folder.location import LOCAL, NETWORK_STORE, Place, place_of
+from ufo_experience.store.folder.store import FileStore
 
 LOCAL_MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -234,7 +234,7 @@ def test_no_index_is_published_on_a_share(tmp_path):
 
 def test_the_command_line_refuses_with_77_and_takes_the_flag(tmp_path):
     """`ingest` in a synced folder: one line that names the flag, nothing made; with the flag it works."""
-    from ufo_experience.demo import SAMPLES
+    from ufo_experience.cli.demo import SAMPLES
 
     def run(*flags: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from openai_stub import OpenAIStub
 
 from ufo_experience.errors import DataError, ServiceError, UsageError
-from ufo_experience.openai_service.client import OpenAIService, OpenAISettings
+from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
 from ufo_experience.redaction import SLOT_TYPE, redact
 from ufo_experience.schema import Control, Outcome, Source, Step, Trajectory, Trust
 from ufo_experience.summarizer import ExtractiveSummarizer, experience_id, open_summarizer
+from ufo_experience.summarizer.effective_steps import effective_steps
 from ufo_experience.summarizer.openai import OpenAISummarizer
-from ufo_experience.summarizer.steps import effective_steps
 
 DONE = Outcome(success=True, evaluated_by="evaluator", judge="llm")
 FAILED = Outcome(success=False, evaluated_by="evaluator", judge="llm")

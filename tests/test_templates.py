@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ufo_experience.errors import DataError
-from ufo_experience.templates import load_templates
+from ufo_experience.text.templates import load_templates
 
 REQUIRED = {"a": frozenset({"name", "place"})}
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ufo_experience.retrieval.contradictions import _REWRITES, conflict
 from ufo_experience.text.applications import application_key
-from ufo_experience.text.intent import _SLOTS, Slot, find_slots, mask_slots
-from ufo_experience.text.opposites import _REWRITES, conflict
+from ufo_experience.text.slots import _SLOTS, Slot, find_slots, mask_slots
 from ufo_experience.text.terms import request_terms, say, stem
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parent / "data" / "pairs.jsonl").read_text("utf-8").splitlines()]

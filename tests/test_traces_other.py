@@ -211,7 +211,7 @@ def test_an_alias_bomb_is_refused_in_little_time_and_memory(shared_data: Path) -
     code = (
         "import resource, sys, time\n"
         "from ufo_experience.traces import read_traces, ReadReport\n"
-        "import ufo_experience.traces.yamltext\n"
+        "import ufo_experience.traces.safe_yaml\n"
         "before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()\n"
         "report = ReadReport(); list(read_traces(sys.argv[1], report=report))\n"
         "grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before\n"
@@ -502,4 +502,4 @@ def test_reading_imports_neither_yaml_nor_the_readers_that_are_not_needed() -> N
     """Importing the room is light."""
     code = "import sys, ufo_experience.traces; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"yaml", "ufo_experience.traces.ufo"} & set(done.stdout.split())
+    assert not {"yaml", "ufo_experience.traces.ufo.reader"} & set(done.stdout.split())

@@ -15,7 +15,7 @@ import ufo_experience
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces import ReadReport, read_traces
-from ufo_experience.traces.ufo_session import Session, SessionLog, SubTask, read_entries, subtasks_of
+from ufo_experience.traces.ufo.session import Session, SessionLog, SubTask, read_entries, subtasks_of
 
 SYNTHETIC = SHARED / "ufo_logs_synthetic"
 SESSIONS = sorted(path.parent for path in SYNTHETIC.glob("v*/*/expected.json"))

@@ -15,9 +15,9 @@ from ufo_experience.embedding import open_embedder
 from ufo_experience.errors import RefusedError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust, Usage
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.signing import KEY, KEY_FILE, Seal
+from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import encode_record
-from ufo_experience.store.seal import KEY, KEY_FILE, Seal
 
 THINGS = "report invoice letter table slide photo calendar contact playlist map".split()
 ACTS = "open rename print export share copy sort colour translate archive".split()

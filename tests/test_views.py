@@ -12,6 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ufo_experience.errors import SchemaError
+from ufo_experience.formats.plan import to_plan_file, to_saved_session
+from ufo_experience.formats.task_experience import build_experience_summary, from_task_experience, to_task_experience
+from ufo_experience.formats.triple import from_triple, to_triple
+from ufo_experience.formats.ufo_example import from_ufo_example, to_ufo_example
+from ufo_experience.ids import content_id, new_id
 from ufo_experience.schema import (
     Action,
     Control,
@@ -22,19 +27,6 @@ from ufo_experience.schema import (
     Step,
     Trust,
     Usage,
-)
-from ufo_experience.views import (
-    build_experience_summary,
-    content_id,
-    from_task_experience,
-    from_triple,
-    from_ufo_example,
-    new_id,
-    to_plan_file,
-    to_saved_session,
-    to_task_experience,
-    to_triple,
-    to_ufo_example,
 )
 
 NOON = datetime(2025, 11, 12, 12, 0, tzinfo=timezone.utc)

@@ -16,14 +16,14 @@ from store_helpers import WindowsDisk, experience, leftovers
 from ufo_experience.config import load_settings
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import StorageError
-from ufo_experience.index.generation import Generations
-from ufo_experience.indexer import load_snapshot, sync
+from ufo_experience.fileio.disk import Disk
+from ufo_experience.index.build import load_snapshot, sync
+from ufo_experience.index.generations import Generations
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
 from ufo_experience.session.files import write_atomic
-from ufo_experience.store.disk import Disk
 from ufo_experience.store.exchange import write_view
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 from ufo_experience.traces import read_traces
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ufo_experience"
@@ -31,7 +31,7 @@ EMBEDDER = HashingEmbedder(32)
 POSIX_MODULES = {"fcntl", "pwd", "grp", "resource", "termios", "tty", "pty", "syslog", "posix"}
 # Calls that Windows does not have, or that mean something else there. `disk.py` is where a guarded one may stand.
 POSIX_CALLS = {"fork", "getuid", "geteuid", "getpgid", "setsid", "killpg", "mkfifo", "link", "symlink", "chown", "sync"}
-GUARDED = {("store/disk.py", "link"), ("store/reading.py", "geteuid")}
+GUARDED = {("fileio/disk.py", "link"), ("fileio/reading.py", "geteuid")}
 NAME = "ärger 漢字 & Söhne"
 
 

@@ -15,10 +15,10 @@ _HOMES = {
     "open_summarizer": "summarizer",
     "open_store": "store",
     "open_embedder": "embedding",
-    "build_prompt": "prompt_builder",
-    "inject": "prompt_builder",
-    "parse_block": "prompt_builder",
-    "strip_block": "prompt_builder",
+    "build_prompt": "prompt.builder",
+    "inject": "prompt.builder",
+    "parse_block": "prompt.builder",
+    "strip_block": "prompt.builder",
     "ExperienceMemory": "memory",
     "Experience": "schema",
     "State": "schema",
@@ -29,12 +29,12 @@ _HOMES = {
     "Hit": "schema",
     "Trust": "schema",
     "ExperienceError": "errors",
-    "record_experience": "task_experience",
-    "create_experience_index": "task_experience",
-    "build_experience_summary": "task_experience",
-    "retrieve_relevant_experiences": "task_experience",
-    "build_prompt_with_memory": "task_experience",
-    "compare_with_without_memory": "task_experience",
+    "record_experience": "integrations.memory_article",
+    "create_experience_index": "integrations.memory_article",
+    "build_experience_summary": "integrations.memory_article",
+    "retrieve_relevant_experiences": "integrations.memory_article",
+    "build_prompt_with_memory": "integrations.memory_article",
+    "compare_with_without_memory": "integrations.memory_article",
 }
 
 __all__ = [*_HOMES, "__version__"]
@@ -42,11 +42,19 @@ __all__ = [*_HOMES, "__version__"]
 if TYPE_CHECKING:
     from ufo_experience.embedding import open_embedder as open_embedder
     from ufo_experience.errors import ExperienceError as ExperienceError
+    from ufo_experience.integrations.memory_article import build_experience_summary as build_experience_summary
+    from ufo_experience.integrations.memory_article import build_prompt_with_memory as build_prompt_with_memory
+    from ufo_experience.integrations.memory_article import compare_with_without_memory as compare_with_without_memory
+    from ufo_experience.integrations.memory_article import create_experience_index as create_experience_index
+    from ufo_experience.integrations.memory_article import record_experience as record_experience
+    from ufo_experience.integrations.memory_article import (
+        retrieve_relevant_experiences as retrieve_relevant_experiences,
+    )
     from ufo_experience.memory import ExperienceMemory as ExperienceMemory
-    from ufo_experience.prompt_builder import build_prompt as build_prompt
-    from ufo_experience.prompt_builder import inject as inject
-    from ufo_experience.prompt_builder import parse_block as parse_block
-    from ufo_experience.prompt_builder import strip_block as strip_block
+    from ufo_experience.prompt.builder import build_prompt as build_prompt
+    from ufo_experience.prompt.builder import inject as inject
+    from ufo_experience.prompt.builder import parse_block as parse_block
+    from ufo_experience.prompt.builder import strip_block as strip_block
     from ufo_experience.redaction import redact as redact
     from ufo_experience.redaction import redact_text as redact_text
     from ufo_experience.schema import Action as Action
@@ -59,12 +67,6 @@ if TYPE_CHECKING:
     from ufo_experience.schema import Trust as Trust
     from ufo_experience.store import open_store as open_store
     from ufo_experience.summarizer import open_summarizer as open_summarizer
-    from ufo_experience.task_experience import build_experience_summary as build_experience_summary
-    from ufo_experience.task_experience import build_prompt_with_memory as build_prompt_with_memory
-    from ufo_experience.task_experience import compare_with_without_memory as compare_with_without_memory
-    from ufo_experience.task_experience import create_experience_index as create_experience_index
-    from ufo_experience.task_experience import record_experience as record_experience
-    from ufo_experience.task_experience import retrieve_relevant_experiences as retrieve_relevant_experiences
     from ufo_experience.traces import read_traces as read_traces
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ufo_experience.errors import DataError
-from ufo_experience.framing import has_block, strip_blocks
+from ufo_experience.prompt.data_block import has_block, strip_blocks
 from ufo_experience.redaction import redact
 from ufo_experience.schema import Experience, Problem, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore

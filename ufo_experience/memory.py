@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import LockedError, ServiceError
-from ufo_experience.indexer import IndexReport, Progress
-from ufo_experience.live_index import LiveIndex
-from ufo_experience.retriever import Query, Retrieval
+from ufo_experience.index.build import IndexReport, Progress
+from ufo_experience.live import LiveIndex
+from ufo_experience.retrieval.retriever import Query, Retrieval
+from ufo_experience.retrieval.signals import credited
 from ufo_experience.schema import Experience, Hit, State, Trust, Usage, validate
-from ufo_experience.scoring.usage import credited
 from ufo_experience.store import open_store, scheme_of
 from ufo_experience.store.base import ExperienceStore
 
@@ -29,8 +29,8 @@ from ufo_experience.store.base import ExperienceStore
 if TYPE_CHECKING:
     from ufo_experience.index.manifest import Calibration
     from ufo_experience.ingest import IngestReport
-    from ufo_experience.prompt_builder import Format, PromptBlock
-    from ufo_experience.ranker import ActionAdvice
+    from ufo_experience.prompt.builder import Format, PromptBlock
+    from ufo_experience.retrieval.structured import ActionAdvice
     from ufo_experience.store.exchange import ImportReport
 
 VIEW_RECORDS = 1_000  # rewriting the YAML view of more is work for a rebuild, not for every ingest
@@ -165,7 +165,7 @@ class ExperienceMemory:
         Failed runs that came with a `Retrieval` are shown as tried and failed. Steps of actions not among
         `allowed_actions` are left out. What was shown is noted in the audit log.
         """
-        from ufo_experience.prompt_builder import build_prompt
+        from ufo_experience.prompt.builder import build_prompt
 
         found = self.retrieve(task) if hits is None else hits
         negatives = found.negatives if isinstance(found, Retrieval) else ()
@@ -173,7 +173,7 @@ class ExperienceMemory:
         shown = [*found, *negatives]
         block = build_prompt(task, shown, max_tokens=limit, format=format, allowed_actions=allowed_actions)
         if block.ids and self.settings.audit:
-            from ufo_experience.audit import FILE, AuditLog
+            from ufo_experience.prompt.audit import FILE, AuditLog
 
             AuditLog(self.store.cache_folder / FILE).injection(task, shown, block, found)
         return block
@@ -186,7 +186,7 @@ class ExperienceMemory:
         Exactly what is passed is credited: a block stands for what it shows, hits for all of them, whether or not a
         prompt had room for each. A `session` that was reported before changes nothing.
         """
-        from ufo_experience.prompt_builder import PromptBlock
+        from ufo_experience.prompt.builder import PromptBlock
 
         ids = list(what.ids) if isinstance(what, PromptBlock) else [_id(one) for one in what]
         now = datetime.now(timezone.utc)
@@ -210,7 +210,7 @@ class ExperienceMemory:
 
         It is kept in the index until another embedder or another calibration replaces it; see `calibration.calibrate`.
         """
-        from ufo_experience.calibration import calibrate, read_pairs
+        from ufo_experience.retrieval.calibration import calibrate, read_pairs
 
         self.index()
         pairs = None if labels is None else read_pairs(Path(labels), self.store)
@@ -235,8 +235,8 @@ class ExperienceMemory:
         Raises:
             SchemaError: naming the field.
         """
+        from ufo_experience.formats.triple import from_triple
         from ufo_experience.redaction import redact_json
-        from ufo_experience.views import from_triple
 
         clean_state, clean_action, clean_outcome = (redact_json(part) for part in (state, action, outcome))
         experience = from_triple(clean_state, clean_action, clean_outcome, salience, episode_id, trust=Trust(trust))
@@ -251,7 +251,7 @@ class ExperienceMemory:
         filters: Mapping[str, Any] | None = None,
     ) -> list[Hit]:
         """Past records of the same task, ranked by weighted overlap, outcome and recency; see `ranker.rank`."""
-        from ufo_experience.ranker import rank
+        from ufo_experience.retrieval.structured import rank
 
         catalog = self.live.snapshot().catalog
         ranked = rank(catalog, validate(State, dict(state)), k=k, min_similarity=min_similarity, filters=filters)
@@ -270,7 +270,7 @@ class ExperienceMemory:
 
     def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> list[ActionAdvice]:
         """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
-        from ufo_experience.ranker import recommend
+        from ufo_experience.retrieval.structured import recommend
 
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)

@@ -16,12 +16,12 @@ from crash.worker import record
 from ufo_experience.config import Settings
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import DataError
-from ufo_experience.index.generation import Generations
-from ufo_experience.live_index import LiveIndex
-from ufo_experience.retriever import Query
+from ufo_experience.index.generations import Generations
+from ufo_experience.live import LiveIndex
+from ufo_experience.maintenance import verify
+from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
-from ufo_experience.store.files import FileStore
-from ufo_experience.upkeep import verify
+from ufo_experience.store.folder.store import FileStore
 
 QUESTION = Query("Send report 3", k=10, threshold=0.0)
 UNGUARDED = {"changed", ".lock", ".lock.holder"}  # hold nothing: a time, a lock

@@ -15,8 +15,8 @@ from crash import ufo_model
 from crash.judge import Judge
 from crash.state import Told, start, told
 from crash.worker import record, work
-from ufo_experience.store.atomic import Disk
-from ufo_experience.store.files import FileStore
+from ufo_experience.fileio.atomic import Disk
+from ufo_experience.store.folder.store import FileStore
 
 LONGEST_S = 0.25  # from the first acknowledgement to the kill
 FRESH_AFTER = 40  # kills of one store

@@ -12,13 +12,13 @@ from store_helpers import Disk, UnsyncedDisk
 from crash.state import EMBEDDER, Found, look
 from crash.worker import record
 from ufo_experience.errors import DataError
-from ufo_experience.index.generation import Generations
-from ufo_experience.indexer import sync
+from ufo_experience.index.build import sync
+from ufo_experience.index.generations import Generations
 from ufo_experience.ingest import ingest
-from ufo_experience.purging import purge
+from ufo_experience.maintenance import purge
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import import_json, write_view
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 from ufo_experience.summarizer import ExtractiveSummarizer
 
 OLD = [record(number) for number in range(6)]  # numbers 0 to 5: sources s0 to s5

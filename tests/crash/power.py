@@ -16,7 +16,7 @@ from store_helpers import UnsyncedDisk
 
 from crash import ufo_model
 from crash.operations import Bench
-from ufo_experience.store.disk import Disk
+from ufo_experience.fileio.disk import Disk
 
 Node = int
 SYNC, SYNC_FOLDER, FOLDER, ACKNOWLEDGED = "sync", "sync folder", "folder", "acknowledged"

@@ -15,10 +15,10 @@ from typing import Any
 from store_helpers import UnsyncedDisk
 
 from ufo_experience.embedding.hashing import HashingEmbedder
-from ufo_experience.index.generation import Generations
+from ufo_experience.index.build import empty_snapshot, load_snapshot
+from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
-from ufo_experience.indexer import empty_snapshot, load_snapshot
-from ufo_experience.store.files import FileStore
+from ufo_experience.store.folder.store import FileStore
 
 EMBEDDER = HashingEmbedder(32)
 _TESTS = str(Path(__file__).resolve().parents[1])
@@ -29,7 +29,7 @@ _PRELOAD = [
     "crash.ufo_model",
     "ufo_experience.ingest",
     "ufo_experience.store.exchange",
-    "ufo_experience.index.faiss",
+    "ufo_experience.index.engines.faiss",
     "ufo_experience.redaction.trajectory",
     "ufo_experience.traces.execution_trace",
 ]

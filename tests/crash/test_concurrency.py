@@ -16,12 +16,12 @@ from crash.operations import open_both
 from crash.state import EMBEDDER, caught_up, start
 from crash.worker import record, settings
 from ufo_experience.errors import LockedError
-from ufo_experience.index.generation import Generations
-from ufo_experience.indexer import load_snapshot, sync
-from ufo_experience.live_index import LiveIndex
-from ufo_experience.retriever import Query
+from ufo_experience.index.build import load_snapshot, sync
+from ufo_experience.index.generations import Generations
+from ufo_experience.live import LiveIndex
+from ufo_experience.maintenance import verify
+from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
-from ufo_experience.upkeep import verify
 
 WINDOW = 6
 

@@ -14,14 +14,14 @@ from crash.operations import open_both
 from crash.state import EMBEDDER, caught_up
 from crash.worker import record, settings
 from ufo_experience.errors import CorruptError, FormatVersionError, StorageError
-from ufo_experience.index import generation as generations_module
+from ufo_experience.index import generations as generations_module
 from ufo_experience.index import manifest as manifests
-from ufo_experience.index.generation import Generations
-from ufo_experience.indexer import load_snapshot, sync
-from ufo_experience.live_index import LiveIndex
+from ufo_experience.index.build import load_snapshot, sync
+from ufo_experience.index.generations import Generations
+from ufo_experience.live import LiveIndex
+from ufo_experience.maintenance import verify
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
-from ufo_experience.upkeep import verify
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_generation_dropped_while_it_is_read_is_read_again(folder):
 def test_a_large_generation_is_hashed_in_the_background(folder, monkeypatch, caplog):
     """Damage in one too large to hash at open is found by a program that stays; then the records answer."""
     monkeypatch.setattr(generations_module, "VERIFY_AT_OPEN", 0)
-    monkeypatch.setattr("ufo_experience.live_index.VERIFY_AT_OPEN", 0)
+    monkeypatch.setattr("ufo_experience.live.VERIFY_AT_OPEN", 0)
     path = folder / "index" / "1" / "terms_weights.npy"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

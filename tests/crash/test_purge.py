@@ -14,8 +14,8 @@ from crash.state import EMBEDDER, bytes_below
 from crash.worker import record
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import CorruptError, ExperienceError
-from ufo_experience.indexer import prune, sync
-from ufo_experience.purging import purge
+from ufo_experience.index.build import prune, sync
+from ufo_experience.maintenance import purge
 from ufo_experience.store.exchange import write_view
 
 SECRET = "Wire 4,711 € to Zoë’s “account”"

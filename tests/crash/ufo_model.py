@@ -13,8 +13,8 @@ import yaml
 
 from crash.state import EMBEDDER, tell
 from crash.worker import record
-from ufo_experience.store.atomic import Disk
-from ufo_experience.views import to_ufo_example
+from ufo_experience.fileio.atomic import Disk
+from ufo_experience.formats.ufo_example import to_ufo_example
 
 RECORDS, VECTORS, IDS = "experience.yaml", "index.vectors", "index.ids"
 _BUFFER = 8192

@@ -12,10 +12,10 @@ from store_helpers import WHEN, experience
 
 from crash.state import tell
 from ufo_experience.config import Settings
+from ufo_experience.maintenance import purge
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.purging import purge
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.store.origin import is_from
+from ufo_experience.store.base import is_from
 
 SOURCES = 6
 Announce = Callable[..., None]

@@ -12,8 +12,8 @@ from crash import ufo_model
 from crash.state import start, tell, told
 from crash.worker import record
 from ufo_experience.errors import LockedError
-from ufo_experience.store.disk import Disk
-from ufo_experience.store.files import FileStore
+from ufo_experience.fileio.disk import Disk
+from ufo_experience.store.folder.store import FileStore
 
 PATIENCE_S = 120.0
 

@@ -13,31 +13,36 @@ _PROMPT = ("test_prompt_edges.py", "test_prompt_builder.py", "test_bad_input.py"
 # The PostgreSQL store needs a server, and is left to its own tests.
 ROOMS: dict[str, dict[str, tuple[str, ...]]] = {
     "store": {
-        "store/postgres*.py": (),
-        "store/database.py": (),
-        "store/place.py": ("test_store_place.py",),
+        "store/postgres/*.py": (),
+        "store/folder/location.py": ("test_store_place.py",),
         "store/codec.py": ("test_store_codec.py", "test_store.py"),
         "store/exchange.py": (_EDGES, "test_store_exchange.py", "test_store.py", "test_bad_input.py"),
-        "store/seal.py": ("test_trust.py", "test_store.py"),
-        "store/lock.py": (_EDGES, "test_store_crash.py", "test_store.py", "test_bad_input.py", "test_windows.py"),
-        "store/cache_place.py": (_EDGES,),
+        "store/folder/signing.py": ("test_trust.py", "test_store.py"),
+        "store/folder/lock.py": (
+            _EDGES,
+            "test_store_crash.py",
+            "test_store.py",
+            "test_bad_input.py",
+            "test_windows.py",
+        ),
         "store/__init__.py": ("test_store_engines.py", "test_store.py"),
+        "fileio/*.py": (_EDGES, "test_store.py", "test_store_crash.py"),
         "store/*.py": (_EDGES, *_STORE, "test_store_machine.py", "test_windows.py", "crash/test_purge.py"),
     },
     "redaction": {
         "redaction/*.py": ("test_redaction_edges.py", "test_redaction.py", "test_secrets.py", "test_ingest.py")
     },
     "trust": {
-        "risk.py": ("test_risk.py", "test_trust.py"),
-        "retriever.py": ("test_retriever.py", *_TRUST),
-        "audit.py": ("test_trust.py", "test_windows.py"),
-        "purging.py": ("crash/test_purge.py", _EDGES, "test_memory.py"),
+        "trust/risk.py": ("test_risk.py", "test_trust.py"),
+        "retrieval/retriever.py": ("test_retriever.py", *_TRUST),
+        "prompt/audit.py": ("test_trust.py", "test_windows.py"),
+        "maintenance.py": ("crash/test_purge.py", _EDGES, "test_memory.py"),
     },
     "prompt": {
-        "prompt_builder.py": _PROMPT,
-        "framing.py": _PROMPT,
-        "few_shot.py": _PROMPT,
-        "templates.py": ("test_templates.py", *_PROMPT),
+        "prompt/builder.py": _PROMPT,
+        "prompt/data_block.py": _PROMPT,
+        "prompt/examples.py": _PROMPT,
+        "text/templates.py": ("test_templates.py", *_PROMPT),
     },
 }
 

@@ -4,10 +4,10 @@ Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write,
 refused for safety.
 """
 
-from ufo_experience.cli import advice, bench, indexing, stages, upkeep
-from ufo_experience.cli.common import app
+from ufo_experience.cli import advice, bench, pipeline, records
+from ufo_experience.cli.app import app
 
-__all__ = ["advice", "app", "bench", "indexing", "main", "stages", "upkeep"]
+__all__ = ["advice", "app", "bench", "main", "pipeline", "records"]
 
 
 def main() -> None:

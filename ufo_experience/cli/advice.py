@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ufo_experience.cli.common import Db, Json, Network, app, open_memory
+from ufo_experience.cli.app import Db, Json, Network, app, open_memory
 from ufo_experience.cli.console import table
 from ufo_experience.errors import DataError
 

@@ -10,7 +10,7 @@ from ufo_experience.cli.console import Console, table
 
 if TYPE_CHECKING:
     from ufo_experience.ingest import IngestReport
-    from ufo_experience.retriever import Retrieval
+    from ufo_experience.retrieval.retriever import Retrieval
     from ufo_experience.schema import Experience, Hit
 
 _WIDTH = 60

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ufo_experience.cli.common import Db, Json, app
+from ufo_experience.cli.app import Db, Json, app
 from ufo_experience.cli.console import Console
 
 if TYPE_CHECKING:
-    from ufo_experience.benchmark.beir import TaskSet
+    from ufo_experience.benchmark.retrieval.beir import TaskSet
 
 bench = typer.Typer(no_args_is_help=True, help="Measure this package: retrieval quality, saved steps, speed.")
 app.add_typer(bench, name="bench")
@@ -34,8 +34,8 @@ def retrieval(
     """Measure retrieval on a set of tasks, or (with --db and --leave-one-out) on a store of yours."""
     console = Console(as_json=json)
     with console.errors():
-        from ufo_experience.benchmark.retrieval import as_data, run
-        from ufo_experience.benchmark.retrieval_page import report_text, write_page
+        from ufo_experience.benchmark.retrieval.page import report_text, write_page
+        from ufo_experience.benchmark.retrieval.run import as_data, run
 
         task_set = _task_set(data, db, leave_one_out)
         with console.progress("asking") as progress:
@@ -59,9 +59,9 @@ def speed(
     """Measure the index against numpy and FAISS's flat index, with and without a filter."""
     console = Console(as_json=json)
     with console.errors():
-        from ufo_experience.benchmark.speed import as_data, parse_sizes, read_vectors, run
-        from ufo_experience.benchmark.speed_engines import engines
-        from ufo_experience.benchmark.speed_page import report_text, write_page
+        from ufo_experience.benchmark.speed.engines import engines
+        from ufo_experience.benchmark.speed.page import report_text, write_page
+        from ufo_experience.benchmark.speed.run import as_data, parse_sizes, read_vectors, run
 
         real = None if vectors is None else read_vectors(vectors)
         lengths = parse_sizes(dims) if real is None else [real.shape[1]]
@@ -91,10 +91,10 @@ def steps(
     """Count the steps of an agent with and without memory, in a real browser (needs the extra `bench`)."""
     console = Console(as_json=json)
     with console.errors():
-        from ufo_experience.benchmark.agents import open_agent
-        from ufo_experience.benchmark.step_plan import make_plan
-        from ufo_experience.benchmark.steps import run_steps
-        from ufo_experience.benchmark.steps_page import report_text, write_page
+        from ufo_experience.benchmark.steps.agents import open_agent
+        from ufo_experience.benchmark.steps.page import report_text, write_page
+        from ufo_experience.benchmark.steps.plan import make_plan
+        from ufo_experience.benchmark.steps.run import run_steps
 
         plan = make_plan(env, seeds, quick=quick)
         name, make_agent = open_agent(agent)
@@ -107,7 +107,7 @@ def steps(
 
 
 def _task_set(data: Path | None, db: str | None, leave_one_out: bool) -> TaskSet:
-    from ufo_experience.benchmark.beir import from_experiences, read_beir
+    from ufo_experience.benchmark.retrieval.beir import from_experiences, read_beir
     from ufo_experience.errors import UsageError
     from ufo_experience.store import open_store
 

@@ -10,7 +10,7 @@ from ufo_experience.errors import UsageError
 
 if TYPE_CHECKING:
     from ufo_experience.embedding.base import Embedder
-    from ufo_experience.openai_service.client import OpenAISettings
+    from ufo_experience.openai_api.client import OpenAISettings
 
 PROVIDERS = {
     "hashing": ("ufo_experience.embedding.hashing", "HashingEmbedder"),

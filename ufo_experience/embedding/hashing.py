@@ -24,7 +24,7 @@ from ufo_experience.schema import MAX_TEXT
 from ufo_experience.text.terms import TermWeights, request_terms, stem
 
 if TYPE_CHECKING:
-    from ufo_experience.openai_service.client import OpenAISettings
+    from ufo_experience.openai_api.client import OpenAISettings
 
 DIM = 1024
 MIN_DIM, MAX_DIM = 16, 65_536

@@ -14,7 +14,7 @@ from ufo_experience.embedding.base import Kind, Spending, Vectors
 from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 
 if TYPE_CHECKING:
-    from ufo_experience.openai_service.client import OpenAISettings
+    from ufo_experience.openai_api.client import OpenAISettings
 
 
 class LocalEmbedder:

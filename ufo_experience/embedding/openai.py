@@ -18,9 +18,9 @@ import numpy as np
 
 from ufo_experience.embedding.base import Keep, Kind, Spending, Vectors
 from ufo_experience.errors import UsageError
-from ufo_experience.openai_service.client import BATCH, QUERY, OpenAIService, OpenAISettings
-from ufo_experience.openai_service.errors import OpenAICallError
-from ufo_experience.openai_service.pace import Turn, run_all
+from ufo_experience.openai_api.client import BATCH, QUERY, OpenAIService, OpenAISettings
+from ufo_experience.openai_api.errors import OpenAICallError
+from ufo_experience.openai_api.limits import Turn, run_all
 from ufo_experience.text.tokens import max_tokens
 
 if TYPE_CHECKING:

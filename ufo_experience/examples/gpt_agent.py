@@ -20,7 +20,7 @@ from ufo_experience.errors import AgentError, ExperienceError
 from ufo_experience.examples.form import APPLICATION, TOOLS, FormApp, make_judge
 from ufo_experience.examples.gpt_reply import INSTRUCTIONS, Reply
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.openai_service.client import OpenAIService, OpenAISettings, Patience
+from ufo_experience.openai_api.client import OpenAIService, OpenAISettings, Patience
 from ufo_experience.session.context import ContextNames
 from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.memory import Memory, MemoryItem

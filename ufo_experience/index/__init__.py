@@ -16,16 +16,16 @@ from ufo_experience.errors import UsageError
 
 if TYPE_CHECKING:
     from ufo_experience.index.base import Space, VectorIndex
-    from ufo_experience.index.generation import Generation
+    from ufo_experience.index.generations import Generation
     from ufo_experience.store.base import ExperienceStore
 
 # name, or scheme of a URL → module and class; the class has `open`
 ENGINES = {
-    "faiss": ("ufo_experience.index.faiss", "FaissIndex"),
-    "pgvector": ("ufo_experience.index.pgvector", "PgvectorIndex"),
-    "postgresql": ("ufo_experience.index.pgvector", "PgvectorIndex"),
-    "postgres": ("ufo_experience.index.pgvector", "PgvectorIndex"),
-    "milvus": ("ufo_experience.index.milvus", "MilvusIndex"),
+    "faiss": ("ufo_experience.index.engines.faiss", "FaissIndex"),
+    "pgvector": ("ufo_experience.index.engines.pgvector", "PgvectorIndex"),
+    "postgresql": ("ufo_experience.index.engines.pgvector", "PgvectorIndex"),
+    "postgres": ("ufo_experience.index.engines.pgvector", "PgvectorIndex"),
+    "milvus": ("ufo_experience.index.engines.milvus", "MilvusIndex"),
 }
 
 

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
-from ufo_experience.index.features import describe, task_text
-from ufo_experience.index.postings import Postings, term_hash
-from ufo_experience.index.texts import Texts
-from ufo_experience.risk import injectable_rank
+from ufo_experience.index.document import describe, task_text
+from ufo_experience.index.postings import Postings, Texts, term_hash
 from ufo_experience.schema import Experience
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.terms import say
+from ufo_experience.trust.risk import injectable_rank
 
 Mask = NDArray[np.bool_]
 RowNumbers = NDArray[np.int64]

@@ -14,8 +14,8 @@ from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import ServiceError
 from ufo_experience.index.base import VectorIndex
 from ufo_experience.index.catalog import Catalog, attributes
-from ufo_experience.index.features import task_text
-from ufo_experience.index.generation import Manifest
+from ufo_experience.index.document import task_text
+from ufo_experience.index.generations import Manifest
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
 

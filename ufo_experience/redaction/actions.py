@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ufo_experience.redaction.words import listed
+from ufo_experience.redaction.names import listed
 from ufo_experience.schema import Step
 
 _TYPING = listed(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ufo_experience.redaction.actions import control_names, is_copy, is_paste, is_press, is_typing, typed_leaf
-from ufo_experience.redaction.words import (
+from ufo_experience.redaction.names import (
     is_login_name,
     is_search_name,
     is_secret_name,

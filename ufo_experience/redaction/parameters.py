@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from pydantic import JsonValue
 
-from ufo_experience.redaction import keys
+from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.actions import (
     FIELD_NAMES,
     FIELD_VALUES,
@@ -17,8 +17,8 @@ from ufo_experience.redaction.actions import (
     takes_text,
 )
 from ufo_experience.redaction.fields import Field
+from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.redaction.words import is_secret_name
 from ufo_experience.schema import Step
 
 SECRET, TYPED, KEPT, OTHER = "secret", "typed", "kept", "other"
@@ -71,13 +71,13 @@ def _leaf(value: str, role: str, field: Field, visit: Visit, *, bare: bool) -> s
     """Rewrite one text; in key syntax only what is typed between the keys."""
     if role == OTHER or not value.strip() or is_placeholder(value):
         return visit(value, OTHER)
-    if role == KEPT or keys.is_chord(value, bare=bare) or (role == TYPED and bare and len(value) == 1):
+    if role == KEPT or keystrokes.is_chord(value, bare=bare) or (role == TYPED and bare and len(value) == 1):
         return visit(value, KEPT)
-    return "".join(_pieces(keys.join_braces(value), role, field, visit))
+    return "".join(_pieces(keystrokes.join_braces(value), role, field, visit))
 
 
 def _pieces(value: str, role: str, field: Field, visit: Visit) -> Iterator[str]:
-    for piece, is_text in keys.split_keys(value):
+    for piece, is_text in keystrokes.split_keys(value):
         if not is_text or not piece.strip() or is_placeholder(piece):
             yield piece
             role = SECRET if field.after_tab and "tab" in piece.casefold() and not is_text else role
@@ -93,7 +93,7 @@ def _is_chord_list(items: list[JsonValue], step: Step, key: str, secret: bool) -
         and len(texts) == len(items) > 0
         and takes_text(step.action_type)
         and not is_option(key)
-        and keys.is_chord("+".join(texts))
+        and keystrokes.is_chord("+".join(texts))
     )
 
 

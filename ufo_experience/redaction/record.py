@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
+from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.trajectory import Cleaner, prepare
-from ufo_experience.redaction.words import is_secret_name
 from ufo_experience.schema import Action, Experience, State, Trajectory
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ufo_experience.redaction.checks import has_digit_and_letter
-from ufo_experience.redaction.patterns import find_secrets
-from ufo_experience.redaction.words import is_secret_name
+from ufo_experience.redaction.checksums import has_digit_and_letter
+from ufo_experience.redaction.names import is_secret_name
+from ufo_experience.redaction.secrets import find_secrets
 
 IMAGE = "<image>"
 SECRET = "<secret>"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ufo_experience.redaction import keys
+from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.fields import Field, fields_of
 from ufo_experience.redaction.parameters import SECRET, TYPED, is_placeholder, rewrite_parameters, strings_in
-from ufo_experience.redaction.patterns import find_secrets
-from ufo_experience.redaction.slots import TaskValues
+from ufo_experience.redaction.secrets import find_secrets
 from ufo_experience.redaction.text import PLACEHOLDER, scrub
-from ufo_experience.redaction.values import Vault
+from ufo_experience.redaction.vault import TaskValues, Vault
 from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Source, Step, Trajectory, clip
 
 # Shorter ones are removed where they were found, not everywhere: a PIN in a sentence, the single keys of a password.
@@ -33,7 +32,7 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = ()) -> tuple[Trajector
 
     Returned are the trajectory with the keys of one text joined, where each of its steps types, and the cleaner.
     """
-    steps = keys.join_steps(trajectory.steps)
+    steps = keystrokes.join_steps(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
     fields = fields_of(steps)
     texts = [*_texts(trajectory), *also]
@@ -74,7 +73,7 @@ def _holds(name: str, value: str) -> bool:
 def _pieces_of(sensitive: tuple[str, ...]) -> Iterator[str]:
     """What a reader calls secret, without the keys pressed around it."""
     for value in sensitive:
-        for piece, is_text in keys.split_keys(keys.join_braces(value)):
+        for piece, is_text in keystrokes.split_keys(keystrokes.join_braces(value)):
             if is_text and len(piece.strip()) >= _LEAST_SENSITIVE and not is_placeholder(piece):
                 yield piece
 

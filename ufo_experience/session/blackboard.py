@@ -6,9 +6,20 @@ import threading
 from collections.abc import Mapping
 from typing import Any, TypeAlias, overload
 
-from ufo_experience.session.audit import append_event
-from ufo_experience.session.board_format import Content, content_from, picture_of, read_content, write_content
-from ufo_experience.session.board_items import ABSENT, TRAJECTORY_KEY, Data, as_item, filed_value, keyed_item
+from ufo_experience.session.blackboard_format import (
+    ABSENT,
+    TRAJECTORY_KEY,
+    Content,
+    Data,
+    append_event,
+    as_item,
+    content_from,
+    filed_value,
+    keyed_item,
+    picture_of,
+    read_content,
+    write_content,
+)
 from ufo_experience.session.files import StrPath, read_json_lines
 from ufo_experience.session.images import MAX_IMAGE_BYTES, ImageMemoryItem, ImageMemoryItemNames, encode_image
 from ufo_experience.session.jsonform import dump, plain

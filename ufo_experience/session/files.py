@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, StorageError, UsageError
+from ufo_experience.fileio.atomic import Disk, replace_file
 from ufo_experience.fileio.regular import read_regular
 from ufo_experience.fileio.strict_json import parse
-from ufo_experience.store.atomic import Disk, replace_file
 
 StrPath = str | os.PathLike[str]
 

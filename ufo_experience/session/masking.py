@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from ufo_experience.prompt_builder import strip_block
+from ufo_experience.prompt.builder import strip_block
 from ufo_experience.redaction.fields import Field, fields_of
 from ufo_experience.redaction.parameters import SECRET, rewrite_parameters
 from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.redaction.values import Vault
+from ufo_experience.redaction.vault import Vault
 from ufo_experience.schema import Control, Step
 from ufo_experience.session.jsonform import plain
 from ufo_experience.session.protocols import Command

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError, SchemaError
+from ufo_experience.formats.plan import to_plan_file
 from ufo_experience.session.files import StrPath, read_json, write_atomic
 from ufo_experience.session.jsonform import dump
 from ufo_experience.session.log_lines import APP, HOST
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
-from ufo_experience.views import to_plan_file
 
 if TYPE_CHECKING:
     from ufo_experience.schema import Experience

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from ufo_experience.errors import ExperienceError
 from ufo_experience.redaction import redact_text
-from ufo_experience.redaction.words import words_of
+from ufo_experience.redaction.names import words_of
 from ufo_experience.session.log_writer import SessionLog
 from ufo_experience.session.protocols import AgentStatus, Command, Decision
 
 if TYPE_CHECKING:
     from ufo_experience.ingest import IngestReport
-    from ufo_experience.prompt_builder import PromptBlock
-    from ufo_experience.retriever import Retrieval
+    from ufo_experience.prompt.builder import PromptBlock
+    from ufo_experience.retrieval.retriever import Retrieval
     from ufo_experience.schema import Hit
 
 STEP_CANDIDATES = 10  # looked through for those that speak of the step at hand

@@ -35,7 +35,7 @@ from ufo_experience.session.recall import is_risky
 from ufo_experience.session.recovery import Done, Failure, attempt, execute, skipped
 
 if TYPE_CHECKING:
-    from ufo_experience.prompt_builder import PromptBlock
+    from ufo_experience.prompt.builder import PromptBlock
 
 NOT_ALLOWED = "the user did not allow it"
 

@@ -15,10 +15,10 @@ __all__ = ["Added", "ExperienceStore", "StoreReport", "open_store", "scheme_of"]
 
 # scheme → module and class; the class has `open(location, **options)`
 _STORES = {
-    "": ("ufo_experience.store.files", "FileStore"),
-    "file": ("ufo_experience.store.files", "FileStore"),
-    "postgresql": ("ufo_experience.store.postgres", "PostgresStore"),
-    "postgres": ("ufo_experience.store.postgres", "PostgresStore"),
+    "": ("ufo_experience.store.folder.store", "FileStore"),
+    "file": ("ufo_experience.store.folder.store", "FileStore"),
+    "postgresql": ("ufo_experience.store.postgres.store", "PostgresStore"),
+    "postgres": ("ufo_experience.store.postgres.store", "PostgresStore"),
 }
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters or more: C:\… is a path
 

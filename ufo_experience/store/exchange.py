@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, SchemaError
+from ufo_experience.fileio.atomic import Disk, replace_file
 from ufo_experience.fileio.strict_json import parse
+from ufo_experience.formats.triple import from_triple
+from ufo_experience.formats.ufo_example import to_ufo_example
 from ufo_experience.ids import content_id, is_id
 from ufo_experience.redaction import redact_json, redact_record
 from ufo_experience.schema import Experience, Trust, Usage, validate
-from ufo_experience.store.atomic import Disk, replace_file
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.codec import canonical
-from ufo_experience.store.layout import NOT_FOUND
+from ufo_experience.store.folder.layout import NOT_FOUND
 from ufo_experience.store.records import encode_record
-from ufo_experience.views import from_triple, to_ufo_example
 
 FORMAT = "ufo_experience"
 VERSION = 1

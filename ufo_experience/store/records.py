@@ -16,7 +16,7 @@ from ufo_experience.errors import CorruptError, SchemaError
 from ufo_experience.redaction import redact_record
 from ufo_experience.schema import Experience, Instant, Model, Text, Trust, Usage, validate
 from ufo_experience.store.codec import decode, encode, hash_in
-from ufo_experience.store.seal import FIELD, Seal
+from ufo_experience.store.folder.signing import FIELD, Seal
 
 
 class Status(Model):

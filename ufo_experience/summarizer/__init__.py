@@ -10,7 +10,7 @@ from ufo_experience.summarizer.base import Summarizer, experience_id
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer
 
 if TYPE_CHECKING:
-    from ufo_experience.openai_service.settings import OpenAISettings
+    from ufo_experience.openai_api.settings import OpenAISettings
 
     Access = OpenAISettings | Callable[[], OpenAISettings] | None
 
@@ -48,7 +48,7 @@ def _auto(model: str, settings: Access) -> Summarizer:
 
 
 def _read(settings: Access) -> OpenAISettings:
-    from ufo_experience.openai_service.settings import OpenAISettings
+    from ufo_experience.openai_api.settings import OpenAISettings
 
     given = settings() if callable(settings) else settings
     return given or OpenAISettings.from_env()

@@ -25,7 +25,7 @@ from ufo_experience.schema import (
     clip,
     validate,
 )
-from ufo_experience.text.intent import mask_slots
+from ufo_experience.text.slots import mask_slots
 
 _UNNAMED_TASK = "unnamed task"
 _PATH_STEPS = 10

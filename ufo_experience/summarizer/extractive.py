@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ufo_experience.embedding.base import Spending
 from ufo_experience.schema import Experience, Step, Trajectory
 from ufo_experience.summarizer.base import Summary, build_experience, empty, mask_intent, redacted
-from ufo_experience.summarizer.steps import effective_steps, has_effect, is_skipped, tried_steps
+from ufo_experience.summarizer.effective_steps import effective_steps, has_effect, is_skipped, tried_steps
 
 _MOST_TIPS = 5
 _ERROR_LENGTH = 120

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from ufo_experience.text.intent import mask_slots
+from ufo_experience.text.slots import mask_slots
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from ufo_experience.errors import SchemaError, TraceError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces.base import ReadReport, TraceReader
-from ufo_experience.traces.walk import Found, walk
+from ufo_experience.traces.reader import Found, ReadReport, TraceReader, walk
 
 __all__ = ["FORMATS", "ReadReport", "TraceReader", "read_traces"]
 
@@ -22,12 +21,12 @@ T = TypeVar("T")
 
 # Name → where its reader lives. "auto" asks them in this order, the particular before the general.
 FORMATS: dict[str, tuple[str, str]] = {
-    "ufo": ("ufo_experience.traces.ufo", "UfoReader"),
+    "ufo": ("ufo_experience.traces.ufo.reader", "UfoReader"),
     "osworld": ("ufo_experience.traces.osworld", "OSWorldReader"),
     "browser-use": ("ufo_experience.traces.browser_use", "BrowserUseReader"),
-    "ufo-dataflow": ("ufo_experience.traces.dataflow", "DataflowReader"),
+    "ufo-dataflow": ("ufo_experience.traces.ufo_dataflow", "DataflowReader"),
     "ufo-yaml": ("ufo_experience.traces.ufo_yaml", "UfoYamlReader"),
-    "ufo-session": ("ufo_experience.traces.sessions", "SavedSessionReader"),
+    "ufo-session": ("ufo_experience.traces.saved_session", "SavedSessionReader"),
     "execution-trace": ("ufo_experience.traces.execution_trace", "ExecutionTraceReader"),
     "generic": ("ufo_experience.traces.generic", "GenericReader"),
 }

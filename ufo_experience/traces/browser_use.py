@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from ufo_experience.errors import TraceError
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key
-from ufo_experience.traces.jsontext import load_document, peek
-from ufo_experience.traces.values import as_amount, as_dict, as_list, as_name, short_object
+from ufo_experience.traces.builder import Draft, content_key
+from ufo_experience.traces.coerce import as_amount, as_dict, as_list, as_name, short_object
+from ufo_experience.traces.json_lines import load_document, peek
+from ufo_experience.traces.reader import ReadReport
 
 _NAMES = ("aria-label", "ax_name", "name", "placeholder", "title", "alt", "value", "id")
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key
-from ufo_experience.traces.jsontext import load_document, peek
-from ufo_experience.traces.rows import add_row, first_of, is_step, nothing_in, stated_outcome
-from ufo_experience.traces.values import as_amount, as_dict, as_list
+from ufo_experience.traces.builder import Draft, content_key
+from ufo_experience.traces.coerce import as_amount, as_dict, as_list
+from ufo_experience.traces.common_keys import add_row, first_of, is_step, nothing_in, stated_outcome
+from ufo_experience.traces.json_lines import load_document, peek
+from ufo_experience.traces.reader import ReadReport
 
 _TASK = ("task", "task_description", "request", "goal")
 _STEPS = ("execution_trace", "steps")

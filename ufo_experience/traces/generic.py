@@ -24,10 +24,9 @@ from typing import Any
 
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key
-from ufo_experience.traces.jsontext import peek
-from ufo_experience.traces.rows import (
+from ufo_experience.traces.builder import Draft, content_key
+from ufo_experience.traces.coerce import as_lines, as_list, as_name
+from ufo_experience.traces.common_keys import (
     APPLICATION,
     SESSION,
     STEPS,
@@ -40,7 +39,8 @@ from ufo_experience.traces.rows import (
     records_of,
     stated_outcome,
 )
-from ufo_experience.traces.values import as_lines, as_list, as_name
+from ufo_experience.traces.json_lines import peek
+from ufo_experience.traces.reader import ReadReport
 
 Row = tuple[int | None, dict[str, Any]]
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key
-from ufo_experience.traces.jsontext import JsonLines, load_document, peek, peek_text
+from ufo_experience.traces.builder import Draft, content_key
+from ufo_experience.traces.coerce import as_dict, as_list, as_name, as_text, short_object
+from ufo_experience.traces.common_keys import nothing_in
+from ufo_experience.traces.json_lines import JsonLines, load_document, peek, peek_text
 from ufo_experience.traces.python_calls import calls_of
-from ufo_experience.traces.rows import nothing_in
-from ufo_experience.traces.values import as_dict, as_list, as_name, as_text, short_object
+from ufo_experience.traces.reader import ReadReport
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
 _KEYS = {"action", "Error"}

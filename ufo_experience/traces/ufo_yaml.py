@@ -13,11 +13,11 @@ from typing import Any
 
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.base import ReadReport
-from ufo_experience.traces.draft import Draft, content_key
-from ufo_experience.traces.jsontext import peek_text
-from ufo_experience.traces.rows import nothing_in
-from ufo_experience.traces.values import as_dict, as_lines, as_list, as_name
+from ufo_experience.traces.builder import Draft, content_key
+from ufo_experience.traces.coerce import as_dict, as_lines, as_list, as_name
+from ufo_experience.traces.common_keys import nothing_in
+from ufo_experience.traces.json_lines import peek_text
+from ufo_experience.traces.reader import ReadReport
 
 _SUFFIXES = (".yaml", ".yml")
 _MARKS = re.compile(r"^\s+example:", re.MULTILINE)
@@ -35,7 +35,7 @@ class UfoYamlReader:
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
         """Yield one trajectory per example. Raises `TraceError` for unsafe or broken YAML, or without an example."""
-        from ufo_experience.traces.yamltext import load_yaml
+        from ufo_experience.traces.safe_yaml import load_yaml
 
         problems: list[Problem] = []
         number = 0

@@ -1,5 +1,0 @@
-"""A small desktop of four applications as local web pages: mail, sheet, settings, files."""
-
-from ufo_experience.benchmark.desktop.desktop import Desktop, solve
-
-__all__ = ["Desktop", "solve"]

@@ -1,0 +1,1 @@
+"""`bench retrieval`: does it find what it should?"""

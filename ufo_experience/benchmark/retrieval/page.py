@@ -1,0 +1,107 @@
+"""The results of `bench retrieval` for people: a table, a Markdown page, a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.benchmark.retrieval.metrics import Estimate
+from ufo_experience.benchmark.retrieval.run import Report, Row
+from ufo_experience.errors import MissingExtraError, StorageError
+
+_HEADERS = ("method", "nDCG@10 [95 % CI]", "hit@1 [95 % CI]", "MRR", "recall@5", "recall@10")
+_PLOTTED = ("ndcg@10", "hit@1")
+
+
+def report_text(report: Report) -> str:
+    """The Markdown page."""
+    queries = f"{report.related} queries" + (f", {report.unrelated} unrelated ones" if report.unrelated else "")
+    lines = [
+        f"# Retrieval on {report.set}",
+        "",
+        f"{report.corpus} records, {queries}{', leave-one-out' if report.leave_one_out else ''}. "
+        f"{report.machine}; {report.seconds:.1f} s.",
+        "",
+        *_table(_HEADERS, [_figures(row) for row in report.rows]),
+        "",
+        "What was served (the threshold applied, opposites left out):",
+        "",
+        *_table(
+            ("method", "threshold", "related served right", "unrelated answered", "abstention precision / recall"),
+            [_served(row) for row in report.rows if row.served],
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def write_page(report: Report, folder: Path) -> list[Path]:
+    """Write `retrieval.md` and `retrieval.png` into a folder (made if need be); returns both.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        StorageError: the folder cannot be written.
+    """
+    page, plot = folder / "retrieval.md", folder / "retrieval.png"
+    figure = _draw(report)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        figure.savefig(plot, dpi=120)
+        page.write_text(f"{report_text(report)}\n\n![{report.set}](retrieval.png)\n", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise StorageError(f"{folder}: {error.strerror or error}") from error
+    return [page, plot]
+
+
+def _draw(report: Report) -> Any:
+    """Bars with 95 % intervals, one pair per method."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "bench") from error
+    figure = Figure(figsize=(2 + 1.6 * len(report.rows), 4), layout="constrained")
+    axes = figure.subplots()
+    for shift, name in zip((-0.2, 0.2), _PLOTTED, strict=True):
+        found = [row.figures[name] for row in report.rows]
+        errors = [[one.mean - one.low for one in found], [one.high - one.mean for one in found]]
+        places = [place + shift for place in range(len(found))]
+        axes.bar(places, [one.mean for one in found], 0.38, yerr=errors, capsize=3, label=name)
+    lowest = min(row.figures[name].low for row in report.rows for name in _PLOTTED)
+    axes.set_ylim(max(0.0, lowest - 0.05), 1.0)
+    axes.set_xticks(range(len(report.rows)), [_name(row).replace(", ", "\n") for row in report.rows])
+    axes.set_title(f"{report.set}: {report.related} queries, {report.corpus} records")
+    axes.legend(loc="lower right")
+    return figure
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in [headers, ["---"] * len(headers), *rows]]
+
+
+def _name(row: Row) -> str:
+    spec = row.embedder or ""
+    short = Path(spec.partition(":")[2]).name if spec.startswith("local:") else ""
+    return f"{row.method}, {f'local:{short}' if short else spec}" if spec else row.method
+
+
+def _figures(row: Row) -> list[str]:
+    known = row.figures
+    exact = [_interval(known[name]) for name in _PLOTTED]
+    return [_name(row), *exact, *(f"{known[name].mean:.4f}" for name in ("mrr", "recall@5", "recall@10"))]
+
+
+def _interval(one: Estimate) -> str:
+    return f"{one.mean:.4f} [{one.low:.3f}, {one.high:.3f}]"
+
+
+def _served(row: Row) -> list[str]:
+    served = row.served
+    if served is None:
+        return [_name(row), *["-"] * 4]
+    abstention = f"{_percent(served.abstention_precision)} / {_percent(served.abstention_recall)}"
+    right, answered = _percent(served.right), _percent(served.answered)
+    return [_name(row), f"{served.threshold:.3f}", right, answered, abstention]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"

@@ -1,0 +1,232 @@
+"""Measure retrieval with the product itself: its store, its index, its retriever; no formula is repeated here.
+
+    task set → records in a temporary store → index → `Retriever.rank` (the order) and `Retriever.retrieve` (what is
+    served) → figures
+
+Per embedder three rows: plain BM25, the embedder alone, the product. Every entry of a set is a session of its own, so
+that leave-one-out is the product's own exclusion of a session.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ufo_experience.benchmark.retrieval.beir import Entry, TaskSet
+from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
+from ufo_experience.benchmark.retrieval.metrics import Estimate, measure
+from ufo_experience.config import Settings
+from ufo_experience.embedding import open_embedder
+from ufo_experience.embedding.base import Embedder
+from ufo_experience.ids import content_id
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.redaction import redact_text
+from ufo_experience.retrieval.candidates import CandidateFinder
+from ufo_experience.retrieval.fusion import Fusion
+from ufo_experience.retrieval.retriever import Query, Ranking, Retrieval, Retriever
+from ufo_experience.schema import MAX_NAME, Experience, Outcome, Provenance, State, Trust, clip
+from ufo_experience.text.slots import mask_slots
+from ufo_experience.trust.policy import TrustPolicy
+
+DEPTH = 100  # answers of a ranking that are looked at
+_EPOCH = datetime(2025, 1, 1, tzinfo=timezone.utc)
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Served:
+    """What came through the threshold. Shares are None when there are no queries of the kind.
+
+    `right`: related queries that were served a relevant record. `answered`: unrelated ones that were served anything.
+    Abstention: of the queries that were served nothing, the share that is unrelated (precision), and of the unrelated
+    ones the share that was served nothing (recall).
+    """
+
+    threshold: float
+    related: int
+    unrelated: int
+    right: float | None
+    answered: float | None
+    abstention_precision: float | None
+    abstention_recall: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one set."""
+
+    method: str
+    embedder: str | None
+    figures: dict[str, Estimate]
+    served: Served | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rows of one run."""
+
+    set: str
+    corpus: int
+    related: int
+    unrelated: int
+    leave_one_out: bool
+    rows: tuple[Row, ...]
+    seconds: float
+    machine: str
+
+    @property
+    def product(self) -> Row:
+        """The row of the product (with the embedder that was named first)."""
+        return next(row for row in self.rows if row.method == "product")
+
+
+def run(
+    task_set: TaskSet, embedders: Sequence[str] = ("hashing",), *, k: int = 3, progress: Progress | None = None
+) -> Report:
+    """Measure a set with every embedder (specs as for `open_embedder`).
+
+    Raises:
+        UsageError, MissingExtraError, ServiceError: an embedder cannot be made, or cannot answer.
+    """
+    started = time.perf_counter()
+    rows = [Row("BM25", None, measure(_bm25(task_set), task_set.relevant))]
+    done, total = 0, len(task_set.queries) * len(embedders)
+    for spec in embedders:
+        with tempfile.TemporaryDirectory(prefix="ufo-experience-bench-") as folder:
+            bench = _Bench(task_set, open_embedder(spec), Path(folder))
+            rows += bench.rows(k, lambda step, done=done: progress and progress(done + step, total))  # type: ignore[misc]
+            done += len(task_set.queries)
+    return Report(
+        set=task_set.name,
+        corpus=len(task_set.corpus),
+        related=len(task_set.related),
+        unrelated=len(task_set.unrelated),
+        leave_one_out=task_set.leave_one_out,
+        rows=tuple(rows),
+        seconds=round(time.perf_counter() - started, 2),
+        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+    )
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """The report as one object: the product's figures first, then every row."""
+    product = report.product
+    rows = [
+        {
+            "method": row.method,
+            "embedder": row.embedder,
+            **{name: round(one.mean, 4) for name, one in row.figures.items()},
+            "ci95": {name: [round(one.low, 4), round(one.high, 4)] for name, one in row.figures.items()},
+            "served": asdict(row.served) if row.served else None,
+        }
+        for row in report.rows
+    ]
+    head = {name: round(one.mean, 4) for name, one in product.figures.items()}
+    served = product.served
+    abstention = {"precision": served.abstention_precision, "recall": served.abstention_recall} if served else None
+    about = {key: value for key, value in asdict(report).items() if key != "rows"}
+    return {**about, "embedder": product.embedder, **head, "abstention": abstention, "rows": rows}
+
+
+class _Bench:
+    """A set in a store, indexed with one embedder."""
+
+    def __init__(self, task_set: TaskSet, embedder: Embedder, folder: Path) -> None:
+        self._set, self._embedder = task_set, embedder
+        self._memory = ExperienceMemory.open(settings=Settings(db=str(folder)), embedder=embedder)
+        records = [_record(task_set.name, entry) for entry in task_set.corpus]
+        self._entry = {record.id: entry.id for record, entry in zip(records, task_set.corpus, strict=True)}
+        self._sessions = {entry.id: entry.session for entry in task_set.corpus} if task_set.leave_one_out else {}
+        self._memory.store.add(records)
+        self._memory.index()
+        self._snapshot = self._memory.live.snapshot()
+        self._catalog = self._snapshot.catalog
+
+    def rows(self, k: int, step: Callable[[int], object]) -> list[Row]:
+        """The embedder alone, and the product."""
+        product = self._memory.live.retriever()
+        alone = Retriever(
+            CandidateFinder(self._snapshot, TrustPolicy()),
+            self._memory.store,
+            self._embedder,
+            Fusion(self._embedder.name, order_voice=1.0, score_voice=1.0, threshold=0.0),
+        )
+        by_vector: dict[str, list[str]] = {}
+        by_product: dict[str, list[str]] = {}
+        served: dict[str, Retrieval] = {}
+        for number, entry in enumerate(self._set.queries, 1):
+            text = clip(redact_text(entry.text))
+            query = Query(entry.text, k=k, exclude_session=self._sessions.get(entry.id))
+            by_vector[entry.id] = self._names(alone.rank(text, query))
+            ranking = product.rank(text, query)
+            by_product[entry.id] = self._names(ranking)
+            served[entry.id] = product.serve(text, query, ranking)
+            step(number)
+        relevant, name = self._set.relevant, self._embedder.name
+        return [
+            Row("embedder alone", name, measure(by_vector, relevant)),
+            Row("product", name, measure(by_product, relevant), self._serve(served)),
+        ]
+
+    def _names(self, ranking: Ranking) -> list[str]:
+        rows = ranking.candidates.rows[:DEPTH]
+        return [self._entry[identifier] for identifier in self._catalog.ids(rows)]
+
+    def _serve(self, served: Mapping[str, Retrieval]) -> Served:
+        answers = {query: [self._entry[hit.experience.id] for hit in found] for query, found in served.items()}
+        relevant = self._set.relevant
+        right = [any(one in relevant[query.id] for one in answers[query.id]) for query in self._set.related]
+        answered = [bool(answers[query.id]) for query in self._set.unrelated]
+        silent = [query for query, ids in answers.items() if not ids]
+        return Served(
+            threshold=round(float(np.median([found.threshold for found in served.values()])), 4),
+            related=len(right),
+            unrelated=len(answered),
+            right=_share(right),
+            answered=_share(answered),
+            abstention_precision=_share([query not in relevant for query in silent]) if answered else None,
+            abstention_recall=_share([not one for one in answered]),
+        )
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return round(float(np.mean(flags)), 4) if flags else None
+
+
+def _bm25(task_set: TaskSet) -> dict[str, list[str]]:
+    index = PlainBM25([entry.text for entry in task_set.corpus])
+    ids = [entry.id for entry in task_set.corpus]
+    sessions = {entry.id: entry.session for entry in task_set.corpus} if task_set.leave_one_out else {}
+    rankings = {}
+    for query in task_set.queries:
+        scores = index.scores(query.text)
+        own = sessions.get(query.id)
+        order = [row for row in np.argsort(-scores, kind="stable") if scores[row] > 0]
+        rankings[query.id] = [ids[row] for row in order if own is None or task_set.corpus[row].session != own][:DEPTH]
+    return rankings
+
+
+def _record(set_name: str, entry: Entry) -> Experience:
+    """The entry as the record of a verified, successful run."""
+    text = clip(redact_text(entry.text))
+    return Experience(
+        id=content_id(["benchmark", set_name, entry.id]),
+        state=State(
+            task=mask_slots(text) or text,
+            request=text,
+            application=entry.application and clip(entry.application, MAX_NAME),
+        ),
+        outcome=Outcome(success=True, evaluated_by="evaluator"),
+        created_at=_EPOCH,
+        trust=Trust.VERIFIED,
+        provenance=Provenance(source=entry.id, session=entry.session, origin="log"),
+    )

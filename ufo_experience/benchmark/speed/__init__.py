@@ -1,0 +1,1 @@
+"""`bench speed`: how fast is it?"""

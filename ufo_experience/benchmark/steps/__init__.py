@@ -1,0 +1,1 @@
+"""`bench steps`: what does memory save an agent?"""

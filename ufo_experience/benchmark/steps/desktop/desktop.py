@@ -1,0 +1,132 @@
+"""The desktop as an environment. A task is reached when the state holds what the goal asks for; `tidy` tells whether
+nothing else has changed."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from ufo_experience.benchmark.steps.browser import Browser
+from ufo_experience.benchmark.steps.desktop.templates import Template, Variant, templates
+from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
+from ufo_experience.errors import UsageError
+
+APPLICATIONS = ("Settings", "Mail", "Sheet", "Files")
+_PAGE = (Path(__file__).parent / "pages" / "index.html").as_uri()
+_TASKBAR = "#taskbar"
+_TYPED = ("Edit", "ComboBox")
+
+
+class Desktop:
+    """One task family of the desktop.
+
+    Args:
+        task: a name in `tasks.yaml`.
+        browser: shared with other environments; not closed by this one.
+        changed: None, or the seed by which one screen in five has its labels renamed or its controls moved.
+        front: the application in front at the start; None lets the seed choose.
+
+    Raises:
+        UsageError: there is no such task or application.
+    """
+
+    def __init__(self, task: str, browser: Browser, *, changed: int | None = None, front: str | None = None) -> None:
+        if task not in templates():
+            raise UsageError(f"the desktop has no task {task!r}")
+        if front is not None and front not in APPLICATIONS:
+            raise UsageError(f"the desktop has no application {front!r}")
+        self.template: Template = templates()[task]
+        self.name = f"desktop/{task}"
+        self._browser, self._changed, self._front = browser, changed, front
+        self._task: Variant = self.template.variant(0)
+        self._reached = self._tidy = False
+
+    def reset(self, seed: int) -> Observation:
+        """Set up the variant of that seed."""
+        self._task = self.template.variant(seed)
+        front = self._front or random.Random(f"front/{self.name}/{seed}").choice(APPLICATIONS)
+        if self._browser.url != _PAGE:
+            self._browser.open(_PAGE)
+        self._browser.run("desktop.reset(...arguments)", json.dumps(self._task.start), front, self._changed)
+        return self._observe()
+
+    def step(self, command: Command) -> Reply:
+        """Carry out one command; `switch_application` takes the application's name as its parameter `text`."""
+        if command.function == "switch_application":
+            name = command.parameters.get("text", "")
+            error = None if self._browser.run("return desktop.bring(arguments[0])", name) else f"no application {name}"
+        else:
+            error = self._browser.act(command)
+        return Reply(self._observe(), "failure" if error else "success", error)
+
+    @property
+    def done(self) -> bool:
+        """True when the task is reached."""
+        return self._reached
+
+    @property
+    def score(self) -> float:
+        """1.0 when the state holds everything the goal asks for."""
+        return float(self._reached)
+
+    @property
+    def tidy(self) -> bool:
+        """True when nothing but what was asked for has changed."""
+        return self._tidy
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """One shortest way for the present variant on the unchanged desktop."""
+        return self._task.way
+
+    def screenshot(self) -> bytes:
+        """The desktop as PNG."""
+        return self._browser.screenshot()
+
+    def close(self) -> None:
+        """Nothing to give up."""
+
+    def _observe(self) -> Observation:
+        page = self._browser.read("desktop.report()", _TASKBAR)
+        self._reached = self._task.holds(page.extra["state"])
+        self._tidy = page.extra["state"] == self._task.wanted
+        return Observation(self._task.goal, page.extra["front"], page.title, page.controls, APPLICATIONS, page.status)
+
+
+def solve(desktop: Desktop, seed: int) -> Iterator[tuple[Observation, Command, Reply]]:
+    """Walk the known way of a variant, yielding each observation, command and reply: a demonstration to record.
+
+    Steps whose effect is already there (the application in front, the page or tab chosen) are left out.
+
+    Raises:
+        UsageError: a control of the way is not on the screen.
+    """
+    observation = desktop.reset(seed)
+    for word in desktop.way:
+        command = _command(word, observation)
+        if command is not None:
+            reply = desktop.step(command)
+            yield observation, command, reply
+            observation = reply.observation
+
+
+def _command(word: str, observation: Observation) -> Command | None:
+    if word in observation.applications:
+        switch = Command("switch_application", None, {"text": word})
+        return None if word == observation.application else switch
+    name, _, value = word.partition("=")
+    control = _named(name, bool(value), observation)
+    if value:
+        return Command("select_item" if control.type == "ComboBox" else "set_edit_text", control, {"text": value})
+    return None if control.selected else Command("click_input", control)
+
+
+def _named(name: str, typed: bool, observation: Observation) -> ControlView:
+    able = [one for one in observation.controls if one.enabled and (one.type in _TYPED) == typed]
+    exact = [one for one in able if one.name == name]
+    found = exact or [one for one in able if name in one.name]
+    if not found:
+        raise UsageError(f"no control {name!r} in {observation.window!r}")
+    return found[-1]

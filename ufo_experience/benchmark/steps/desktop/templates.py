@@ -1,0 +1,137 @@
+"""The desktop's tasks, read from `tasks.yaml`: a goal in words, the state that must come of it, one way there.
+
+The seed is the number of the variant: each slot walks through its pool, so that neighbouring seeds share no value.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.benchmark.steps.desktop.start import POOLS, State, start_state
+
+Values = Mapping[str, str]
+_SLOT = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class Template:
+    """One task family. `changes` lists (operation, path, value); see the head of `tasks.yaml`."""
+
+    name: str
+    goal: str
+    way: tuple[str, ...]
+    slots: Mapping[str, str]
+    before: tuple[tuple[str, str, Any], ...]
+    changes: tuple[tuple[str, str, Any], ...]
+
+    @property
+    def application(self) -> str:
+        """Where the task is done."""
+        return self.way[0]
+
+    @property
+    def is_single(self) -> bool:
+        """True for a task of one click once the application is in front: nothing to be learnt there."""
+        return len(self.way) == 2
+
+    def variant(self, seed: int) -> Variant:
+        """The task as the seed makes it."""
+        values = {
+            slot: POOLS[pool][(seed + at) % len(POOLS[pool])] for at, (slot, pool) in enumerate(self.slots.items())
+        }
+        start = start_state(f"{self.name}/{seed}")
+        if "file" in values:
+            values["home"] = start["files"]["files"][values["file"]]["folder"]
+        _apply(start, self.before, values)
+        wanted = copy.deepcopy(start)
+        _apply(wanted, self.changes, values)
+        facts = tuple(
+            (operation, _fill(path, values).split("/"), _fill(value, values)) for operation, path, value in self.changes
+        )
+        return Variant(_fill(self.goal, values), start, wanted, facts, tuple(_fill(step, values) for step in self.way))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One task to be done: the words, the state at the start, the state wanted, what must hold, one shortest way."""
+
+    goal: str
+    start: State
+    wanted: State
+    facts: tuple[tuple[str, list[str], Any], ...]
+    way: tuple[str, ...]
+
+    def holds(self, state: State) -> bool:
+        """True when everything the goal asks for is so, whatever else has changed."""
+        return all(_holds(state, operation, path, value) for operation, path, value in self.facts)
+
+
+def _holds(state: State, operation: str, path: list[str], value: Any) -> bool:
+    *parents, key = path
+    for parent in parents:
+        state = state.get(parent, {})
+    return _CHECKS[operation](state, key, value)
+
+
+# Whether an operation's effect is there.
+_CHECKS: dict[str, Callable[[State, str, Any], bool]] = {
+    "set": lambda target, key, value: bool(target.get(key) == value),
+    "append": lambda target, key, value: value in target[key],
+    "remove": lambda target, key, value: value not in target[key],
+    "rename": lambda target, key, value: value in target and key not in target,
+}
+
+
+@cache
+def templates() -> dict[str, Template]:
+    """All task families by name, in the order of the file."""
+    import yaml
+
+    entries = yaml.safe_load(Path(__file__).with_name("tasks.yaml").read_text(encoding="utf-8"))
+    return {entry["name"]: _template(entry) for entry in entries}
+
+
+def _template(entry: Mapping[str, Any]) -> Template:
+    changes = tuple((what, path, value) for what in _OPERATIONS for path, value in entry.get(what, {}).items())
+    before = tuple(("set", path, value) for path, value in entry.get("before", {}).items())
+    return Template(entry["name"], entry["goal"], tuple(entry["way"]), entry.get("with", {}), before, changes)
+
+
+def _apply(state: State, changes: tuple[tuple[str, str, Any], ...], values: Values) -> None:
+    for operation, path, value in changes:
+        *parents, key = (_fill(part, values) for part in path.split("/"))
+        target = state
+        for parent in parents:
+            target = target[parent]
+        _OPERATIONS[operation](target, key, _fill(value, values))
+
+
+def _rename(target: State, key: str, name: str) -> None:
+    items = [(name if old == key else old, value) for old, value in target.items()]
+    target.clear()
+    target.update(items)
+
+
+_OPERATIONS: dict[str, Callable[[State, str, Any], None]] = {
+    "set": lambda target, key, value: target.__setitem__(key, value),
+    "append": lambda target, key, value: target[key].append(value),
+    "remove": lambda target, key, value: target[key].remove(value),
+    "rename": _rename,
+}
+
+
+def _fill(value: Any, values: Values) -> Any:
+    """Replace each `{slot}` in a text, or in the texts of a list or mapping."""
+    if isinstance(value, str):
+        return _SLOT.sub(lambda match: values[match.group(1)], value)
+    if isinstance(value, list):
+        return [_fill(one, values) for one in value]
+    if isinstance(value, dict):
+        return {key: _fill(one, values) for key, one in value.items()}
+    return value

@@ -1,0 +1,27 @@
+"""The whole loop on bundled sample logs: read, summarize, store, index, retrieve, prompt. No key, no network."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ufo_experience.config import Settings
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.prompt.builder import PromptBlock
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
+TASK = "Send an email to Priya about the offsite agenda"
+APPLICATION = "Outlook"
+
+
+def run_demo(say: Callable[[str], None]) -> PromptBlock:
+    """Learn from the sample logs in a temporary store and build the prompt for a task that is not among them."""
+    with tempfile.TemporaryDirectory(prefix="ufo-experience-") as folder:
+        memory = ExperienceMemory.open(settings=Settings(db=folder, embedder="hashing", summarizer="extractive"))
+        report = memory.ingest(SAMPLES, include_failures=True)
+        say(f"read {len(list(SAMPLES.iterdir()))} sample sessions: {len(report.added)} experiences learned")
+        found = memory.retrieve(TASK, application=APPLICATION)
+        best = ", ".join(f"{hit.score:.2f} {hit.experience.state.request!r}" for hit in found)
+        say(f"asked for {TASK!r} in {APPLICATION}: {best}")
+        return memory.build_prompt(TASK, found)

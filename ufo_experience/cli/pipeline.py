@@ -1,0 +1,181 @@
+"""The stages of the pipeline as commands: ingest, retrieve, prompt, report, demo. (`indexing` has the index job.)"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ufo_experience.cli.answers import ingest_text, pairs, retrieval_data, retrieval_text, say_what_is_missing
+from ufo_experience.cli.app import (
+    App,
+    Db,
+    Env,
+    Explain,
+    Ids,
+    Json,
+    Network,
+    Task,
+    Threshold,
+    TopK,
+    Trusts,
+    app,
+    open_memory,
+)
+from ufo_experience.cli.console import Console
+from ufo_experience.errors import DataError
+
+if TYPE_CHECKING:
+    from ufo_experience.index.build import IndexReport
+    from ufo_experience.index.forecast import IndexPlan
+
+
+@app.command()
+def index(
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="From scratch instead of only what changed.")] = False,
+    embedder: Annotated[str | None, typer.Option(help="hashing, openai:MODEL, azure:DEPLOYMENT, local:MODEL.")] = None,
+    index: Annotated[str | None, typer.Option("--index", help="Engine or URL of the index. Default: faiss.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the texts that would be embedded.")] = False,
+    concurrency: Annotated[int | None, typer.Option(help="Embedding requests at once. Default: 4.")] = None,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
+    """Bring the index in line with the records."""
+    with open_memory(db, json=json, network=network, embedder=embedder, index=index, concurrency=concurrency) as (
+        console,
+        memory,
+    ):
+        if dry_run:
+            plan = memory.live.plan(rebuild=rebuild)
+            console.answer({"dry_run": True, **asdict(plan)}, _plan_text(plan))
+            return
+        with console.progress("embedding") as progress:
+            report = memory.index(rebuild=rebuild, progress=progress)
+        console.answer(asdict(report), _report_text(report))
+
+
+def _plan_text(plan: IndexPlan) -> str:
+    return (
+        f"would embed {plan.texts} texts of {plan.records} records with {plan.embedder}: {plan.requests} requests "
+        f"({plan.cached} more are in the cache)\nnothing was sent, nothing was written"
+    )
+
+
+def _report_text(report: IndexReport) -> str:
+    return (
+        f"generation {report.generation}: {report.records} records, {report.embedded} embedded, {report.cached} "
+        f"from the cache, {report.requests} requests, {report.seconds:.2f} s"
+    )
+
+
+@app.command()
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Log files, session folders, or folders of them.")],
+    format: Annotated[str, typer.Option(help="Format of the logs, or auto.")] = "auto",
+    summarizer: Annotated[str, typer.Option(help="Who words the experiences: auto, openai or extractive.")] = "auto",
+    include_failures: Annotated[
+        bool, typer.Option("--include-failures", help="Keep failed runs as negatives.")
+    ] = False,
+    trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
+    """Read logs into experience records and index them."""
+    from ufo_experience.schema import Trust
+
+    with open_memory(db, json=json, create=True, network=network) as (console, memory):
+        report = memory.ingest(
+            *paths, format=format, summarizer=summarizer, include_failures=include_failures, trust=trust, force=force
+        )
+        for problem in report.problems:
+            console.note(f"{problem.file}:{problem.line or '-'}: {problem.code}: {problem.message}")
+        for source, error in report.failed:
+            console.note(f"failed: {source}: {error}")
+        for identifier, reason in report.conflicts:
+            console.note(f"quarantined: {identifier}: {reason}")
+        data = {
+            "added": report.added,
+            "skipped": pairs(report.skipped, "source", "reason"),
+            "failed": pairs(report.failed, "source", "error"),
+            "conflicts": pairs(report.conflicts, "id", "reason"),
+            "problems": [problem.model_dump() for problem in report.problems],
+            "cost": report.cost,
+        }
+        held = sum(memory.store.get(identifier).trust.rank < Trust.VERIFIED.rank for identifier in report.added)
+        console.answer(data, ingest_text(report, held))
+        if report.failed and not (report.added or report.skipped):
+            raise SystemExit(DataError.exit_code)
+
+
+@app.command()
+def retrieve(
+    task: Task,
+    application: App = None,
+    env: Env = None,
+    top_k: TopK = None,
+    threshold: Threshold = "auto",
+    explain: Explain = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Find the experiences that help with a task."""
+    with open_memory(db, json=json, top_k=top_k, threshold=threshold) as (console, memory):
+        found = memory.retrieve(task, application=application, env=env)
+        say_what_is_missing(console, found)
+        console.answer(retrieval_data(found, explain), retrieval_text(found, explain))
+
+
+@app.command()
+def prompt(
+    task: Task,
+    application: App = None,
+    env: Env = None,
+    top_k: TopK = None,
+    threshold: Threshold = "auto",
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of the examples in tokens. Default: 1200.")] = None,
+    format: Annotated[Literal["text", "messages", "ufo"], typer.Option(help="Shape of the prompt.")] = "text",
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Build the prompt for a task with few-shot examples from memory."""
+    from json import dumps
+
+    with open_memory(db, json=json, top_k=top_k, threshold=threshold, max_tokens=max_tokens) as (console, memory):
+        found = memory.retrieve(task, application=application, env=env)
+        say_what_is_missing(console, found)
+        block = memory.build_prompt(task, found, format=format)
+        shown = block.prompt if isinstance(block.prompt, str) else dumps(block.prompt, ensure_ascii=False, indent=1)
+        console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, shown)
+
+
+@app.command()
+def report(
+    ids: Ids,
+    outcome: Annotated[Literal["success", "failure"], typer.Option(help="What became of the run.")],
+    session: Annotated[str | None, typer.Option(help="Name of the run; reported twice, it counts once.")] = None,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
+    """Credit what was injected with the outcome of the run."""
+    from ufo_experience import maintenance
+
+    with open_memory(db, json=json, network=network) as (console, memory):
+        updated = memory.report(maintenance.resolve(memory.store, ids), success=outcome == "success", session=session)
+        console.answer({"updated": updated}, f"updated {len(updated)}")
+
+
+@app.command()
+def demo(json: Json = False) -> None:
+    """Run the whole loop on bundled sample logs, with no key and no network, and print the prompt it built."""
+    from ufo_experience.cli.demo import run_demo
+
+    console = Console(as_json=json)
+    with console.errors():
+        block = run_demo(console.note)
+        console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))

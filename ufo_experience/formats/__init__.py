@@ -1,0 +1,1 @@
+"""Other people's shapes of an experience, one file a shape."""

@@ -1,0 +1,284 @@
+"""The offline job: bring an index in line with its store.
+
+    sync      embed what is new, take out what is gone, publish one new generation; nothing new, nothing published
+    rebuild   the same from scratch; the cache answers for every text that was embedded before
+
+Records are read in windows, so that memory holds the index and not the store. Interrupted work resumes: the vectors of
+each request are in the cache when its reply has come.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from importlib.metadata import version
+
+import numpy as np
+
+from ufo_experience.embedding.base import Embedder, Spending
+from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
+from ufo_experience.index import open_index, without_password
+from ufo_experience.index.base import Content, Space, VectorIndex
+from ufo_experience.index.catalog import Catalog
+from ufo_experience.index.document import TEMPLATE_VERSION
+from ufo_experience.index.engines.faiss import FaissIndex
+from ufo_experience.index.generations import Calibration, Generation, Generations, Manifest, ids_digest, npy
+from ufo_experience.index.snapshot import Snapshot, apply, find_changes, find_removed, insert, without
+from ufo_experience.store.base import ExperienceStore
+
+WINDOW = 4_096  # new records held at once; their texts make several requests
+LOAD_TRIES = 3
+Progress = Callable[[int, int], None]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """What a sync did: texts embedded now, texts found in the cache, requests made, generation in use, seconds."""
+
+    records: int
+    embedded: int
+    cached: int
+    requests: int
+    generation: int
+    seconds: float
+    cost: float = 0.0
+
+
+def empty_snapshot(dim: int, manifest: Manifest | None = None) -> Snapshot:
+    """A view of nothing, to be caught up with the store."""
+    return Snapshot(Catalog.build([]), FaissIndex(dim), manifest=manifest)
+
+
+def begin(store: ExperienceStore, engine: str, embedder: Embedder) -> Snapshot:
+    """A view of nothing whose vectors will be kept by `engine`."""
+    index = open_index(engine, Space(store.store_id, embedder.name, TEMPLATE_VERSION, embedder.dim), store=store)
+    return Snapshot(Catalog.build([]), index, engine=engine)
+
+
+def load_snapshot(store: ExperienceStore, generations: Generations) -> Snapshot | None:
+    """The published generation as a snapshot, not yet caught up with the store.
+
+    None when there is none, or none whose vectors are kept by the engine in use.
+
+    Raises:
+        CorruptError: the generation cannot be used; rebuild it.
+        IndexMismatchError: it belongs to another store or was made with another text template.
+    """
+    for _ in range(LOAD_TRIES - 1):
+        number = generations.number()
+        try:
+            return _load(store, generations)
+        except CorruptError:
+            if generations.number() == number:
+                raise  # else it was dropped while it was read: two newer ones have been published meanwhile
+    return _load(store, generations)
+
+
+def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
+    generation = generations.current()
+    if generation is None or generation.manifest.engine != without_password(generations.engine):
+        return None
+    manifest, engine = generation.manifest, generations.engine
+    check_origin(manifest, store)
+    catalog = Catalog.from_arrays({name: generation.array(name) for name in Catalog.build([]).arrays()})
+    space = Space(manifest.store_id, manifest.embedder, manifest.template, manifest.dim)
+    index = open_index(engine, space, store=store, generation=generation)
+    _check_agreement(generation, catalog, index)
+    return Snapshot(catalog, index, stamps=manifest.stamps, manifest=manifest, engine=engine)
+
+
+def _check_agreement(generation: Generation, catalog: Catalog, index: VectorIndex) -> None:
+    """Columns and vectors must be about the records the manifest was made for; a server's vectors may be ahead."""
+    manifest, file = generation.manifest, str(generation.folder)
+    ids = catalog.column("id")
+    if len(ids) != manifest.records or ids_digest(ids) != manifest.ids_digest:
+        raise CorruptError("the columns are not about the records in the manifest", file=file)
+    if index.dim != manifest.dim:
+        raise CorruptError(f"vectors of {index.dim} dimensions, {manifest.dim} in the manifest", file=file)
+    if isinstance(index, FaissIndex) and not np.isin(index.ids(), ids, assume_unique=True).all():
+        raise CorruptError("vectors of records that are not in the columns", file=file)
+
+
+def check_origin(manifest: Manifest, store: ExperienceStore) -> None:
+    """Refuse an index of another store or another text template."""
+    cure = "; run: ufo-experience index --rebuild"
+    if manifest.store_id != store.store_id:
+        raise IndexMismatchError(f"the index belongs to another store{cure}", file=store.location)
+    if manifest.template != TEMPLATE_VERSION:
+        raise IndexMismatchError(
+            f"the index was made with text template {manifest.template}{cure}", file=store.location
+        )
+
+
+def sync(
+    store: ExperienceStore,
+    generations: Generations,
+    embedder: Embedder,
+    *,
+    rebuild: bool = False,
+    progress: Progress | None = None,
+) -> IndexReport:
+    """Bring the index in line with the store; see the module's text.
+
+    Raises:
+        IndexMismatchError: the index was made by another embedder and `rebuild` was not asked for.
+        ServiceError: the embedder cannot answer; what it did answer is kept in its cache.
+    """
+    meter = _Meter(embedder)
+    snapshot = _start(store, generations, embedder, rebuild=rebuild)
+    total = len(store.ids()) - len(snapshot.catalog) if progress else 0
+    changed = texts = done = 0
+    more = True
+    while more:
+        changes = find_changes(store, snapshot, limit=WINDOW)
+        index = snapshot.index.copy()
+        texts += insert(index, changes.added, embedder)
+        snapshot = apply(replace(snapshot, index=index), changes, embedder)
+        changed, more, done = changed + len(changes), not changes.complete, done + len(changes.added)
+        if progress and changes.added:
+            progress(done, max(done, total))
+    if not changed and snapshot.manifest is not None and not rebuild:
+        return meter.report(snapshot.manifest, texts=0)
+    if rebuild:
+        snapshot.index.retain(snapshot.catalog.ids())
+    elif snapshot.manifest is not None and not generations.is_due(changed, len(snapshot.catalog)):
+        return meter.report(snapshot.manifest, texts)
+    generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
+    return meter.report(generation.manifest, texts)
+
+
+def publish(
+    store: ExperienceStore,
+    generations: Generations,
+    snapshot: Snapshot,
+    embedder: Embedder,
+    calibration: Calibration | None = None,
+    *,
+    rebuild: bool = False,
+) -> Generation:
+    """Write a snapshot as the next generation. A calibration of the same embedder is carried over.
+
+    What was removed from the store since the snapshot was taken does not come back with it.
+
+    Raises:
+        IndexMismatchError: meanwhile the index was made by another embedder, and this is no `rebuild`.
+        LockedError, StorageError: as `Generations.writing`.
+    """
+    with generations.writing() as write:
+        previous = generations.last_manifest()
+        if previous and not rebuild:
+            check_embedder(previous, embedder)
+        kept = previous.calibration if previous else None
+        kept = kept if kept and kept.embedder == embedder.name else None
+        snapshot = without(snapshot, find_removed(store, snapshot))
+        manifest = _manifest(store, snapshot, embedder.name, embedder.dim, calibration or kept)
+        return write(_files(snapshot), manifest)
+
+
+def prune(store: ExperienceStore, generations: Generations) -> None:
+    """Take what was removed from the store out of the index on disk, older generations included. Embeds nothing.
+
+    Raises:
+        StorageError: the disk refused, or a reader on Windows still holds an old generation open: run it again.
+        LockedError: another process is publishing.
+        FormatVersionError: a newer version made the index.
+    """
+    if not generations.exists():
+        return
+    try:
+        snapshot = load_snapshot(store, generations)
+    except (CorruptError, IndexMismatchError):
+        snapshot = None
+    if snapshot is None or snapshot.manifest is None:
+        generations.drop()
+        return
+    with generations.writing(keep=1) as write:
+        before = snapshot.manifest
+        snapshot = without(snapshot, find_removed(store, snapshot))
+        write(_files(snapshot), _manifest(store, snapshot, before.embedder, before.dim, before.calibration))
+    left = generations.leftovers()
+    if left:
+        raise StorageError(f"{left[0]}: still in use; what was removed stays there until this is run again")
+
+
+def _files(snapshot: Snapshot) -> dict[str, Content]:
+    columns = {f"{name}.npy": npy(array) for name, array in snapshot.catalog.compact().arrays().items()}
+    return {**columns, **snapshot.index.save()}
+
+
+def _manifest(
+    store: ExperienceStore, snapshot: Snapshot, embedder: str, dim: int, calibration: Calibration | None
+) -> Manifest:
+    ids = snapshot.catalog.ids()
+    return Manifest(
+        store_id=store.store_id,
+        embedder=embedder,
+        dim=dim,
+        template=TEMPLATE_VERSION,
+        engine=without_password(snapshot.engine),
+        records=len(ids),
+        ids_digest=ids_digest(ids),
+        created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        stamps=snapshot.stamps,
+        versions={name: version(name) for name in ("faiss-cpu", "numpy")},
+        calibration=calibration,
+    )
+
+
+def _start(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool) -> Snapshot:
+    if rebuild:
+        return begin(store, generations.engine, embedder)
+    try:
+        snapshot = load_snapshot(store, generations)
+    except CorruptError as error:  # a new generation takes its place; the damaged one stays beside it for a while
+        _log.warning("the index is built anew: %s", error)
+        snapshot = None
+    if snapshot is None:
+        return begin(store, generations.engine, embedder)
+    if snapshot.manifest is not None:
+        check_embedder(snapshot.manifest, embedder)
+    return snapshot
+
+
+def check_embedder(manifest: Manifest, embedder: Embedder) -> None:
+    """Refuse to mix vectors of two embedders."""
+    if manifest.embedder != embedder.name:
+        made, asked = manifest.embedder, embedder.name
+    elif manifest.dim != embedder.dim:
+        made, asked = f"{manifest.embedder} ({manifest.dim} dimensions)", f"{embedder.name} ({embedder.dim})"
+    else:
+        return
+    raise IndexMismatchError(
+        f"the index was made by {made}, not by {asked}; run: ufo-experience index --rebuild --embedder {embedder.name}",
+        code="E_EMBEDDER",
+    )
+
+
+class _Meter:
+    """What one run of the job has used."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._started = time.monotonic()
+        self._spent: Spending = replace(embedder.spending)
+        self._cached = self._count_cached()
+
+    def _count_cached(self) -> int:
+        return getattr(self._embedder, "cached", 0)
+
+    def report(self, manifest: Manifest, texts: int) -> IndexReport:
+        """What was used since the meter was made, to embed `texts` texts."""
+        cached = self._count_cached() - self._cached
+        return IndexReport(
+            records=manifest.records,
+            embedded=texts - cached,
+            cached=cached,
+            requests=self._embedder.spending.requests - self._spent.requests,
+            generation=manifest.generation,
+            seconds=round(time.monotonic() - self._started, 3),
+            cost=self._embedder.spending.cost - self._spent.cost,
+        )

@@ -1,0 +1,44 @@
+"""What of a record goes into the catalog: the text it is found by, and its terms.
+
+Terms of the text are counted for lexical search; terms of the structured state carry a prefix that no text has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from ufo_experience.schema import Experience, State
+from ufo_experience.text.slots import mask_slots
+from ufo_experience.text.terms import request_terms
+
+TEMPLATE_VERSION = "1"  # of the embedded text; an index made with another one is refused
+
+
+def task_text(experience: Experience) -> str:
+    """The text an experience is embedded and found by: the user's words, else the canonical intent."""
+    return experience.state.request or experience.state.task
+
+
+def describe(experience: Experience) -> tuple[Mapping[str, float], int]:
+    """How often each term stands in a record, and the length of its text in words."""
+    terms, length = request_terms(task_text(experience))
+    counts = {name: float(term.times) for name, term in terms.items()}
+    structured = {name: 1.0 for group in state_terms(experience.state).values() for name in group}
+    return {**counts, **structured}, length
+
+
+def state_terms(state: State) -> dict[str, list[str]]:
+    """The structured fields of a state as terms: constraints, tags, and one `key=value` per signal."""
+    return {
+        "constraints": sorted({f"\x00c {item.strip().casefold()}" for item in state.constraints}),
+        "tags": sorted({f"\x00t {item.strip().casefold()}" for item in state.tags}),
+        "signals": [f"\x00s {key}={json.dumps(value, sort_keys=True)}" for key, value in state.signals.items()],
+    }
+
+
+def canonical_tasks(task: str) -> list[str]:
+    """The names under which a task may be stored: as it is, and with its slots masked (unless nothing else is left)."""
+    masked = mask_slots(task)
+    words = [word for word in masked.split() if not word.startswith("<")]
+    return [task, masked] if words and masked != task else [task]

@@ -1,0 +1,1 @@
+"""Vector engines side by side: FAISS kernels in process, pgvector, Milvus."""

@@ -1,0 +1,251 @@
+"""The vector index of one machine: exact while small, candidates by their signs and exact scores when large.
+
+The first part is the published generation, mapped and never written to; what was added since lies in a few small
+parts behind it. A row that is replaced or removed is masked out and leaves when the next generation is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ufo_experience.errors import CorruptError, DataError
+from ufo_experience.index.base import Attributes, Content, Filter, Neighbour, Space, Vectors
+from ufo_experience.index.engines.segment import Part, load_faiss, pack, signs, sort_order
+from ufo_experience.index.generations import Generation, npy, npy_blocks
+from ufo_experience.store.base import ExperienceStore
+
+EXACT_BELOW = 20_000  # rows; below, signs lose recall and win nothing
+_PARTS = 8  # behind the first
+_BLOCK = 4096  # rows written at once
+_DECIMALS = 6
+_PREFIX = "vectors_"
+
+
+class FaissIndex:
+    """Unit vectors by id. Not for concurrent writers: take a `copy` for each snapshot.
+
+    Answers are deterministic; a query by itself and the same query in a batch get the same ones.
+    """
+
+    FILES = tuple(f"{_PREFIX}{name}" for name in ("vectors", "ids", "by_id", "attributes"))
+    CODES = f"{_PREFIX}codes"
+
+    def __init__(self, dim: int, *, exact_below: int = EXACT_BELOW) -> None:
+        """Begin an empty index; `exact_below` is the number of rows up to which every one is looked at."""
+        if dim < 1:
+            raise DataError(f"a vector has at least one dimension, not {dim}", code="E_DIMENSION")
+        self._dim, self._exact_below = dim, exact_below
+        self._parts: tuple[Part, ...] = ()
+
+    @classmethod
+    def open(
+        cls, engine: str, space: Space, *, store: ExperienceStore, generation: Generation | None = None
+    ) -> FaissIndex:
+        """The vectors of a generation, or none; see `open_index`."""
+        if generation is None:
+            return cls(space.dim)
+        names = [name for name in (*cls.FILES, cls.CODES) if f"{name}.npy" in generation.manifest.files]
+        return cls.load({name: generation.array(name) for name in names})
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self._dim
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and not self.missing([id])
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Those that have no vector here; see `VectorIndex.missing`."""
+        names, there = _names(ids), np.zeros(len(ids), np.bool_)
+        for part in self._parts:
+            there |= part.find(names) >= 0
+        return [identifier for identifier, found in zip(ids, there.tolist(), strict=True) if not found]
+
+    def ids(self) -> NDArray[np.bytes_]:
+        """All ids that have a vector here, sorted."""
+        return np.sort(np.concatenate([np.empty(0, "S32"), *(part.ids[part.alive()] for part in self._parts)]))
+
+    def copy(self) -> FaissIndex:
+        """An index that may grow while this one is searched; no vector is copied."""
+        twin = FaissIndex(self._dim, exact_below=self._exact_below)
+        twin._parts = self._parts
+        return twin
+
+    def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
+        """Insert or replace; see `VectorIndex.add`."""
+        matrix = self._checked(vectors)
+        if not len(ids) == len(matrix) == len(attributes):
+            raise DataError(f"{len(ids)} ids, {len(matrix)} vectors, {len(attributes)} attributes", code="E_COUNT")
+        if len(set(ids)) != len(ids):
+            raise DataError("the same id twice in one call", code="E_DUPLICATE_ID")
+        if not ids:
+            return
+        self.remove(ids)
+        self._append(Part.build(_names(ids), pack(attributes), matrix, exact_below=self._exact_below))
+
+    def update(self, ids: Sequence[str], attributes: Sequence[Attributes]) -> None:
+        """Replace attributes; see `VectorIndex.update`. A row whose attributes differ moves to the end."""
+        names, packed = _names(ids), pack(attributes)
+        parts = []
+        for place, part in enumerate(self._parts):
+            rows = part.find(names)
+            here = np.flatnonzero(rows >= 0)
+            changed = here[part.attributes[rows[here]] != packed[here]]
+            if len(changed):
+                gone = rows[changed]
+                parts.append((names[changed], packed[changed], part.vectors[gone]))
+                self._replace(place, part.without(gone))
+        for moved in parts:
+            self._append(Part.build(*moved, exact_below=self._exact_below))
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Take ids out; see `VectorIndex.remove`."""
+        names, removed = _names(ids), 0
+        for place, part in enumerate(self._parts):
+            rows = np.unique(part.find(names))
+            rows = rows[rows >= 0]
+            if len(rows):
+                self._replace(place, part.without(rows))
+                removed += len(rows)
+        return removed
+
+    def retain(self, ids: Sequence[str]) -> int:
+        """Take all others out; see `VectorIndex.retain`."""
+        others = np.setdiff1d(self.ids(), _names(ids), assume_unique=True)
+        return self.remove([name.decode("ascii") for name in others.tolist()])
+
+    def search(self, vectors: Vectors, k: int, filter: Filter | None = None) -> list[list[Neighbour]]:
+        """The k best inside the filter; see `VectorIndex.search`."""
+        queries = self._checked(vectors)
+        if k < 1 or not len(queries):
+            return [[] for _ in queries]
+        self._use_threads(len(queries))
+        found: list[list[Neighbour]] = [[] for _ in queries]
+        for part in self._parts:
+            nearest = part.nearest(queries, k, filter or Filter(), self._exact_below)
+            for number, rows in enumerate(nearest):
+                scores = _rounded(part.scores(queries[number : number + 1], rows)[0])
+                found[number] += _best(part.ids[rows], scores, k)
+        for answers in found:
+            answers.sort(key=lambda pair: (-pair[1], pair[0]))
+        return [answers[:k] for answers in found]
+
+    def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
+        """Cosine similarity with given ids; see `VectorIndex.similarity`."""
+        query, names = self._checked(np.asarray(vector).reshape(1, -1)), _names(ids)
+        self._use_threads(1)
+        scores = np.full(len(ids), np.nan, np.float32)
+        for part in self._parts:
+            rows = part.find(names)
+            here = np.flatnonzero(rows >= 0)
+            if len(here):
+                scores[here] = _rounded(part.scores(query, rows[here])[0])
+        return scores
+
+    def save(self) -> dict[str, Content]:
+        """Files of the next generation, one part. Vectors are written block by block, not held in memory."""
+        empty = Part.build(_names([]), pack([]), np.empty((0, self._dim), np.float32), exact_below=1)
+        parts = [*self._parts, empty]
+        alive = [part.alive() for part in parts]
+        ids = np.concatenate([part.ids[rows] for part, rows in zip(parts, alive, strict=True)])
+        attributes = np.concatenate([part.attributes[rows] for part, rows in zip(parts, alive, strict=True)])
+        order = sort_order(ids, attributes)
+        whose = np.repeat(np.arange(len(parts)), [len(rows) for rows in alive])[order]
+        where, ids = np.concatenate(alive)[order], ids[order]
+
+        def blocks() -> Iterator[Vectors]:
+            for start in range(0, len(order), _BLOCK):
+                block = slice(start, start + _BLOCK)
+                yield _gather(parts, whose[block], where[block], self._dim)
+
+        arrays = (ids, np.argsort(ids, kind="stable").astype(np.int32), attributes[order])
+        small: dict[str, Content] = {
+            f"{name}.npy": npy(array) for name, array in zip(self.FILES[1:], arrays, strict=True)
+        }
+        files = {**small, f"{self.FILES[0]}.npy": npy_blocks(np.float32, (len(ids), self._dim), blocks())}
+        if len(ids) >= self._exact_below:
+            shape = (len(ids), -(-self._dim // 8))
+            files[f"{self.CODES}.npy"] = npy_blocks(np.uint8, shape, (signs(block) for block in blocks()))
+        return files
+
+    @classmethod
+    def load(cls, arrays: Mapping[str, NDArray[Any]], *, exact_below: int = EXACT_BELOW) -> FaissIndex:
+        """The inverse of `save`: arrays by file name, as they were mapped. Raises `CorruptError`."""
+        if missing := set(cls.FILES) - arrays.keys():
+            raise CorruptError("no such file", file=f"{sorted(missing)[0]}.npy")
+        part = Part.from_arrays(
+            {name.removeprefix(_PREFIX): array for name, array in arrays.items()}, exact_below=exact_below
+        )
+        index = cls(part.vectors.shape[1], exact_below=exact_below)
+        index._parts = (part,)
+        return index
+
+    def _use_threads(self, queries: int) -> None:
+        """One thread for a single query, all cores for several: on a busy machine a second thread only waits."""
+        if not all(part.is_small for part in self._parts):
+            load_faiss().omp_set_num_threads(1 if queries == 1 else os.cpu_count() or 1)
+
+    def _append(self, part: Part) -> None:
+        """Put a part at the end; of too many, the two smallest neighbours become one. The first is left alone."""
+        parts = [one for place, one in enumerate(self._parts) if not place or len(one)] + [part]
+        while len(parts) > _PARTS + 1:
+            place = min(range(1, len(parts) - 1), key=lambda n: len(parts[n]) + len(parts[n + 1]))
+            parts[place : place + 2] = [self._merged(parts[place : place + 2])]
+        self._parts = tuple(parts)
+
+    def _merged(self, parts: Sequence[Part]) -> Part:
+        pieces = [(part.ids, part.attributes, part.vectors) for part in parts]
+        alive = [part.alive() for part in parts]
+        columns = (
+            np.concatenate([column[rows] for column, rows in zip(same, alive, strict=True)])
+            for same in zip(*pieces, strict=True)
+        )
+        return Part.build(*columns, exact_below=self._exact_below)
+
+    def _replace(self, place: int, part: Part) -> None:
+        self._parts = (*self._parts[:place], part, *self._parts[place + 1 :])
+
+    def _checked(self, vectors: Vectors) -> Vectors:
+        """FAISS's kernels trust their callers, so what does not fit is refused here."""
+        matrix = np.ascontiguousarray(vectors, dtype=np.float32)
+        if matrix.ndim != 2 or matrix.shape[1] != self._dim:
+            raise DataError(f"vectors of shape {matrix.shape}, expected (n, {self._dim})", code="E_DIMENSION")
+        norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+        if not np.isfinite(norms).all():
+            raise DataError("a vector holds NaN or infinity", code="E_NOT_FINITE")
+        if (np.abs(norms - 1.0) > 0.01).any():
+            raise DataError("a vector is not of norm 1", code="E_NORM")
+        return matrix
+
+
+def _names(ids: Sequence[str]) -> NDArray[np.bytes_]:
+    return np.array([identifier.encode("ascii", "replace") for identifier in ids], dtype="S32")
+
+
+def _rounded(scores: Vectors) -> NDArray[np.float64]:
+    return np.asarray(np.round(scores.astype(np.float64), _DECIMALS), np.float64)
+
+
+def _best(ids: NDArray[np.bytes_], scores: NDArray[np.float64], k: int) -> list[Neighbour]:
+    if len(scores) > k:  # names are slow to sort, so only those at the edge and above it are
+        inside = scores >= np.partition(scores, -k)[-k]
+        ids, scores = ids[inside], scores[inside]
+    top = np.lexsort((ids, -scores))[:k]
+    return [(name.decode("ascii"), score) for name, score in zip(ids[top].tolist(), scores[top].tolist(), strict=True)]
+
+
+def _gather(parts: Sequence[Part], whose: NDArray[np.int64], where: NDArray[np.int64], dim: int) -> Vectors:
+    out = np.empty((len(whose), dim), np.float32)
+    for number in np.unique(whose):
+        mine = whose == number
+        out[mine] = parts[number].vectors[where[mine]]
+    return out

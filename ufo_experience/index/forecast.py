@@ -1,0 +1,94 @@
+"""What the index job would embed, counted before anything is sent or written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from ufo_experience.embedding.base import Embedder, EmbedsPieces
+from ufo_experience.embedding.cache import CachedEmbedder
+from ufo_experience.errors import CorruptError, IndexMismatchError
+from ufo_experience.index.build import WINDOW, check_embedder, load_snapshot
+from ufo_experience.index.document import task_text
+from ufo_experience.index.generations import Generations
+from ufo_experience.index.snapshot import Snapshot
+from ufo_experience.store.base import ExperienceStore
+
+
+@dataclass(frozen=True)
+class IndexPlan:
+    """Counts of a dry run: `texts` would be embedded in `requests` to a service, `cached` would not."""
+
+    records: int
+    texts: int
+    cached: int
+    requests: int
+    embedder: str
+
+
+def plan(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool = False) -> IndexPlan:
+    """Read what `sync` would read; nothing is written, and nothing is sent to a service.
+
+    Raises:
+        IndexMismatchError: as `sync`.
+    """
+    texts = cached = requests = 0
+    seen: set[bytes] = set()
+    records = store.scan(_ids(store, generations, embedder, rebuild=rebuild))
+    while window := [task_text(one) for one in islice(records, WINDOW)]:
+        missing = _missing(embedder, window, seen)
+        texts, cached = texts + len(missing), cached + len(window) - len(missing)
+        requests += _count_requests(embedder, missing)
+    return IndexPlan(len(store.ids()), texts, cached, requests, embedder.name)
+
+
+def _ids(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool) -> Sequence[str]:
+    """Ids of the records `sync` would embed. A server keeps this embedder's vectors through a rebuild."""
+    ids = store.ids()
+    snapshot = _published(store, generations, embedder, rebuild=rebuild)
+    if snapshot is None:
+        return ids
+    if rebuild:
+        return snapshot.index.missing(ids)
+    rows = snapshot.catalog.find(ids)
+    return snapshot.index.missing([id for id, row in zip(ids, rows.tolist(), strict=True) if row < 0])
+
+
+def _published(
+    store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool
+) -> Snapshot | None:
+    """The snapshot that `sync` would begin with, or whose server's vectors a rebuild would find in place."""
+    last = generations.last_manifest()
+    fits = last is not None and last.embedder == embedder.name and _dim(embedder) in (None, last.dim)
+    if rebuild and (not fits or generations.engine == "faiss"):
+        return None
+    try:
+        snapshot = load_snapshot(store, generations)
+    except (CorruptError, IndexMismatchError) as error:
+        if rebuild or isinstance(error, CorruptError):
+            return None
+        raise
+    if snapshot is not None and snapshot.manifest is not None and not fits:
+        check_embedder(snapshot.manifest, embedder)
+    return snapshot
+
+
+def _dim(embedder: Embedder) -> int | None:
+    """Length of a vector, without asking a service for it."""
+    behind = embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
+    return behind.known_dim if isinstance(behind, EmbedsPieces) else behind.dim
+
+
+def _missing(embedder: Embedder, texts: list[str], seen: set[bytes]) -> list[str]:
+    """The texts that are not in the cache, each once; `seen` are the keys of texts before them, and is added to."""
+    if not isinstance(embedder, CachedEmbedder):
+        return texts
+    missing = {key: text for key, text in embedder.missing(texts).items() if key not in seen}
+    seen.update(missing)
+    return list(missing.values())
+
+
+def _count_requests(embedder: Embedder, texts: Sequence[str]) -> int:
+    behind = embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
+    return sum(1 for _ in behind.batches(texts)) if isinstance(behind, EmbedsPieces) else 0

@@ -1,0 +1,346 @@
+"""Immutable generations of an index on disk, published whole or not at all, by one process at a time.
+
+    index/CURRENT            the number of the generation in use
+    index/<n>/MANIFEST.json  what made it, and size and SHA-256 of every file
+    index/<n>/<file>         never changed once published; the previous generation is kept
+    index/.building-<n>      a generation being written; that of a dead writer is swept by the next one
+
+FAISS and numpy notice neither flipped bits nor a file of another store, so the manifest does. Hashing costs about a
+second for each gigabyte: generations up to `VERIFY_AT_OPEN` are hashed whenever they are opened, larger ones by
+`verify`, and in the background by a program that stays (see `live_index`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ufo_experience.errors import CorruptError, StorageError, UsageError
+from ufo_experience.fileio.atomic import (
+    Disk,
+    is_temp,
+    make_folder,
+    move_folder,
+    remove_tree,
+    replace_file,
+    storage_errors,
+    sync_folder,
+    write_new,
+)
+from ufo_experience.fileio.reading import read_file, unreadable
+from ufo_experience.index import manifest as manifests
+from ufo_experience.index.base import Content
+from ufo_experience.index.manifest import Calibration, FileEntry, Manifest, ids_digest
+from ufo_experience.store import scheme_of
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.folder.lock import WriterLock
+
+AUTO = "auto"
+
+# scheme of the store's location → module and class; the class has `open(store)`
+_HOMES = {
+    "": ("ufo_experience.index.generations", "Generations"),
+    "postgresql": ("ufo_experience.index.postgres_generations", "SharedGenerations"),
+}
+
+
+def open_generations(store: ExperienceStore, engine: str = AUTO, *, lock_timeout: float = 10.0) -> Generations:
+    """The generations of a store's index: in its folder, or in its database.
+
+    `engine` "auto" is the one of the last generation; for a new index the one that goes with the store.
+
+    Raises:
+        UsageError: no index can be kept beside this kind of store.
+    """
+    scheme = scheme_of(store.location)
+    if scheme not in _HOMES:
+        raise UsageError(f"no index can be kept beside a {scheme}:// store")
+    module, name = _HOMES[scheme]
+    generations: Generations = getattr(import_module(module), name).open(store, lock_timeout=lock_timeout)
+    last = generations.last_manifest() if engine == AUTO else None
+    generations.engine = last.engine if last else generations.engine if engine == AUTO else engine
+    return generations
+
+
+def npy(array: NDArray[Any]) -> bytes:
+    """The bytes of a `.npy` file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def npy_blocks(dtype: DTypeLike, shape: tuple[int, ...], blocks: Iterable[NDArray[Any]]) -> Iterator[bytes]:
+    """The bytes of a `.npy` file of this shape, piece by piece, its rows coming in blocks."""
+    header = io.BytesIO()
+    kind = np.lib.format.dtype_to_descr(np.dtype(dtype))
+    np.lib.format.write_array_header_1_0(header, {"descr": kind, "fortran_order": False, "shape": shape})
+    yield header.getvalue()
+    for block in blocks:
+        yield np.ascontiguousarray(block, dtype=dtype).tobytes()
+
+
+__all__ = ["Calibration", "Generation", "Generations", "Manifest", "Publish", "ids_digest"]
+
+KEEP = 2  # the generation in use and the one before
+VERIFY_AT_OPEN = 64 * 2**20  # bytes
+MANIFEST, CURRENT, BUILDING = "MANIFEST.json", "CURRENT", ".building-"
+
+_POINTER = re.compile(rb"([0-9]{1,12})\n")
+_POINTER_BYTES = 64
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One published generation."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(entry.bytes for entry in self.manifest.files.values())
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one file. Raises as `array`."""
+        path = self.folder / name
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise unreadable(error, path) from error
+
+    def array(self, name: str) -> NDArray[Any]:
+        """One `.npy` file, mapped read-only; never unpickled.
+
+        Raises:
+            CorruptError: it is not there, or not an array.
+            StorageError: no file can be read now.
+        """
+        path = self.folder / f"{name}.npy"
+        try:
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+            return np.asarray(mapped)  # the same memory; numpy's own class for it is slow to take slices of
+        except OSError as error:
+            raise unreadable(error, path) from error
+        except ValueError as error:
+            raise CorruptError(str(error), file=str(path)) from error
+
+    def check(self, *, everything: bool = True) -> None:
+        """Compare sizes, and (for small ones, or if `everything`) hashes. Raises `CorruptError` naming the file."""
+        hashed = everything or self.size <= VERIFY_AT_OPEN
+        for name, entry in self.manifest.files.items():
+            path = self.folder / name
+            try:
+                size = path.stat().st_size
+                digest = _hash_file(path) if hashed and size == entry.bytes else entry.sha256
+            except OSError as error:
+                raise unreadable(error, path) from error
+            if size != entry.bytes:
+                raise CorruptError(f"{size} bytes instead of {entry.bytes}", file=str(path))
+            if digest != entry.sha256:
+                raise CorruptError("bytes differ from their hash", file=str(path))
+
+
+Publish = Callable[[Mapping[str, Content], Manifest], Generation]
+
+
+class Generations:
+    """The `index/` folder of a store. Reading needs no lock and writes nothing."""
+
+    engine = "faiss"  # that keeps the vectors, see `open_index`
+
+    @classmethod
+    def open(cls, store: ExperienceStore, *, lock_timeout: float = 10.0) -> Generations:
+        """Those of a store in a folder."""
+        return cls(store.cache_folder / "index", lock_timeout=lock_timeout)
+
+    def __init__(self, folder: Path, disk: Disk | None = None, *, lock_timeout: float = 10.0) -> None:
+        self.folder = folder
+        self._disk = disk or Disk()
+        self._lock = WriterLock(folder, lock_timeout, self._disk)
+
+    def current(self) -> Generation | None:
+        """The generation `CURRENT` names, checked; None when there is no index yet.
+
+        Raises:
+            CorruptError: it cannot be used. Callers rebuild; nothing is lost.
+            FormatVersionError: a newer version wrote it.
+            StorageError: no file can be read now.
+        """
+        number = self.number()
+        if number is None:
+            return None
+        generation = self._load(number)
+        generation.check(everything=False)
+        return generation
+
+    def of(self, manifest: Manifest) -> Generation:
+        """The generation a manifest belongs to, unchecked."""
+        return Generation(self.folder / str(manifest.generation), manifest)
+
+    def number(self) -> int | None:
+        """What `CURRENT` says; None without one. Raises as `current`."""
+        path = self.folder / CURRENT
+        data = self._read(path, _POINTER_BYTES)
+        if data is None:
+            return None
+        found = _POINTER.fullmatch(data)
+        if found is None:
+            raise CorruptError(f"names no generation: {data[:40]!r}", file=str(path))
+        return int(found[1])
+
+    def last_manifest(self) -> Manifest | None:
+        """Of the current generation, or if it cannot be read, of the newest that can; None when there is none."""
+        with suppress(CorruptError):
+            number = self.number()
+            if number is None:
+                return None
+            return self._load(number).manifest
+        for number in reversed(self._numbers()):
+            with suppress(CorruptError):
+                return self._load(number).manifest
+        return None
+
+    def is_due(self, changed: int, records: int) -> bool:
+        """True when `changed` of `records` are reason enough to publish: files of this machine are cheap to write."""
+        return changed > 0
+
+    def exists(self) -> bool:
+        """True when there is a folder for generations."""
+        return self.folder.is_dir()
+
+    def stamp(self) -> int:
+        """Differs after every publish (ns time of `CURRENT`, 0 without one); cheap."""
+        try:
+            return (self.folder / CURRENT).stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise StorageError(f"{self.folder / CURRENT}: {error.strerror or error}") from error
+
+    @contextmanager
+    def writing(self, keep: int = KEEP) -> Iterator[Publish]:
+        """Hold the lock of the index; the value publishes the next generation and drops all but the last `keep`.
+
+        What a dead writer left behind is swept first.
+
+        Raises:
+            LockedError: another process is publishing.
+            StorageError: the disk refused; `CURRENT` is the old one or the new one.
+        """
+        with storage_errors(self.folder):
+            make_folder(self.folder, self._disk)
+            with self._lock.hold():
+                self._sweep()
+                yield lambda files, manifest: self._publish(files, manifest, keep)
+
+    def leftovers(self) -> list[Path]:
+        """Folders of other generations than the current one (a reader on Windows may hold one open)."""
+        current = self.number()
+        return [self.folder / str(number) for number in self._numbers() if number != current]
+
+    def drop(self) -> None:
+        """Remove every generation: for an index that cannot be used and must not stay.
+
+        Raises:
+            StorageError: the disk refused, or a reader holds a file open.
+            LockedError: another process is publishing.
+        """
+        with self.writing(), storage_errors(self.folder):
+            with suppress(FileNotFoundError):
+                self._disk.unlink(self.folder / CURRENT)
+            sync_folder(self.folder, self._disk)
+            for number in self._numbers():
+                remove_tree(self.folder / str(number), self._disk)
+
+    def _publish(self, files: Mapping[str, Content], manifest: Manifest, keep: int) -> Generation:
+        number = max([*self._numbers(), 0]) + 1
+        building, final = self.folder / f"{BUILDING}{number}", self.folder / str(number)
+        make_folder(building, self._disk)
+        entries = {}
+        for name, content in files.items():
+            pieces = _Measured(content)
+            write_new(building / name, pieces, self._disk)
+            entries[name] = pieces.entry()
+        manifest = manifest.model_copy(update={"generation": number, "files": entries})
+        write_new(building / MANIFEST, manifests.encode(manifest), self._disk)
+        sync_folder(building, self._disk)
+        move_folder(building, final, self._disk)
+        sync_folder(self.folder, self._disk)
+        replace_file(self.folder / CURRENT, f"{number}\n".encode("ascii"), self._disk)
+        self._drop_old(keep)
+        return Generation(final, manifest)
+
+    def _load(self, number: int) -> Generation:
+        path = self.folder / str(number) / MANIFEST
+        data = self._read(path, manifests.MAX_BYTES)
+        if data is None:
+            raise CorruptError("no such file", file=str(path))
+        manifest = manifests.decode(data, str(path))
+        if manifest.generation != number:
+            raise CorruptError(f"the manifest of generation {manifest.generation}", file=str(path))
+        return Generation(path.parent, manifest)
+
+    def _read(self, path: Path, limit: int) -> bytes | None:
+        owner = self.folder.stat().st_uid if self.folder.exists() else 0
+        return read_file(path, self._disk, owner=owner, limit=limit)
+
+    def _names(self) -> list[str]:
+        with storage_errors(self.folder):
+            try:
+                return self._disk.listdir(self.folder)
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(name) for name in self._names() if re.fullmatch("[0-9]{1,12}", name))
+
+    def _sweep(self) -> None:
+        for name in self._names():
+            if name.startswith(BUILDING):
+                remove_tree(self.folder / name, self._disk)
+            elif is_temp(name):
+                self._disk.unlink(self.folder / name)
+
+    def _drop_old(self, keep: int) -> None:
+        """A reader may still have an old one open; where the system then refuses, a later publish drops it."""
+        for number in self._numbers()[:-keep]:
+            with suppress(OSError):
+                remove_tree(self.folder / str(number), self._disk)
+
+
+class _Measured:
+    """Pieces of a file on their way to the disk, counted and hashed as they pass."""
+
+    def __init__(self, content: Content) -> None:
+        self._pieces = [content] if isinstance(content, bytes) else content
+        self._digest, self._bytes = sha256(), 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self._digest.update(piece)
+            self._bytes += len(piece)
+            yield piece
+
+    def entry(self) -> FileEntry:
+        """Of what has passed."""
+        return FileEntry(bytes=self._bytes, sha256=self._digest.hexdigest())
+
+
+def _hash_file(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,167 @@
+"""The one place that makes and calls the `openai` client: one retry layer, one breaker, one ledger.
+
+    service = OpenAIService(OpenAISettings.from_env())
+    with service.ledger.reserve(model, input_tokens=900) as bill:
+        reply = service.call(lambda client: client.embeddings.create(…), QUERY, what="embedding the query")
+        bill.settle(reply.usage.prompt_tokens)
+
+The client's own retries and redirects are off: 4 requests per call are the most there ever are. Every error of
+`openai` and `httpx` leaves here as a `ServiceError`, and no message, log or repr holds the key.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from ufo_experience.errors import ServiceError
+from ufo_experience.openai_api.connection import Bounded, Connection
+from ufo_experience.openai_api.errors import OpenAICallError, explain, http_errors
+from ufo_experience.openai_api.ledger import Ledger
+from ufo_experience.openai_api.limits import CircuitBreaker, Clock, Pace, Turn, shared_breaker
+from ufo_experience.openai_api.settings import OpenAISettings as OpenAISettings
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+    from tenacity import RetryCallState
+
+T = TypeVar("T")
+
+MAX_ATTEMPTS = 4
+GRACE = 0.1  # seconds for the client's own timeout, whose error says more, to come first
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds of silence one attempt may take, and that all attempts and their pauses may take together.
+
+    One attempt may take twice the timeout in all, however steadily bytes arrive.
+    """
+
+    timeout: float
+    budget: float
+
+
+QUERY = Patience(timeout=3, budget=30)
+BATCH = Patience(timeout=30, budget=120)
+SUMMARY = Patience(timeout=60, budget=120)
+
+
+@dataclass
+class _Call:
+    """One logical call: what it is, until when it may go on, and its turn if it is part of a job."""
+
+    what: str
+    timeout: float
+    deadline: float
+    turn: Turn | None
+
+
+class OpenAIService:
+    """Calls one endpoint. Thread-safe; the client is made at the first call.
+
+    `ledger` counts requests, tokens and cost; share one to put several users under the same cap. `clock` and
+    `sleep` are for tests.
+    """
+
+    def __init__(
+        self,
+        settings: OpenAISettings,
+        *,
+        ledger: Ledger | None = None,
+        breaker: CircuitBreaker | None = None,
+        clock: Clock = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.settings = settings
+        self.ledger = ledger or settings.ledger or Ledger(settings.max_cost, settings.prices)
+        self.breaker = breaker or shared_breaker(settings.endpoint)
+        self.pace = Pace(settings.requests_per_minute, settings.tokens_per_minute, clock=clock, sleep=sleep)
+        self._clock, self._sleep = clock, sleep
+        self._connection = Connection(settings)
+        weakref.finalize(self, self._connection.close)  # its sockets end with the service, whoever forgets it
+
+    def call(self, send: Callable[[OpenAI], T], patience: Patience, *, what: str, turn: Turn | None = None) -> T:
+        """Run `send` with a client whose timeout is set, again after faults that pass, at most 4 times in all.
+
+        Pauses are random (full jitter) or what the service asked for, and never pass the budget. `send` makes one
+        request and may check the reply, raising `OpenAICallError` (`E_BAD_REPLY`) for one that is wrong.
+        A call with a `turn` is part of a job: it keeps to the pace, which is outside its budget, and ends when the
+        job is stopped.
+
+        Raises:
+            OpenAICallError: the last fault; `what` (such as "embedding 12 texts") opens its message.
+            ServiceError: no key (`E_NO_KEY`), the breaker is open (`E_CIRCUIT_OPEN`), or the job was stopped.
+        """
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
+        call = _Call(what, patience.timeout, self._clock() + patience.budget, turn)
+        enough = stop_after_attempt(MAX_ATTEMPTS)
+        retrying = Retrying(
+            stop=lambda state: enough(state) or self._too_late(state, call),
+            wait=_pause,
+            retry=retry_if_exception(lambda error: isinstance(error, OpenAICallError) and error.retryable),
+            sleep=self._sleep if turn is None else lambda seconds: self.pace.rest(seconds, turn),
+            reraise=True,
+        )
+        reply: T = retrying(self._attempt, send, call)
+        return reply
+
+    def _attempt(self, send: Callable[[OpenAI], T], call: _Call) -> T:
+        """Make one request through the breaker."""
+        import openai
+
+        foreign: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, *http_errors())
+        if call.turn is not None:
+            call.deadline += self.pace.wait(call.turn)
+        probe = self.breaker.enter()
+        healthy = False
+        try:
+            reply = self._send(send, call)
+            healthy = True
+            return reply
+        except ServiceError as error:
+            healthy = not (isinstance(error, OpenAICallError) and error.outage)
+            raise
+        except foreign as error:
+            failure = explain(error, call.what, secret=self.settings.api_key)
+            healthy = not failure.outage or self._slowed_down(failure, call)
+            raise failure from (None if failure.leaky else error)
+        finally:
+            self.breaker.leave(probe, healthy=healthy)
+
+    def _send(self, send: Callable[[OpenAI], T], call: _Call) -> T:
+        """Wait for one request, but not for ever."""
+        left = max(0.001, call.deadline - self._clock())
+        with self._connection.borrow() as line:
+            client = line.client.with_options(timeout=min(call.timeout, left))
+            self.ledger.count_request()
+            request = Bounded(lambda: send(client))
+            whole = min(2 * call.timeout, left + GRACE)
+            if not request.ends_within(whole):
+                self._connection.give_up(line)
+                raise OpenAICallError(f"{call.what}: no whole reply within {whole:.1f} seconds", code="E_TIMEOUT")
+            return request.result()
+
+    def _slowed_down(self, failure: OpenAICallError, call: _Call) -> bool:
+        """Let a whole job wait when the service says that it is asked too fast: it is well, we are many."""
+        if call.turn is None or failure.code != "E_RATE_LIMIT":
+            return False
+        self.pace.hold(failure.retry_after or 0.0)
+        return True
+
+    def _too_late(self, state: RetryCallState, call: _Call) -> bool:
+        return self._clock() + (state.upcoming_sleep or 0.0) >= call.deadline
+
+
+def _pause(state: RetryCallState) -> float:
+    """Seconds before the next attempt: what the service asked for, else random within a doubling limit."""
+    from tenacity import wait_random_exponential
+
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, OpenAICallError) and error.retry_after is not None:
+        return error.retry_after
+    return float(wait_random_exponential(multiplier=0.5, max=8)(state))

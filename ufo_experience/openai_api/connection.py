@@ -1,0 +1,134 @@
+"""The `openai` client of one endpoint, and a bound on how long one request may take in all.
+
+The client's timeouts are about silence: a service that sends one byte each second passes them for ever. So a request
+runs in a thread of its own that is waited for only so long; then its client is given up with all its sockets.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ufo_experience.errors import ServiceError
+from ufo_experience.openai_api.errors import OpenAICallError
+from ufo_experience.openai_api.settings import OpenAISettings
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+T = TypeVar("T")
+
+
+@dataclass
+class Line:
+    """One client, and how many requests use it now."""
+
+    client: OpenAI
+    users: int = 0
+    given_up: bool = False
+
+
+class Connection:
+    """Lends the client of an endpoint, made when it is first needed. Thread-safe."""
+
+    def __init__(self, settings: OpenAISettings) -> None:
+        self._settings = settings
+        self._line: Line | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def borrow(self) -> Iterator[Line]:
+        """Lend the client for one request. Raises `ServiceError` (`E_NO_KEY`) when there is no key."""
+        with self._lock:
+            if self._line is None:
+                self._line = Line(_make_client(self._settings))
+            line = self._line
+            line.users += 1
+        try:
+            yield line
+        finally:
+            with self._lock:
+                line.users -= 1
+                done = line.given_up and not line.users
+            if done:
+                line.client.close()
+
+    def give_up(self, line: Line) -> None:
+        """Lend this client no more; it is closed, which ends what hangs in it, when nobody else waits for it."""
+        with self._lock:
+            line.given_up = True
+            if self._line is line:
+                self._line = None
+
+    def close(self) -> None:
+        """Close the client; the next request makes another."""
+        with self._lock:
+            line, self._line = self._line, None
+        if line is not None:
+            line.client.close()
+
+
+class Bounded(AbstractContextManager["Bounded[T]"], Generic[T]):
+    """Work begun in a thread, and its result or error once it has ended."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._result: list[T] = []
+        self._error: BaseException | None = None
+        self._ended = threading.Event()
+        threading.Thread(target=self._run, args=(work,), name="ufo-experience-request", daemon=True).start()
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for its end; False when it has not come."""
+        return self._ended.wait(seconds)
+
+    def result(self) -> T:
+        """What the work returned; raises what it raised. Only after its end."""
+        if self._error is not None:
+            raise self._error
+        return self._result[0]
+
+    def _run(self, work: Callable[[], T]) -> None:
+        with self:
+            self._result.append(work())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._error = error
+        self._ended.set()
+        return True
+
+
+def _make_client(settings: OpenAISettings) -> OpenAI:
+    import openai
+
+    if not (settings.has_key() or settings.is_local):
+        variable = "AZURE_OPENAI_API_KEY" if settings.azure_endpoint else "OPENAI_API_KEY"
+        raise ServiceError(f"no key: set {variable}, or work offline with the hashing embedder", code="E_NO_KEY")
+    shared: dict[str, Any] = {
+        "api_key": settings.api_key or "none",
+        "organization": settings.organization,
+        "max_retries": 0,
+        "http_client": openai.DefaultHttpxClient(
+            follow_redirects=False,
+            trust_env=not settings.is_local,  # a proxy cannot reach this machine's loopback
+            event_hooks={"response": [_require_json]},
+        ),
+    }
+    if settings.azure_endpoint:
+        return openai.AzureOpenAI(azure_endpoint=settings.azure_endpoint, api_version=settings.api_version, **shared)
+    return openai.OpenAI(base_url=settings.base_url, project=settings.project, **shared)
+
+
+def _require_json(response: Any) -> None:
+    """Refuse a page that a proxy or a wrong address served as success; an error status goes its usual way."""
+    if not response.is_success:
+        return
+    start = response.read().lstrip()[:1]
+    if start != b"{":
+        kind = response.headers.get("content-type", "no content type")
+        raise OpenAICallError(f"the reply is not a JSON object but {kind}: is the address right?", code="E_NOT_JSON")

@@ -1,0 +1,173 @@
+"""The values of one trajectory that must not be kept, and the placeholder of each."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote, quote_plus
+
+from ufo_experience.redaction.text import PLACEHOLDER, strip_urls
+from ufo_experience.text.slots import find_slots
+
+# "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a
+# new task of the same kind, the n-th value is the one to type.
+# A summarizer may add what the value means: "email from task slot 2 (the recipient)".
+SLOT_TYPE = re.compile(
+    r"(?P<type>[\w ]+?)(?: from (?P<where>task|request)(?: slot (?P<slot>\d+))?)?(?: \((?P<meaning>[^()]*)\))?"
+)
+
+
+class TaskValues:
+    """The values a user named in the task (the sub-task if there is one) and in the request."""
+
+    def __init__(self, task: str, request: str) -> None:
+        self._task, self._request = task, request
+        self._slots: Sequence[str] = [slot.value for slot in find_slots(PLACEHOLDER.sub("<secret>", task))]
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of the task, in their order."""
+        return tuple(self._slots)
+
+    def describe(self, value: str) -> str:
+        """The slot type of a typed value, such as `text`, or `email from task slot 2` if the task names it."""
+        kind = slot_type(value)
+        if value in self._slots:
+            return f"{kind} from task slot {self._slots.index(value) + 1}"
+        if _stands_in(value, self._task):
+            return f"{kind} from task"
+        return f"{kind} from request" if _stands_in(value, self._request) else kind
+
+
+def _stands_in(value: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
+
+
+_NUMBERED = re.compile(r"\{\{(secret|input):(\d+)\}\}")
+_PLAIN_WORD = re.compile(r"[^\W\d_]+")
+
+_TYPES = (
+    ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
+    ("url", re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)),
+    ("date", re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})")),
+    ("time", re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)),
+    ("number", re.compile(r"[-+]?[$€£]?\d[\d.,]*%?")),
+    ("phone", re.compile(r"\+?\(?\d[\d() ./-]{5,18}\d")),
+    ("formula", re.compile(r"=.+", re.DOTALL)),
+    ("path", re.compile(r"(?:[A-Za-z]:[\\/]|\\\\|~?/|\.{1,2}[\\/])[^\n]*|[^\s\\/]+(?:[\\/][^\s\\/]+)+")),
+    ("file", re.compile(r"[^\\/:*?\"<>|\n]{1,80}\.[A-Za-z][A-Za-z0-9]{1,4}")),
+)
+
+# Secrets shorter than this are taken out only where they stand alone, or everything else would be torn apart.
+_ANYWHERE = 4
+_COPY_LENGTH = 4
+
+
+def slot_type(value: str) -> str:
+    """Say what kind of thing a typed value is: email, url, date, time, number, phone, formula, path, file or text."""
+    bare = value.strip()
+    return next((name for name, pattern in _TYPES if pattern.fullmatch(bare)), "text")
+
+
+class Vault:
+    """Values to remove and what stands in their place. The same value always has the same placeholder."""
+
+    def __init__(self, slots: Mapping[str, str], texts: Iterable[str]) -> None:
+        """Start after the numbers that `slots` and `texts` use, so that redacting again changes nothing."""
+        used = [(m[1], int(m[2])) for text in (*map(_placeholder, slots), *texts) for m in _NUMBERED.finditer(text)]
+        self._next = {kind: 1 + max((n for k, n in used if k == kind), default=0) for kind in ("secret", "input")}
+        self._secrets: dict[str, str] = {}
+        self._inputs: dict[str, str] = {}
+        self._names: dict[str, re.Pattern[str]] = {}
+        self._meaning: dict[str, str] = {}
+        self.slots: dict[str, str] = dict(slots)
+
+    def add_secret(self, value: str, kind: str) -> str:
+        """Remember a secret; returns its placeholder."""
+        value = value.strip()
+        if value not in self._secrets:
+            self._secrets[value] = self._new("secret", kind)
+            self._remember(value, self._secrets[value], value)
+        return self._secrets[value]
+
+    def add_input(self, value: str, kind: str) -> str:
+        """Remember a typed value; returns its placeholder (that of the secret, if it is one)."""
+        bare = value.strip()
+        if bare in self._secrets:
+            return self._secrets[bare]
+        if bare not in self._inputs:
+            self._inputs[bare] = self._new("input", kind)
+            if len(bare) >= _COPY_LENGTH:
+                self._remember(bare, self._inputs[bare], strip_urls(bare))
+        return self._inputs[bare]
+
+    def without_secrets(self, text: str) -> str:
+        """Replace secrets wherever they stand."""
+        return self._replace(text, "secrets", self._secrets)
+
+    def without_values(self, text: str) -> str:
+        """Replace secrets and copies of typed values."""
+        return self._replace(text, "all", {**self._secrets, **self._inputs})
+
+    def without_phrases(self, text: str) -> str:
+        """Replace secrets, and typed values that are more than one plain word: a button "Save" stays a button."""
+        phrases = {value: name for value, name in self._inputs.items() if not _PLAIN_WORD.fullmatch(value)}
+        return self._replace(text, "phrases", {**self._secrets, **phrases})
+
+    def _new(self, kind: str, meaning: str) -> str:
+        slot = f"{kind}:{self._next[kind]}"
+        self._next[kind] += 1
+        self.slots[slot] = meaning
+        return _placeholder(slot)
+
+    def _remember(self, value: str, name: str, cleaned: str) -> None:
+        self._names.clear()
+        for form in (*_forms(value), *_forms(cleaned)):
+            self._meaning.setdefault(form, name)
+
+    def _replace(self, text: str, scope: str, values: Mapping[str, str]) -> str:
+        if not values or not text:
+            return text
+        if scope not in self._names:
+            self._names[scope] = self._pattern(values)
+        return self._names[scope].sub(lambda match: self._meaning.get(match[0], match[0]), text)
+
+    def _pattern(self, values: Mapping[str, str]) -> re.Pattern[str]:
+        """Match placeholders (to leave them), then every form of every value, the longest first."""
+        wanted = set(values.values())
+        forms = sorted((f for f, name in self._meaning.items() if name in wanted), key=lambda f: (-len(f), f))
+        return re.compile("|".join([PLACEHOLDER.pattern, *(self._form(form) for form in forms)]))
+
+    def _form(self, form: str) -> str:
+        is_secret = self._meaning[form] in self._secrets.values()
+        if is_secret and len(form) >= _ANYWHERE:
+            return re.escape(form)
+        before = r"(?<!\w)" if form[:1].isalnum() or form[:1] == "_" else ""
+        after = r"(?!\w)" if form[-1:].isalnum() or form[-1:] == "_" else ""
+        return before + re.escape(form) + after
+
+
+def _placeholder(slot: str) -> str:
+    return "{{" + slot + "}}"
+
+
+def _forms(value: str) -> set[str]:
+    """A value as logs write it: plain, escaped for HTML, URLs, JSON and Python, in braces, in base64."""
+    forms = {
+        value,
+        html.escape(value),
+        html.escape(value, quote=False),
+        html.escape(value).replace("&#x27;", "&#39;"),
+        quote(value, safe="", errors="replace"),
+        quote(value, errors="replace"),
+        quote_plus(value, errors="replace"),
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        repr(value)[1:-1],
+    }
+    if len(value) >= _ANYWHERE:
+        forms |= {"{" + "}{".join(value) + "}", base64.b64encode(value.encode("utf-8", "replace")).decode()}
+    return {form for form in forms if form}

@@ -1,0 +1,253 @@
+"""Opposites: two requests that read alike and are not the same task.
+
+"Turn on bluetooth" and "turn off bluetooth", "save before closing" and "close without saving" pass any similarity
+threshold. `conflict` says why two requests contradict each other: they touch opposite ends of one axis, one takes back
+what the other does (un-, dis-), or one negates what the other says. A rule of words, deliberately short-sighted: when
+both ends of an axis stand in one request, that axis decides nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ufo_experience.retrieval.antonyms import AXES, NEGATED_AXES
+from ufo_experience.text.terms import stem
+
+# Phrases whose meaning hangs on a particle, in the order they are rewritten. Each begins with words of which a match
+# holds at least one: without them nobody need look.
+_PHRASES = [
+    ("on", r"\b(?:turn|switch|power|toggle|put)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) on\b", r"enable\1"),
+    ("mode", r"\b(?:(?:switch|change|go) (?:in)?to|enter)(?= .*\bmode\b)", "enable"),
+    ("mode", r"\b(?:leave|exit|quit|get out of)(?= .*\bmode\b)", "disable"),
+    (
+        "stop stopped stopping quit quitped quitping cease ceaseped ceaseping",
+        r"\b(?:stop|quit|cease)(?:ped|ping)?\b((?: the| my| this)?(?: \w+)?) (\w{2,}ing)\b",
+        r"stop\1 not \2",
+    ),
+    ("front", r"\bin front of\b", "front"),
+    ("only", r"\b(?:visible )?only (?:to|for) (?:me|myself)\b", "private"),
+    ("black", r"\bblack and white\b", "grayscale"),
+    ("read", r"\bread[- ]only\b", "readonly"),
+    ("sides sided", r"\b(?:both sides|double[- ]sided|two[- ]sided)\b", "twosided"),
+    ("side sided", r"\b(?:one side|single[- ]sided|one[- ]sided)\b", "onesided"),
+    ("last first", r"\b(?:last minute|first aid|first class)\b", "item"),
+    ("off", r"\b(?:turn|switch|power|toggle|take)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) off\b", r"disable\1"),
+    ("up down", r"\b(?:turn|crank)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) (up|down)\b", r"\2\1"),
+    ("in on into", r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:in|on|into)\b", "login"),
+    ("out off", r"\b(?:log|sign)(?:s|ged|ging|ed|ing)? (?:me )?(?:out|off)\b", "logout"),
+    ("in out", r"\blog(?:s|ged|ging)?(?: the| my| this)(?: \w+)? (in|out)\b", r"log\1"),
+    ("from", r"\b(?:stop|prevent|keep|block)((?: \w+){1,3}?) from (\w+ing)\b", r"\1 not \2"),
+    ("in into", r"\bzoom(?:s|ed|ing)? in(?:to)?\b", "increase zoom"),
+    ("out", r"\bzoom(?:s|ed|ing)? out\b", "decrease zoom"),
+    ("in", r"\bopt(?:ed|ing)? in\b", "enable"),
+    ("out", r"\bopt(?:ed|ing)? out\b", "disable"),
+    ("up", r"\bback(?:s|ed|ing)? up\b", "backup"),
+    ("z toz atoz", r"\b(?:a ?(?:to|-|–) ?z)\b", "ascending"),
+    ("z zto ztoa", r"\b(?:z ?(?:to|-|–) ?a)\b", "descending"),
+    ("to", r"\b(?:low|small|old|cheap)(?:est)? (?:to|first to) (?:high|large|new|big|expensive)\w*", "ascending"),
+    (
+        "to",
+        r"\b(?:high|large|new|big)(?:g?est|st)? (?:to|first to) (?:low|small|old|cheap)\w*",
+        "descending",
+    ),
+    ("rid take", r"\b(?:get rid of|take (?:out|away|off))\b|\btake\b(?=(?: [\w']+){0,4} away\b)", "remove"),
+    ("out", r"\b(?:kick|throw|leave|cross)\b((?: [\w']+){0,4}?) out\b", r"remove\1"),
+    ("check", r"\bcheck in\b", "checkin"),
+    ("called named titled", r"\b(?:called|named|titled) [\w-]+", ""),
+    ("recent", r"\bmost recent\b", "latest"),
+    ("right", r"\bright (?:click|next|now|away|after|before)\w*", "then"),
+    ("down", r"\bshut(?:s|ting)? down\b", "shut"),
+    (
+        "up down dropup dropdown pullup pulldown breakup breakdown countup countdown writeup writedown noteup notedown"
+        " scrollup scrolldown markup markdown",
+        r"\b(?:drop|pull|break|count|write|note|scroll|mark)\s?-?(?:down|up)\b(?= (?:list|menu|the|my|this))",
+        "drop-list",
+    ),
+    (
+        "zip archive box boxes checkbox checkboxes combobox comboboxes textbox textboxes",
+        r"\b(?:zip|archive)(?= (?:file|folder|archive))|\b(?:check|combo|text) ?box(?:es)?\b",
+        "item",
+    ),
+    ("check checking", r"\bcheck(?:ing)? (?:out|whether|if|that)\b", "item"),
+    ("attachment attachments", r"\battachments?\b", "enclosure"),
+    (
+        "down dropdown up popup",
+        r"\b(?:drop[- ]?down|pop[- ]?up|set(?:ting)? up|set-up|look up|pick up|follow up|sign up|fill up)\b",
+        "setup",
+    ),
+    (
+        "light lighter dark darker",
+        r"\b(light|dark)(?:er)? (?=mode|theme|appearance|scheme|version|background|colou?rs?\b)",
+        r"\1mode ",
+    ),
+    ("of", r"\b(?:end|start|beginning|front|back|top|bottom) of\b", "of"),
+    ("instead rather", r"\b(?:instead of|rather than)\b", "without"),
+    (
+        "not don dont never avoid shouldn mustn",
+        r"\b(?:do not|don't|dont|never|avoid|must not|should not|shouldn't|mustn't)\b",
+        "not",
+    ),
+]
+_REWRITES = [(frozenset(words.split()), re.compile(pattern), replacement) for words, pattern, replacement in _PHRASES]
+_LETTERS = re.compile("[a-z]+")
+_VALUES = re.compile(
+    r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)|<\w+>",
+    re.IGNORECASE,
+)
+_DESCRIPTIVE = re.compile(  # "a file I can not find" describes, it does not ask
+    r"\b(?:i|we|they|it|he|she|that|which|if \w+|\w+ is|\w+ are|\w+ does)"
+    r" (?:(?:do|does|did|am|are|is|was|were|have|has|can|could) ?(?:not|n't)|don't|can't|cannot|doesn't|didn't|isn't)\b"
+)
+_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?|[,.;:!?]")
+_STOPS = frozenset(",.;:!?") | {"and", "but", "or", "then"}
+_NEGATORS = frozenset({"not", "without", "no"})
+_FILLERS = frozenset(
+    "the a an any to be being it its this that me my your our of for in on at with some all please ever directly"
+    " automatically have has having use using used do doing make making want need get getting let from as".split()
+)
+_TAKES_BACK = re.compile(r"^(un|dis|de|in|counter|anti|non)(?=\w{3})")
+_TAKEN_BACK = frozenset("activ complet correct valid visibl".split())  # what in- turns round; the others do with any
+_NOT_TAKEN_BACK = frozenset(  # words that only look as if
+    stem(word)
+    for word in "display discount dispatch discard discuss design detail default depart depend delight deliver demand"
+    " detach debug detect decline describe".split()
+)
+_SWAPS = {  # prefixes of two words that are opposites when the rest is the same
+    "en": ("de", "dis"), "in": ("de", "ex", "out", "e"), "im": ("ex",), "con": ("de",), "as": ("dis",), "up": ("down",),
+    "over": ("under",), "pre": ("post",), "max": ("min",),
+}  # fmt: skip
+_PARTICLE = re.compile(r"(?:^|[,.;:!] ?|\b(?:and|then|to|please|you) )([a-z]{3,}) (in|out|on|off|up|down|over|under)\b")
+_LEAST_REST = 4
+_OPPOSITE_PARTICLE = {"in": "out", "on": "off", "up": "down", "over": "under"}
+_SAME_EITHER_WAY = frozenset({"fill", "slow"})  # a form is filled in or out
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Words a request says (in order), words it negates, which end (1, -1) of each axis it touches, and verbs with
+    the particle behind them."""
+
+    said: list[str] = field(default_factory=list)
+    negated: set[str] = field(default_factory=set)
+    ends: dict[int, set[int]] = field(default_factory=dict)
+    particles: set[tuple[str, str]] = field(default_factory=set)
+
+
+def conflict(one: str, other: str) -> str | None:
+    """Why two requests cannot be the same task, or None when nothing speaks against it."""
+    a, b = _marks(one), _marks(other)
+    return (
+        _removal(a.said, b.said)
+        or _removal(b.said, a.said)
+        or _negation(a, b)
+        or _taking_back(set(a.said), set(b.said))
+        or _taking_back(set(b.said), set(a.said))
+        or _opposite_particles(a.particles, b.particles)
+        or _opposite_particles(b.particles, a.particles)
+        or _opposite_ends(a.ends, b.ends)
+    )
+
+
+def _removal(a: list[str], b: list[str]) -> str | None:
+    """ "Underline the title" against "remove the underline"."""
+    if not a or b[:1] == [] or b[0] not in _REMOVE or a[0] not in b[1:2]:
+        return None
+    return f"removed: {a[0]}" if b[0] not in a and not _REMOVE & set(a) & set(b) else None
+
+
+def _negation(a: _Marks, b: _Marks) -> str | None:
+    a_said, b_said = set(a.said), set(b.said)
+    clash = ((a.negated & b_said) - a_said - b.negated) | ((b.negated & a_said) - b_said - a.negated)
+    return f"negated: {min(clash)}" if clash else None
+
+
+def _taking_back(a: set[str], b: set[str]) -> str | None:
+    """ "Unpin" against "pin", "deregister" against "register", "inflate" against "deflate"."""
+    missing = b - a
+    for word in sorted(a - b):
+        prefix = _TAKES_BACK.match(word)
+        base = word[prefix.end() :] if prefix else word
+        fits = prefix and base in missing and word not in _NOT_TAKEN_BACK
+        if fits and prefix and (prefix[1] != "in" or base in _TAKEN_BACK):
+            return f"opposite: {base} / {word}"
+        swapped = next((other for other in _swapped(word) if other in missing), None)
+        if swapped:
+            return f"opposite: {word} / {swapped}"
+    return None
+
+
+@lru_cache(maxsize=8_192)
+def _swapped(word: str) -> tuple[str, ...]:
+    """The words this one would be with an opposite prefix."""
+    rests = ((word.removeprefix(prefix), others) for prefix, others in _SWAPS.items())
+    return tuple(o + rest for rest, others in rests if rest != word and len(rest) >= _LEAST_REST for o in others)
+
+
+def _opposite_particles(a: set[tuple[str, str]], b: set[tuple[str, str]]) -> str | None:
+    """ "Clock in" against "clock out"."""
+    for verb, particle in sorted(a):
+        other = _OPPOSITE_PARTICLE.get(particle)
+        if other and (verb, other) in b - a and (verb, particle) not in b:
+            return f"opposite: {verb} {particle} / {other}"
+    return None
+
+
+def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None:
+    for axis in sorted(a.keys() & b.keys()):
+        if len(a[axis]) == len(b[axis]) == 1 and a[axis] != b[axis]:
+            return f"opposite: {_LINES[axis]}"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _marks(text: str) -> _Marks:
+    text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
+    particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}
+    text = _rewritten(text)
+    marks = _Marks(particles={pair for pair in particles if pair[0] not in _SAME_EITHER_WAY})
+    negating = False
+    for token in _TOKEN.findall(text):
+        if token in _STOPS:
+            negating = negating and token == "or"
+        elif token in _NEGATORS:
+            negating = True
+        elif token not in _FILLERS:
+            _note(marks, stem(token), negating)
+            negating = False
+    return marks
+
+
+def _rewritten(text: str) -> str:
+    words = set(_LETTERS.findall(text))
+    for needed, pattern, replacement in _REWRITES:
+        if not words.isdisjoint(needed):
+            text, changes = pattern.subn(replacement, text)
+            words = set(_LETTERS.findall(text)) if changes else words
+    return text
+
+
+def _note(marks: _Marks, word: str, negating: bool) -> None:
+    if negating:
+        marks.negated.add(word)
+    else:
+        marks.said.append(word)
+    again = word if word in _ENDS else word.removeprefix("re")  # to reopen is to open
+    for axis, end in _ENDS.get(again, ()):
+        if not negating or axis < NEGATED_AXES:
+            marks.ends.setdefault(axis, set()).add(-end if negating else end)
+
+
+def _read_axes() -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
+    lines = AXES.strip().replace("\n  ", " ").splitlines()
+    ends: dict[str, list[tuple[int, int]]] = {}
+    for axis, line in enumerate(lines):
+        for end, words in zip((1, -1), line.split("|"), strict=True):
+            for word in words.split():
+                ends.setdefault(stem(word), []).append((axis, end))
+    return lines, ends
+
+
+_LINES, _ENDS = _read_axes()
+_REMOVE = {stem(word) for word in ("remove", "delete", "clear", "cancel", "erase", "drop", "reset", "undo")}

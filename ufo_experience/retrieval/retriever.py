@@ -1,0 +1,273 @@
+"""Stage 6, RETRIEVE: a task to the experiences that help with it, or to none.
+
+    filter (application, env, trust) → words and vectors side by side → threshold → opposites out
+    → one per near-duplicate group and per session → the k best, sorted by score; failures apart
+
+Two numbers decide (see `scoring/fusion.py`): the order says which candidates are best, the score in [0, 1] whether one
+is worth serving. Without vectors words answer alone, with a threshold of their own, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import islice
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ufo_experience.embedding.base import Embedder
+from ufo_experience.errors import DataError, ServiceError, UsageError
+from ufo_experience.redaction import redact_text
+from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Floats, Rows
+from ufo_experience.retrieval.contradictions import conflict
+from ufo_experience.retrieval.fusion import Fusion
+from ufo_experience.retrieval.signals import drag, usefulness
+from ufo_experience.retrieval.structured import outcome_quality, recency
+from ufo_experience.schema import Experience, Hit
+from ufo_experience.store.base import ExperienceStore
+
+MAX_K = 50
+MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
+EQUAL = 0.05  # near-duplicates within this score are equals: the most useful, then the shortest stands for them
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked. `threshold` None means the one of the embedder in use; `only` are the ids that may answer."""
+
+    task: str
+    application: str | None = None
+    env: str | None = None
+    k: int = 3
+    threshold: float | None = None
+    exclude_session: str | None = None
+    only: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
+            raise UsageError(f"k must be a whole number from 1 to {MAX_K}, not {self.k!r}")
+        number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
+        if self.threshold is not None and not (number and -1.0 <= self.threshold <= 1.0):
+            raise UsageError(f"the threshold must lie in [-1, 1], not {self.threshold!r}")
+
+
+@dataclass(frozen=True)
+class Retrieval(Sequence[Hit]):
+    """The answer: a sequence of hits, best first, and what a caller must know about them.
+
+    `negatives` are failed runs at the same task; `withheld` are ids that would have answered if they were trusted (or
+    had not hurt), and `withheld_why` says of each whether it is unproven, risky or harmful; `reason` says why there are
+    no hits.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    negatives: tuple[Hit, ...] = ()
+    threshold: float = 0.0
+    embedder: str = ""
+    degraded: str | None = None
+    withheld: tuple[str, ...] = ()
+    withheld_why: tuple[str, ...] = ()
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[place]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Everything that was considered, best first, before threshold and diversity; `held` may not be injected."""
+
+    candidates: Candidates
+    held: Candidates
+    fusion: Fusion
+    degraded: str | None
+
+
+class Retriever:
+    """Answers queries from one snapshot; safe to use from many threads."""
+
+    def __init__(self, finder: CandidateFinder, store: ExperienceStore, embedder: Embedder, fusion: Fusion) -> None:
+        self._finder, self._store, self._embedder, self._fusion = finder, store, embedder, fusion
+        self._catalog = finder.snapshot.catalog
+
+    @property
+    def finder(self) -> CandidateFinder:
+        """What finds and scores candidates."""
+        return self._finder
+
+    def retrieve(self, query: Query, *, now: datetime | None = None) -> Retrieval:
+        """The top-k experiences at or above the threshold.
+
+        An empty answer is an answer: nothing useful is known. When the embedder fails, words answer and `degraded`
+        says why.
+        """
+        text = redact_text(query.task)[:MAX_QUERY]
+        notes = [f"the task was cut to {MAX_QUERY} characters"] if len(query.task) > MAX_QUERY else []
+        if not any(letter.isalnum() for letter in text):
+            reason = "the task holds no words"
+            return Retrieval(embedder=self._fusion.embedder, reason=reason, notes=tuple(notes))
+        return self.serve(text, query, self.rank(text, query, served=True), notes, now=now)
+
+    def serve(
+        self, text: str, query: Query, ranking: Ranking, notes: Sequence[str] = (), *, now: datetime | None = None
+    ) -> Retrieval:
+        """What of a ranking is served for the (redacted) text of a query: threshold, opposites, diversity."""
+        threshold = self._threshold(query, ranking.fusion)
+        said = list(notes)
+        hits, negatives = (
+            self._load(islice(self._choose(text, ranking, threshold, failed), query.k), ranking, said, now)
+            for failed in (False, True)
+        )
+        held = self._withheld(text, ranking.held, threshold)
+        return Retrieval(
+            hits=hits,
+            negatives=negatives,
+            threshold=threshold,
+            embedder=self._fusion.embedder,
+            degraded=ranking.degraded,
+            withheld=tuple(self._catalog.ids(held)),
+            withheld_why=tuple(self._finder.why_held(row) for row in held.tolist()),
+            reason=None if hits else "no experience reaches the threshold",
+            notes=tuple(said),
+        )
+
+    def rank(self, text: str, query: Query, *, served: bool = False) -> Ranking:
+        """Candidates inside the filters, best first, without threshold or diversity: what `retrieve` chooses from.
+
+        Of those that would not be `served` for their score any number may be missing.
+        """
+        vector, degraded = self._vector(text)
+        try:
+            return self._ranked(text, query, vector, degraded, served)
+        except ServiceError as error:  # the server that keeps the vectors cannot answer: words do
+            return self._ranked(text, query, None, f"index unavailable: {error}", served)
+
+    def _threshold(self, query: Query, fusion: Fusion) -> float:
+        return fusion.bar(self._finder.size) if query.threshold is None else query.threshold
+
+    def _ranked(self, text: str, query: Query, vector: Floats | None, degraded: str | None, served: bool) -> Ranking:
+        fusion = self._fusion.degraded() if vector is None else self._fusion
+        candidates, held = self._finder.find(
+            text,
+            vector,
+            fusion,
+            application=query.application,
+            env=query.env,
+            exclude_session=query.exclude_session,
+            only=query.only,
+            floor=self._threshold(query, fusion) if served else None,
+        )
+        return Ranking(candidates, held, fusion, degraded)
+
+    def _vector(self, text: str) -> tuple[Floats | None, str | None]:
+        """The query's vector, or why there is none; an index without vectors is worth no request."""
+        snapshot = self._finder.snapshot
+        try:
+            if not snapshot.index:
+                return None, snapshot.reason
+        except ServiceError as error:
+            return None, f"index unavailable: {error}"
+        try:
+            return self._embedder.embed([text], "query")[0], None
+        except ServiceError as error:
+            return None, f"embeddings unavailable: {error}"
+
+    def _choose(self, text: str, ranking: Ranking, threshold: float, failed: bool) -> Iterator[int]:
+        """Places in the ranking, best first: at or above the threshold, no opposites, one per group and session."""
+        candidates = ranking.candidates
+        is_failed = self._catalog.column("success")[candidates.rows] == 0
+        passing = np.flatnonzero((candidates.score >= threshold) & (is_failed == failed)).tolist()
+        column = self._catalog.column("session")
+        sessions: set[int] = set()
+        for group in self._groups(candidates, passing):
+            place = self._representative(candidates, group)
+            row = int(candidates.rows[place])
+            session = int(column[row])
+            if session in sessions or conflict(text, self._catalog.text(row)):
+                continue
+            sessions |= {session} - {0}
+            yield place
+
+    def _groups(self, candidates: Candidates, places: list[int]) -> list[list[int]]:
+        """Near-duplicates together: the same intent in the same application."""
+        rows = candidates.rows[places]
+        tasks, applications = (self._catalog.column(name)[rows].tolist() for name in ("task", "application"))
+        groups: dict[tuple[int, int], list[int]] = {}
+        for place, task, application in zip(places, tasks, applications, strict=True):
+            groups.setdefault((task, application), []).append(place)
+        return list(groups.values())
+
+    def _representative(self, candidates: Candidates, group: list[int]) -> int:
+        """Of equals (scores within `EQUAL` of the best) the most useful, then the shortest, then the newest."""
+        if len(group) == 1:
+            return group[0]
+        column = self._catalog.column
+        equals = [place for place in group if candidates.score[place] >= candidates.score[group[0]] - EQUAL]
+        rows = candidates.rows[equals]
+        useful = usefulness(column("helped")[rows], column("hurt")[rows])
+        quality = outcome_quality(column("success")[rows], column("score")[rows])
+        best = np.lexsort((rows, -column("created")[rows], -quality, column("steps")[rows], -useful))
+        return equals[int(best[0])]
+
+    def _load(self, places: Iterator[int], ranking: Ranking, notes: list[str], now: datetime | None) -> tuple[Hit, ...]:
+        """Read the records at these places, sorted by score; one that cannot be read is named and left out."""
+        candidates, ranked_by = ranking.candidates, ranking.fusion.ranked_by
+        found: dict[int, Experience] = {}
+        for place in places:
+            try:
+                experience = self._store.get(self._catalog.ids(candidates.rows[place : place + 1])[0])
+            except DataError as error:
+                notes.append(f"left out: {error}")
+                continue
+            if not self._finder.policy.admits(experience):
+                notes.append(f"left out: {experience.id} is not trusted any more")
+                continue
+            found[place] = experience
+        hits = [
+            Hit(experience=experience, score=score, ranked_by=ranked_by, explanation=explanation)
+            for experience, score, explanation in zip(
+                found.values(),
+                candidates.score[[*found]].tolist(),
+                self._explain(candidates, [*found], now),
+                strict=True,
+            )
+        ]
+        return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.experience.id)))
+
+    def _explain(self, candidates: Candidates, places: list[int], now: datetime | None) -> list[dict[str, float]]:
+        """The signals behind each score, by name."""
+        column, rows = self._catalog.column, candidates.rows[places]
+        age = (now or datetime.now(timezone.utc)).timestamp() - column("created")[rows]
+        parts: dict[str, NDArray[Any]] = {
+            "share": candidates.share[places],
+            "coverage": candidates.coverage[places],
+            "vector": candidates.cosine[places],
+            "order": candidates.order[places],
+            "drag": drag(self._catalog, rows),
+            "usefulness": usefulness(column("helped")[rows], column("hurt")[rows]),
+            "outcome_quality": outcome_quality(column("success")[rows], column("score")[rows]),
+            "recency": recency(age),
+        }
+        values = zip(*(part.tolist() for part in parts.values()), strict=True)
+        return [
+            {name: round(value, 6) for name, value in zip(parts, row, strict=True) if not math.isnan(value)}
+            for row in values
+        ]
+
+    def _withheld(self, text: str, held: Candidates, threshold: float) -> Rows:
+        """Rows that would have answered if they were trusted (or had not hurt)."""
+        rows = held.rows[held.score >= threshold]
+        fitting = [row for row in rows.tolist() if not conflict(text, self._catalog.text(row))]
+        return np.array(fitting, np.int64)

@@ -1,0 +1,1 @@
+"""The folder store: one immutable JSON file per record, readers without locks."""

@@ -1,0 +1,239 @@
+"""Where things are in a store folder, and the stamps that tell what changed.
+
+store.json  records/ab/<id>.json  status/ab/<id>.json  tombstones/<id>.json  corrupt/  changed
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import lru_cache
+from pathlib import Path
+
+from ufo_experience.errors import CorruptError, DataError, FormatVersionError, RefusedError, StorageError
+from ufo_experience.fileio.atomic import Disk, make_folder, publish_new, storage_errors, sync_folder, write_temp
+from ufo_experience.fileio.reading import UNSAFE, read_file
+from ufo_experience.ids import is_id, new_id
+from ufo_experience.schema import Experience, Trust, Usage
+from ufo_experience.store.codec import decode, encode
+from ufo_experience.store.folder.location import LOCAL, Place
+from ufo_experience.store.folder.signing import Seal
+from ufo_experience.store.records import Status, decode_record, decode_status, experience_of, mistrust
+
+STORE_FORMAT = 1
+
+
+def open_layout(
+    root: Path, disk: Disk, *, create: bool, seal: Seal | None = None, place: Place = LOCAL
+) -> tuple[Layout, str]:
+    """The layout and id of the store in `root`. Raises as `FileStore.open`."""
+    with storage_errors(root):
+        if root.exists() and not root.is_dir():
+            raise DataError("not a folder", file=str(root))
+    layout = Layout(root, disk, _owner(root), seal)
+    store_id = _read_id(layout)
+    if store_id is None:
+        if not create:
+            raise DataError("no experience store here", file=str(root), code=NOT_FOUND)
+        place.check()
+        _create(root, disk)
+        layout = Layout(root, disk, _owner(root), seal)
+        store_id = _read_id(layout)
+    if store_id is None:
+        raise CorruptError("disappeared as soon as it was written", file=str(root / STORE_FILE))
+    for name in (RECORDS, STATUS, TOMBSTONES):
+        if layout.is_link(root / name):
+            raise RefusedError(f"{root / name} is a link; the folders of a store must be its own")
+    return layout, store_id
+
+
+def _create(root: Path, disk: Disk) -> None:
+    """Make the folders, then the store file: without it there is no store. Of two makers the first one counts."""
+    for folder in reversed([root, *root.parents]):
+        with storage_errors(folder):
+            missing = not folder.exists()
+        if missing:
+            make_folder(folder, disk)
+    for name in (RECORDS, STATUS, TOMBSTONES):
+        make_folder(root / name, disk)
+    now = datetime.now(timezone.utc).isoformat()
+    data = encode({"format": STORE_FORMAT, "store_id": new_id(), "created_at": now})
+    publish_new(write_temp(root / STORE_FILE, [data], disk), root / STORE_FILE, disk)
+    sync_folder(root, disk)
+
+
+def _read_id(layout: Layout) -> str | None:
+    """The id in the store file, None when there is no such file."""
+    path = layout.root / STORE_FILE
+    data = layout.read(path)
+    if data is None:
+        return None
+    payload = decode(data, file=str(path))
+    version = payload.get("format")
+    if isinstance(version, int) and version > STORE_FORMAT:
+        raise FormatVersionError(f"store format {version} is newer than {STORE_FORMAT}", file=str(path))
+    if version != STORE_FORMAT or not is_id(payload.get("store_id")):
+        raise CorruptError("not a store file", file=str(path))
+    return str(payload["store_id"])
+
+
+def _owner(root: Path) -> int:
+    """The user the folder belongs to; 0 while it does not exist."""
+    return os.stat(root).st_uid if root.exists() else 0
+
+
+RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
+STORE_FILE, MARKER = "store.json", "changed"
+NOT_FOUND = "E_NOT_FOUND"
+
+_STEP_NS = 1_000  # NTFS counts in 100 ns
+_MARKER_BYTES = 4096
+_SHARD = re.compile(r"[0-9a-f]{2}")
+_NAME = re.compile(r"([0-9a-f]{32})\.json")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Paths, listings and reads of one store folder. `owner` is the user the folder belongs to."""
+
+    root: Path
+    disk: Disk
+    owner: int = 0
+    seal: Seal | None = None
+
+    def record(self, id: str) -> Path:
+        """The record file of an id. Raises `DataError` for what is no id: a foreign name never becomes a path."""
+        if not is_id(id):
+            raise DataError(f"no experience {str(id)[:64]!r}", file=str(self.root), code=NOT_FOUND)
+        return self.shard(RECORDS, id[:2]) / f"{id}.json"
+
+    def status(self, id: str) -> Path:
+        """The status file of an id."""
+        return self.shard(STATUS, id[:2]) / f"{id}.json"
+
+    def tombstone(self, id: str) -> Path:
+        """The tombstone of an id."""
+        return _folder(self.root, TOMBSTONES) / f"{id}.json"
+
+    def shard(self, kind: str, name: str) -> Path:
+        """The folder of `records` or `status` for ids that begin with `name`."""
+        return _folder(self.root, f"{kind}/{name}")
+
+    def read(self, path: Path) -> bytes | None:
+        """The bytes of a file of this store, None when there is none. Raises as `read_file`."""
+        return read_file(path, self.disk, owner=self.owner)
+
+    def there(self, path: Path) -> bool:
+        """True when anything stands at `path`."""
+        return self._info(path) is not None
+
+    def names(self, folder: Path) -> list[str]:
+        """Names in a folder, sorted; none when there is no such folder, or a link in its place."""
+        with storage_errors(folder):
+            try:
+                return [] if self.is_link(folder) else sorted(self.disk.listdir(folder))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def is_link(self, path: Path) -> bool:
+        """True for a symbolic link."""
+        info = self._info(path)
+        return info is not None and stat.S_ISLNK(info.st_mode)
+
+    def has_record(self, id: str) -> bool:
+        """True when there is a record file, readable or not."""
+        path = self.record(id)
+        return self.there(path) and not self.is_link(path.parent)
+
+    def shards(self, kind: str) -> list[Path]:
+        """The shard folders of `records` or `status`, sorted."""
+        return [self.shard(kind, name) for name in self.names(self.root / kind) if _SHARD.fullmatch(name)]
+
+    def ids_in(self, folder: Path) -> list[str]:
+        """Ids of the files in a shard folder (or in `tombstones`), sorted; files in the wrong shard are left out."""
+        return [id for name in self.names(folder) if (id := self.id_of(folder, name))]
+
+    def id_of(self, folder: Path, name: str) -> str | None:
+        """The id a file of this name in this folder is about; None for a name that does not belong there."""
+        match = _NAME.fullmatch(name)
+        return match[1] if match and folder.name in (TOMBSTONES, match[1][:2]) else None
+
+    def load(self, id: str) -> Experience | None:
+        """A live experience, None when there is none. Raises `CorruptError`, `SchemaError`, `FormatVersionError`.
+
+        A tombstone is looked for last: a reader without a lock may see a removal half done.
+        """
+        path = self.record(id)
+        if self.is_link(self.shard(RECORDS, id[:2])):
+            raise CorruptError("its folder is a link", file=str(path), code=UNSAFE)
+        data = self.read(path)
+        if data is None:
+            return None
+        payload = decode_record(data, id, str(path))
+        status = self.load_status(id)
+        experience = experience_of(payload, status, str(path))
+        if mistrust(data, payload, status, self.seal):
+            experience = experience.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
+        return None if self.there(self.tombstone(id)) else experience
+
+    def load_status(self, id: str) -> Status | None:
+        """The status of an id, None when it has the one it was created with. Raises as `load`."""
+        path = self.status(id)
+        data = self.read(path)
+        return None if data is None else decode_status(data, id, str(path))
+
+    def folders(self) -> Iterator[Path]:
+        """Every folder that holds files of the store."""
+        yield from self.shards(RECORDS)
+        yield from self.shards(STATUS)
+        yield self.root / TOMBSTONES
+
+    def revision(self) -> str:
+        """Time and size of the marker file."""
+        info = self._info(self.root / MARKER)
+        return f"{info.st_mtime_ns}-{info.st_size}" if info else "0-0"
+
+    def mark_changed(self, folders: Iterable[Path]) -> None:
+        """Give marker and folders a time no one has seen on them before."""
+        marker = self.root / MARKER
+        before = self._info(marker)
+        with storage_errors(marker):
+            handle = self.disk.append(marker)
+            try:
+                if before and before.st_size >= _MARKER_BYTES:
+                    self.disk.truncate(handle, 0)
+                self.disk.write(handle, b".")
+            finally:
+                self.disk.close(handle)
+        self._advance(marker, before)
+        for folder in folders:
+            self._advance(folder, self._info(folder))
+
+    def stamps(self) -> dict[str, int]:
+        """Time of last change (ns) of every shard folder there is, by its name (`records/ab`): 512 looks at most."""
+        infos = {
+            f"{kind}/{folder.name}": self._info(folder) for kind in (RECORDS, STATUS) for folder in self.shards(kind)
+        }
+        return {name: info.st_mtime_ns for name, info in infos.items() if info}
+
+    def _advance(self, path: Path, before: os.stat_result | None) -> None:
+        with storage_errors(path):
+            self.disk.utime(path, max(time.time_ns(), before.st_mtime_ns + _STEP_NS if before else 0))
+
+    def _info(self, path: Path) -> os.stat_result | None:
+        try:
+            return self.disk.lstat(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror or error}") from error
+
+
+@lru_cache(maxsize=2048)  # asked for at every read and after every commit; making a path costs more than looking at it
+def _folder(root: Path, name: str) -> Path:
+    return root / name

@@ -1,0 +1,290 @@
+"""The default store: a folder of small JSON files (layout in `layout.py`), safe against crashes and rot.
+
+A commit is: encode → lock → temp files, write, fsync → publish without overwriting → fsync the folders → return.
+Readers take no lock. Nothing is listed or rewritten to add a record, so that costs the same at any size.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from itertools import islice
+from pathlib import Path
+
+from ufo_experience.errors import DataError, StorageError
+from ufo_experience.fileio.atomic import FSYNC_FAILED, Disk, make_folder, replace_file, sync_folder
+from ufo_experience.ids import is_id
+from ufo_experience.schema import Experience, Problem, Trust, Usage
+from ufo_experience.store.base import Added, StoreReport, without
+from ufo_experience.store.codec import hash_in
+from ufo_experience.store.folder import check
+from ufo_experience.store.folder.commit import new_files, recover, remove_file
+from ufo_experience.store.folder.layout import NOT_FOUND, RECORDS, STORE_FILE, TOMBSTONES, Layout, open_layout
+from ufo_experience.store.folder.location import Place, place_of
+from ufo_experience.store.folder.lock import WriterLock
+from ufo_experience.store.folder.signing import Seal, seal_from_environment
+from ufo_experience.store.records import Status, encode_record, encode_status, encode_tombstone
+
+GROUP = 512  # records in one commit; the lock is free between groups
+
+_SHARD = re.compile("(?:records|status)/[0-9a-f]{2}")
+_log = logging.getLogger(__name__)
+
+
+class FileStore:
+    """Experiences in a folder. Open it with `FileStore.open`."""
+
+    def __init__(self, layout: Layout, store_id: str, lock: WriterLock, place: Place, *, read_only: bool) -> None:
+        self._layout, self._store_id, self._lock, self.place = layout, store_id, lock, place
+        self._closed_for_writing = "it was opened read-only" if read_only else ""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        create: bool = True,
+        lock_timeout: float = 10.0,
+        read_only: bool = False,
+        network: bool = False,
+        disk: Disk | None = None,
+        seal: Seal | None = None,
+    ) -> FileStore:
+        """Open the store in a folder, making it first if allowed. Only making it writes anything.
+
+        Args:
+            lock_timeout: seconds a write waits for another writer.
+            network: also write to a folder whose files are carried to other machines (`place.py`).
+            disk: the file system; tests pass their own.
+            seal: signs what is written and mistrusts what is not; default: that of the environment (`seal.py`).
+
+        Raises:
+            DataError: no store there (`E_NOT_FOUND`), or a store file that cannot be used.
+            FormatVersionError: a newer version made it; nothing was touched.
+            StorageError: it cannot be made.
+            RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
+        """
+        seal, disk = seal or seal_from_environment(Path(path)), disk or Disk()
+        place = place_of(Path(path), disk, allowed=network)
+        layout, store_id = open_layout(Path(path), disk, create=create and not read_only, seal=seal, place=place)
+        return cls(layout, store_id, WriterLock(layout.root, lock_timeout, disk), place, read_only=read_only)
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return str(self._layout.root)
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder."""
+        return self._layout.root
+
+    @property
+    def shared(self) -> bool:
+        """False: who may write to a folder is decided by its owner."""
+        return False
+
+    @property
+    def store_id(self) -> str:
+        """Random id given at creation."""
+        return self._store_id
+
+    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+        """Commit records, in groups of up to 512; durable when it returns.
+
+        An id that is stored is skipped, and so is one that was removed, unless `revive`.
+
+        Raises:
+            SchemaError: a record is over a limit; nothing of its group is stored.
+            StorageError, LockedError: groups before this one are stored.
+        """
+        added: list[str] = []
+        skipped: list[str] = []
+        source = iter(experiences)
+        while group := list(islice(source, GROUP)):
+            encoded = [(experience, encode_record(experience, self._layout.seal)) for experience in group]
+            fresh = self._add_group(encoded, revive)
+            added += fresh
+            skipped += without([experience.id for experience in group], fresh)
+        return Added(tuple(added), tuple(skipped))
+
+    def get(self, id: str) -> Experience:
+        """The live record with this id.
+
+        Raises:
+            DataError: there is none (`E_NOT_FOUND`).
+            CorruptError, SchemaError, FormatVersionError: its file cannot be used.
+        """
+        experience = self._layout.load(id)
+        if experience is None:
+            raise DataError(f"no experience {id!r}", file=self.location, code=NOT_FOUND)
+        return experience
+
+    def ids(self) -> list[str]:
+        """Ids of all live records, sorted; a corrupt one is among them."""
+        found = [id for folder in self._layout.shards(RECORDS) for id in self._layout.ids_in(folder)]
+        gone = set(self._layout.ids_in(self._layout.root / TOMBSTONES))
+        return [id for id in found if id not in gone]
+
+    def scan(self, ids: Sequence[str] | None = None) -> Iterator[Experience]:
+        """Stream live records in id order, all or those of `ids`; what cannot be used is logged and left out."""
+        for id in self._stream_ids() if ids is None else sorted(set(ids)):
+            try:
+                experience = self._layout.load(id)
+            except DataError as error:
+                if error.code != NOT_FOUND:
+                    _log.warning("left out: %s", error)
+                continue
+            if experience is not None:
+                yield experience
+
+    def set_status(self, id: str, *, trust: Trust | None = None, usage: Usage | None = None) -> None:
+        """Replace what is given of a record's trust and usage, atomically. Raises as `get`, and as `add`."""
+        given = {"trust": trust, "usage": usage}
+        self._change_status(id, lambda old: old.model_copy(update={k: v for k, v in given.items() if v is not None}))
+
+    def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
+        """Replace a record's usage by `change` of it, under the lock: no credit of another process is lost."""
+        return self._change_status(id, lambda old: old.model_copy(update={"usage": change(old.usage)})).usage
+
+    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
+        """Delete records for good (readable or not); returns the ids that were there.
+
+        The tombstones are durable before the first record goes.
+        """
+        wanted = sorted({id for id in ids if is_id(id)})
+        layout, now = self._layout, datetime.now(timezone.utc)
+        with self._writing() as touched:
+            there = [id for id in wanted if layout.has_record(id) and not layout.there(layout.tombstone(id))]
+            touched |= {layout.record(id).parent for id in there}
+            with new_files(layout.disk) as files:
+                for id in there:
+                    files.stage(layout.tombstone(id), encode_tombstone(id, reason, now))
+            folders = {path.parent for id in there for path in self._remove_files(id)}
+            for folder in sorted(folders):
+                sync_folder(folder, layout.disk)
+        return there
+
+    def verify(self) -> StoreReport:
+        """Read every byte and say what is wrong."""
+        report = StoreReport()
+        for finding in check.examine(self._layout):
+            if finding.error is not None:
+                report.corrupt.append(finding.problem())
+            elif finding.is_record:
+                report.records += 1
+        return report
+
+    def set_aside_corrupt(self) -> list[Problem]:
+        """Move what cannot be used to `corrupt/`, the reason beside it; what a newer version wrote stays.
+
+        A record that loses its status this way becomes quarantined; a tombstone is written anew.
+        """
+        with self._writing() as touched:
+            recover(self._layout)  # after a power failure nothing may tell that there is something to sweep
+            touched |= set(self._layout.folders())
+            return check.set_aside(self._layout)
+
+    def revision(self) -> str:
+        """A token that differs after every commit; costs one look at one file."""
+        return self._layout.revision()
+
+    def shard_stamps(self) -> dict[str, int]:
+        """Time of last change (ns) of each shard: `records/<first two digits of its ids>`, `status/<the same>`.
+
+        Read them before listing a shard: what is committed in between then shows as a change. A disk may count time
+        coarsely and a writer may die in between: a stamp younger than two seconds must be treated as changed.
+        """
+        return self._layout.stamps()
+
+    def ids_in(self, shard: str) -> list[str]:
+        """Sorted ids of the live records of `records/ab`, or those with a status of their own of `status/ab`."""
+        layout = self._layout
+        found = layout.ids_in(layout.root / shard) if _SHARD.fullmatch(shard) else []
+        return [id for id in found if not layout.there(layout.tombstone(id))]
+
+    def _stream_ids(self) -> Iterator[str]:
+        for folder in self._layout.shards(RECORDS):
+            yield from self._layout.ids_in(folder)
+
+    def _add_group(self, group: list[tuple[Experience, bytes]], revive: bool) -> list[str]:
+        layout = self._layout
+        with self._writing() as touched:
+            fresh: dict[str, tuple[Experience, bytes]] = {}
+            for experience, data in group:
+                if experience.id not in fresh and self._is_new(experience.id, revive):
+                    fresh[experience.id] = experience, data
+            touched |= {layout.record(id).parent for id in fresh}
+            with new_files(layout.disk) as files:
+                for id, (_, data) in fresh.items():
+                    self._remove_files(id)  # what a removal that was cut short left
+                    files.stage(layout.record(id), data)
+                files.publish()  # now: no crash may leave a status without its record
+                for id, (experience, data) in fresh.items():
+                    if experience.usage != Usage():
+                        status = Status(id=id, trust=experience.trust, usage=experience.usage, content=hash_in(data))
+                        files.stage(layout.status(id), encode_status(status, layout.seal))
+            if revive:
+                self._lift_tombstones(fresh)
+        return list(fresh)
+
+    def _is_new(self, id: str, revive: bool) -> bool:
+        """True when `id` is to be stored now. A tombstone outranks a record: that removal was cut short."""
+        if self._layout.there(self._layout.tombstone(id)):
+            return revive
+        return not self._layout.there(self._layout.record(id))
+
+    def _lift_tombstones(self, ids: Iterable[str]) -> None:
+        if self._remove_there(self._layout.tombstone(id) for id in ids):
+            sync_folder(self._layout.root / TOMBSTONES, self._layout.disk)
+
+    def _remove_files(self, id: str) -> list[Path]:
+        return self._remove_there((self._layout.record(id), self._layout.status(id)))
+
+    def _remove_there(self, paths: Iterable[Path]) -> list[Path]:
+        there = [path for path in paths if self._layout.there(path)]
+        for path in there:
+            remove_file(path, self._layout)
+        return there
+
+    def _change_status(self, id: str, change: Callable[[Status], Status]) -> Status:
+        with self._writing() as touched:
+            experience = self.get(id)
+            old = Status(id=id, trust=experience.trust, usage=experience.usage)
+            new = change(old)
+            if new != old:
+                path = self._layout.status(id)
+                make_folder(path.parent, self._layout.disk)
+                touched.add(path.parent)
+                bound = new.model_copy(update={"content": hash_in(self._layout.read(self._layout.record(id)) or b"")})
+                replace_file(path, encode_status(bound, self._layout.seal), self._layout.disk)
+        return new
+
+    @contextmanager
+    def _writing(self) -> Iterator[set[Path]]:
+        """Hold the lock; the folders put into the set get new stamps at the end, whatever happened.
+
+        After a failed fsync nobody knows what is on the medium: this store object writes no more.
+        """
+        if self._closed_for_writing:
+            raise StorageError(f"{self.location}: not written, {self._closed_for_writing}")
+        self.place.check()
+        if not self._layout.there(self._layout.root / STORE_FILE):
+            raise StorageError(f"{self.location}: not written, the store is not there any more")
+        touched: set[Path] = set()
+        try:
+            with self._lock.hold() as left_behind:
+                if left_behind:
+                    recover(self._layout)
+                try:
+                    yield touched
+                finally:
+                    if touched:
+                        self._layout.mark_changed(folder for folder in sorted(touched) if self._layout.there(folder))
+        except StorageError as error:
+            if error.code == FSYNC_FAILED:
+                self._closed_for_writing = f"an fsync failed before ({error}); open the store again"
+            raise

@@ -1,0 +1,1 @@
+"""The PostgreSQL store: the same records in a database many agents share."""

@@ -1,0 +1,304 @@
+"""Experiences in PostgreSQL, for many machines at once: short transactions, many writers, readers that wait for none.
+
+What a method has returned from is committed. The tables are described in `postgres_schema.py`; a record is kept as
+the same bytes that a file store writes, so that its hash goes with it from one store to the other.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.errors import CorruptError, DataError
+from ufo_experience.ids import is_id
+from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
+from ufo_experience.store.base import Added, StoreReport
+from ufo_experience.store.folder.layout import NOT_FOUND
+from ufo_experience.store.folder.location import LOCAL
+from ufo_experience.store.postgres.connection import Connection, Database
+from ufo_experience.store.postgres.schema import open_tables
+from ufo_experience.store.records import Status, decode_record, encode_record, experience_of
+from ufo_experience.text.applications import application_key
+
+VARIABLE = "UFO_EXPERIENCE_CACHE"
+_NAME = "ufo-experience"
+
+
+def cache_place() -> Path:
+    """The folder `UFO_EXPERIENCE_CACHE` names, else ours in the user's cache folder of this system."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / _NAME / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / _NAME
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / _NAME
+
+
+GROUP = 512  # records in one transaction
+PAGE = 500  # records fetched at once
+
+_COLUMNS = "id, record, trust, usage, changed, application, env, source, session, success, created_at"
+# of those after the record, which goes in binary: as text every quote in it would be escaped
+_TYPES = ("text", "json", "bool", "text", "text", "text", "text", "bool", "timestamptz")
+_INSERT = f"""
+INSERT INTO ufo_experience.records ({_COLUMNS})
+SELECT * FROM unnest(%s::text[], %b::text[], {", ".join(f"%s::{one}[]" for one in _TYPES)}) AS fresh ({_COLUMNS})
+WHERE NOT EXISTS (SELECT FROM ufo_experience.tombstones gone WHERE gone.id = fresh.id)
+ON CONFLICT DO NOTHING RETURNING id
+"""
+_READ = "SELECT id, record, trust, usage FROM ufo_experience.records"
+_KNOWN_LIVE = "SELECT id FROM ufo_experience.records WHERE id = ANY(%(ids)s)"
+_KNOWN = f"{_KNOWN_LIVE} UNION ALL SELECT id FROM ufo_experience.tombstones WHERE id = ANY(%(ids)s)"
+_CHANGED = 4  # place of `changed` in a row
+_ADVANCE = """
+WITH clock AS (UPDATE ufo_experience.store SET revision = %(revision)s)
+INSERT INTO ufo_experience.shards SELECT unnest(%(shards)s::text[]), %(revision)s
+ON CONFLICT (name) DO UPDATE SET revision = excluded.revision
+"""
+_log = logging.getLogger(__name__)
+
+
+class PostgresStore:
+    """Experiences in a database, one store in each. Open it with `PostgresStore.open`."""
+
+    place = LOCAL
+
+    def __init__(self, database: Database, store_id: str) -> None:
+        self.database, self._store_id = database, store_id
+
+    @classmethod
+    def open(
+        cls, url: str, *, create: bool = True, lock_timeout: float = 10, read_only: bool = False, network: bool = True
+    ) -> PostgresStore:
+        """Open the store in a database, making its tables first if allowed.
+
+        Args:
+            url: `postgresql://user@host:5432/database`; the password belongs into `PGPASSWORD` or `~/.pgpass`.
+            lock_timeout: seconds a write waits for another writer.
+            network: nothing to allow, a server is made for it.
+
+        Raises:
+            ServiceError: no server answers there, or it does not let us in.
+            DataError: no store there (`E_NOT_FOUND`).
+            FormatVersionError: a newer version made it; nothing was touched.
+            StorageError: its tables cannot be made.
+        """
+        database = Database(url, lock_timeout=lock_timeout, read_only=read_only)
+        return cls(database, open_tables(database, create=create and not read_only))
+
+    @property
+    def location(self) -> str:
+        """The URL without password and options."""
+        return self.database.label
+
+    @property
+    def cache_folder(self) -> Path:
+        """A folder of its own below the user's cache, or below the one `UFO_EXPERIENCE_CACHE` names."""
+        return cache_place() / self._store_id
+
+    @property
+    def shared(self) -> bool:
+        """True: whoever may write to the database may add records."""
+        return True
+
+    @property
+    def store_id(self) -> str:
+        """Random id given at creation."""
+        return self._store_id
+
+    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+        """Commit records, in transactions of up to 512; durable when it returns. See `ExperienceStore.add`."""
+        added: list[str] = []
+        skipped: list[str] = []
+        source = iter(experiences)
+        while group := list(islice(source, GROUP)):
+            rows = {one.id: _row(one) for one in reversed(group)}  # of two with one id the first counts
+            fresh = set(self._add_rows(rows, revive))
+            for one in group:
+                (added if one.id in fresh else skipped).append(one.id)
+                fresh.discard(one.id)
+        return Added(tuple(added), tuple(skipped))
+
+    def get(self, id: str) -> Experience:
+        """The live record with this id; see `ExperienceStore.get`."""
+        found = self._select(f"{_READ} WHERE id = %s", (id,)) if is_id(id) else []
+        if not found:
+            raise self._not_found(id)
+        return self._experience(*found[0])
+
+    def ids(self) -> list[str]:
+        """Ids of all live records, sorted; a corrupt one is among them."""
+        return [id for (id,) in self._select("SELECT id FROM ufo_experience.records ORDER BY id")]
+
+    def scan(self, ids: Sequence[str] | None = None) -> Iterator[Experience]:
+        """Stream live records in id order; what cannot be used is logged and left out. Holds no transaction open."""
+        for row in self._pages() if ids is None else self._chosen(ids):
+            found = self._usable(row)
+            if isinstance(found, DataError):
+                _log.warning("left out: %s", found)
+            else:
+                yield found
+
+    def set_status(self, id: str, *, trust: Trust | None = None, usage: Usage | None = None) -> None:
+        """Replace what is given of a record's trust and usage, atomically."""
+        given = {name: value for name, value in (("trust", trust), ("usage", usage)) if value is not None}
+        self._change_status(id, lambda old: old.model_copy(update=given))
+
+    def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
+        """Replace a record's usage by `change` of it, while no other writer can; see `ExperienceStore`."""
+        return self._change_status(id, lambda old: old.model_copy(update={"usage": change(old.usage)})).usage
+
+    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
+        """Delete records for good; returns the ids that were there."""
+        wanted = sorted({id for id in ids if is_id(id)})
+        with self.database.transaction() as connection:
+            revision = _next_revision(connection)
+            gone = connection.execute(
+                "DELETE FROM ufo_experience.records WHERE id = ANY(%s) RETURNING id", (wanted,)
+            ).fetchall()
+            there = sorted(id for (id,) in gone)
+            connection.execute(
+                "INSERT INTO ufo_experience.tombstones (id, reason) SELECT unnest(%s::text[]), %s",
+                (there, reason.replace("\0", "")),
+            )
+            _advance(connection, revision, records=there)
+        return there
+
+    def verify(self) -> StoreReport:
+        """Read every record and say what is wrong."""
+        report = StoreReport()
+        for row in self._pages():
+            found = self._usable(row)
+            if isinstance(found, DataError):
+                report.corrupt.append(Problem(file=found.file or row[0], code=found.code, message=found.reason))
+            else:
+                report.records += 1
+        return report
+
+    def shard_stamps(self) -> dict[str, int]:
+        """The revision in which each shard changed last, instead of a time: it never needs a second look."""
+        return dict(self._select("SELECT name, revision FROM ufo_experience.shards"))
+
+    def ids_in(self, shard: str) -> list[str]:
+        """Sorted ids of the live records of `records/ab`, or those whose status was changed of `status/ab`."""
+        kind, _, prefix = shard.partition("/")
+        if kind not in ("records", "status") or not is_id(prefix.ljust(32, "0")) or not prefix:
+            return []
+        only = " AND changed" if kind == "status" else ""
+        statement = f"SELECT id FROM ufo_experience.records WHERE id BETWEEN %s AND %s{only} ORDER BY id"
+        return [id for (id,) in self._select(statement, (prefix, prefix.ljust(32, "f")))]
+
+    def revision(self) -> str:
+        """The number of the last commit that changed something; one small query."""
+        return str(self._select("SELECT revision FROM ufo_experience.store")[0][0])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.database.close()
+
+    def _add_rows(self, rows: Mapping[str, tuple[Any, ...]], revive: bool) -> list[str]:
+        """Insert what is not there; returns those ids."""
+        known = {id for (id,) in self._select(_KNOWN_LIVE if revive else _KNOWN, {"ids": list(rows)})}
+        new = sorted(rows.keys() - known)
+        if not new:
+            return []
+        with self.database.transaction() as connection:
+            revision = _next_revision(connection)
+            if revive:
+                connection.execute("DELETE FROM ufo_experience.tombstones WHERE id = ANY(%s)", (new,))
+            columns = [list(column) for column in zip(*(rows[id] for id in new), strict=True)]
+            fresh = [id for (id,) in connection.execute(_INSERT, columns).fetchall()]
+            _advance(connection, revision, records=fresh, status=[id for id in fresh if rows[id][_CHANGED]])
+        return fresh
+
+    def _change_status(self, id: str, change: Callable[[Status], Status]) -> Status:
+        with self.database.transaction() as connection:
+            revision = _next_revision(connection)
+            row = connection.execute(f"{_READ} WHERE id = %s", (id,)).fetchone() if is_id(id) else None
+            if row is None:
+                raise self._not_found(id)
+            experience = self._experience(*row)
+            old = Status(id=id, trust=experience.trust, usage=experience.usage)
+            new = change(old)
+            if new != old:
+                connection.execute(
+                    "UPDATE ufo_experience.records SET trust = %s, usage = %s, changed = true WHERE id = %s",
+                    (new.trust.value, _json(new.usage), id),
+                )
+                _advance(connection, revision, status=[id])
+        return new
+
+    def _select(self, statement: str, values: Any = ()) -> list[Any]:
+        with self.database.connection() as connection:
+            return connection.execute(statement.encode("utf-8"), values).fetchall()
+
+    def _pages(self) -> Iterator[Any]:
+        """All rows in id order, page by page: what is committed meanwhile may or may not be among them."""
+        last = ""
+        while page := self._select(f"{_READ} WHERE id > %s ORDER BY id LIMIT {PAGE}", (last,)):
+            yield from page
+            last = page[-1][0]
+
+    def _chosen(self, ids: Sequence[str]) -> Iterator[Any]:
+        wanted = sorted({id for id in ids if is_id(id)})
+        for start in range(0, len(wanted), PAGE):
+            yield from self._select(f"{_READ} WHERE id = ANY(%s) ORDER BY id", (wanted[start : start + PAGE],))
+
+    def _usable(self, row: Any) -> Experience | DataError:
+        """The record of a row, or what is wrong with it."""
+        try:
+            return self._experience(*row)
+        except DataError as error:
+            return error
+
+    def _experience(self, id: str, record: str, trust: str, usage: object) -> Experience:
+        """The record of a row. Raises `CorruptError`, `SchemaError`, `FormatVersionError` naming it."""
+        file = f"{self.location} records/{id}"
+        status = validate(Status, {"id": id, "trust": trust, "usage": usage}, file=file)
+        return experience_of(decode_record(record.encode("utf-8"), id, file), status, file)
+
+    def _not_found(self, id: str) -> DataError:
+        return DataError(f"no experience {id!r}", file=self.location, code=NOT_FOUND)
+
+
+def _row(one: Experience) -> tuple[Any, ...]:
+    """The columns of a new record. Raises `SchemaError` when it is over a limit."""
+    state, origin = one.state, one.provenance
+    texts = (application_key(state.application) or None, state.env, origin.source, origin.session)
+    return (
+        one.id,
+        encode_record(one).decode("utf-8"),
+        one.trust.value,
+        _json(one.usage),
+        one.usage != Usage(),
+        *(text and text.replace("\0", "") for text in texts),
+        one.outcome.success,
+        one.created_at,
+    )
+
+
+def _json(usage: Usage) -> str:
+    return dumps(usage.model_dump(mode="json"))
+
+
+def _next_revision(connection: Connection) -> int:
+    """The revision this transaction may commit; other writers wait until it ends."""
+    row = connection.execute("SELECT revision + 1 FROM ufo_experience.store FOR UPDATE").fetchone()
+    if row is None:
+        raise CorruptError("the table of the store is empty")
+    return int(row[0])
+
+
+def _advance(connection: Connection, revision: int, *, records: Iterable[str] = (), status: Iterable[str] = ()) -> None:
+    """Note what changed in this revision: the shards of these ids. Nothing changed, no revision."""
+    shards = {f"records/{id[:2]}" for id in records} | {f"status/{id[:2]}" for id in status}
+    if shards:
+        connection.execute(_ADVANCE, {"revision": revision, "shards": sorted(shards)})

@@ -1,0 +1,158 @@
+"""The shortest way through what a run saw: menus, tabs and dialogs it opened in vain are no part of its way.
+
+A step that only leads somewhere (to a menu, a tab, a control that ends in "…") is left out when what came later was in
+view without it. What types, marks, selects or sends off stays, and so does the last tab or folder that was chosen
+before it. What was in view stands in the log (`Trajectory.in_view`); where it does not, only ways that lead back to
+where they began are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+
+from ufo_experience.redaction.actions import plain
+from ufo_experience.redaction.names import listed, words_of
+from ufo_experience.schema import Step
+
+InView = Mapping[int, Sequence[int]]
+
+MOST_STEPS = 200  # every step is compared with every other; a longer run is no example for anybody
+_CLICKS = listed("click clickinput leftclick tap clickelement")
+_MENUS = listed("menuitem")
+_PLACES = listed("tabitem treeitem")
+_SWITCHES = listed("switchapplication selectapplicationwindow setfocusedwindow")
+
+
+def shortest_way(
+    steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str = "", opened: Collection[int] = ()
+) -> tuple[Step, ...]:
+    """Those of `steps` that were needed, in order; the last always is. Of more than `MOST_STEPS` all are.
+
+    Args:
+        steps: what worked, from `logged`, the steps of the whole run.
+        in_view: for the number of a step, those of the steps before which its control was in view.
+        task: what it names is chosen on purpose.
+        opened: the numbers of the steps that opened a menu; any other click on a menu item did something.
+    """
+    if len(steps) < 2 or len(logged) > MOST_STEPS:
+        return tuple(steps)
+    way = _Way(steps, logged, in_view, task, frozenset(opened))
+    return tuple(steps[place] for place in way.shortest())
+
+
+class _Way:
+    """The steps as places in a graph: from one to each whose control was in view after it."""
+
+    def __init__(
+        self, steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str, opened: frozenset[int]
+    ) -> None:
+        self._steps, self._opened = steps, opened
+        numbers = [None, *(step.step_number for step in logged)]  # None is the start
+        self._after = dict(pairwise(numbers))  # the next number: what is in view before that one is in view after this
+        self._views = [_views(step, logged, in_view) for step in steps]
+        self._task = frozenset(words_of(task))
+        last = len(steps) - 1
+        self._needed = [place == last or self._is_needed(place) for place in range(len(steps))]
+
+    def shortest(self) -> list[int]:
+        """Places of the fewest steps that visit all needed ones."""
+        best: list[tuple[int, int]] = []  # for each place: length of the way to it, and the place before
+        for place in range(len(self._steps)):
+            best.append(min(self._ways_to(place, best)))
+        way: list[int] = []
+        at = len(self._steps) - 1
+        while at >= 0:
+            way.append(at)
+            at = best[at][1]
+        return way[::-1]
+
+    def _ways_to(self, place: int, best: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Length and last place of the ways to `place`; -1 is the start."""
+        found = []
+        for before in range(place - 1, -2, -1):
+            if before == place - 1 or self._leads(before, place):
+                found.append((1 + (best[before][0] if before >= 0 else 0), before))
+            if before >= 0 and self._needed[before]:
+                break
+        return found
+
+    def _leads(self, before: int, place: int) -> bool:
+        """True when the control of `place` was in view right after `before`, and for a button ever since."""
+        step, views = self._steps[place], self._views[place]
+        if _is_switch(step):
+            return True
+        if self._after.get(self._steps[before].step_number if before >= 0 else None) not in views:
+            return False
+        between = (one.step_number for one in self._steps[before + 1 : place])
+        return _is_global(step) or views.issuperset(between)
+
+    def _is_needed(self, place: int) -> bool:
+        step = self._steps[place]
+        if _is_switch(step) or _is_place(step):
+            return self._is_named(step) or not self._is_superseded(place)
+        return not self._leads_somewhere(step)
+
+    def _leads_somewhere(self, step: Step) -> bool:
+        """True for a click that only leads somewhere."""
+        opens_menu = _kind(step) in _MENUS and step.step_number in self._opened
+        leads = opens_menu or _kind(step) in _PLACES or step.target_control.name.rstrip().endswith(("…", "..."))
+        return _is_click(step) and leads
+
+    def _is_named(self, step: Step) -> bool:
+        name = step.target_control.name
+        return "{{" in name or (bool(words_of(name)) and self._task.issuperset(words_of(name)))
+
+    def _is_superseded(self, place: int) -> bool:
+        """True when another place was chosen instead before anything was done in this one."""
+        for later in range(place + 1, len(self._steps)):
+            other = self._steps[later]
+            if _is_switch(other):
+                return True
+            if not self._leads_somewhere(other):
+                return False
+            if _is_place(other) and not _is_switch(self._steps[place]) and self._replaces(later, place):
+                return True
+        return False
+
+    def _replaces(self, later: int, place: int) -> bool:
+        """True for the neighbour of a tab or folder, for itself, and for one that made it go out of view."""
+        one, other = self._steps[place], self._steps[later]
+        if _same_control(one, other):
+            return True
+        seen = other.step_number in self._views[place]
+        neighbours = seen and one.step_number in self._views[later] and _kind(one) == _kind(other)
+        after = self._after.get(other.step_number)
+        gone = seen and after is not None and after not in self._views[place]
+        return neighbours or gone
+
+
+def _views(step: Step, logged: Sequence[Step], in_view: InView) -> frozenset[int]:
+    """Before which steps the control was in view: what was acted on was."""
+    acted = {other.step_number for other in logged if step.target_control.name and _same_control(step, other)}
+    return frozenset({*in_view.get(step.step_number, ()), *acted, step.step_number})
+
+
+def _same_control(one: Step, other: Step) -> bool:
+    return one.target_control == other.target_control and one.application == other.application
+
+
+def _is_place(step: Step) -> bool:
+    return _is_click(step) and _kind(step) in _PLACES
+
+
+def _is_global(step: Step) -> bool:
+    """True for menus and places: one of that name is the same wherever in the application it is seen."""
+    return _kind(step) in _MENUS | _PLACES
+
+
+def _is_switch(step: Step) -> bool:
+    return plain(step.action_type) in _SWITCHES
+
+
+def _is_click(step: Step) -> bool:
+    return plain(step.action_type) in _CLICKS
+
+
+def _kind(step: Step) -> str:
+    return plain(step.target_control.type or "")

@@ -1,0 +1,187 @@
+"""A trajectory being put together: every reader hands in raw values, the limits of the schema are kept here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.schema import (
+    MAX_NAME,
+    MAX_STEPS,
+    MAX_TAGS,
+    MAX_TEXT,
+    Control,
+    Outcome,
+    Problem,
+    Source,
+    Step,
+    Trajectory,
+    clip,
+    validate,
+)
+from ufo_experience.traces.coerce import KEEP, as_amount, as_name, as_text, as_time, short_object
+from ufo_experience.traces.visibility import InView, opened, turned, when_in_view
+
+UNKNOWN_TASK = "(the log does not say what the task was)"
+
+_SECRET_CONTROL = re.compile(
+    r"pass\s?(?:word|code|phrase)|passwd|kennwort|passwort|\bpin\b|密码|\bcvv\b|\bsecret\b", re.I
+)
+_SECRET_ARGUMENT = re.compile(
+    r"pass(?:word|code|phrase|wd)|secret|api_?key|access_?key|token|authorization|credential", re.I
+)
+_TYPED = ("text", "keys", "value", "content", "keyboard_text", "typed")
+
+
+class Draft:
+    """Collects the steps of one trajectory. Texts too long are cut, steps past the limit left out, both remembered."""
+
+    def __init__(self, path: Path, *, format: str, session: str, request: Any, subtask: Any = None) -> None:
+        self.path, self.format, self.session = path, format, session
+        self.cut = False
+        self.request, self.subtask = self._text(request), self._text(subtask) or None
+        self.applications: dict[str, None] = {}
+        self.steps: list[Step] = []
+        self.seen: list[InView] = []
+        self.sensitive: dict[str, None] = {}
+
+    def application(self, name: Any) -> None:
+        """Note an application the run used; an empty name is ignored."""
+        if text := self._name(name):
+            self.applications[text] = None
+
+    def step(
+        self,
+        action_type: Any,
+        *,
+        control: Any = None,
+        control_type: Any = None,
+        parameters: Any = None,
+        observation: Any = None,
+        result: Any = None,
+        error: str | None = None,
+        agent: Any = None,
+        application: Any = None,
+        timestamp: Any = None,
+        cost: Any = None,
+        line: int | None = None,
+        secret: bool = False,
+        seen: InView = frozenset(),
+    ) -> None:
+        """Add one executed or attempted action. Without a result text the step says "success", or "failed".
+
+        `seen` are name and type of the controls in view before it.
+        """
+        if len(self.steps) >= MAX_STEPS:
+            self.cut = True
+            return
+        self.application(application)
+        arguments = self._parameters(short_object(parameters))
+        self._keep_secrets(arguments, f"{as_name(control)} {as_name(control_type)}", secret)
+        values = {
+            "step_number": len(self.steps) + 1,
+            "observation": self._text(observation),
+            "action_type": self._name(action_type) or "unknown",
+            "target_control": Control(name=self._text(as_name(control)), type=self._name(control_type)),
+            "parameters": arguments,
+            "result": self._text(result) or ("success" if error is None else "failed"),
+            "error": None if error is None else self._text(error) or "failed",
+            "agent": self._name(agent),
+            "application": self._name(application),
+            "timestamp": as_time(timestamp),
+            "cost": as_amount(cost),
+            "source": Source(file=self.path.name, line=line),
+        }
+        self.steps.append(validate(Step, values, file=str(self.path), line=line))
+        self.seen.append(seen)
+
+    def finish(
+        self,
+        *,
+        success: bool | None,
+        evaluated_by: str = "none",
+        judge: str | None = None,
+        score: Any = None,
+        failure_reason: Any = None,
+        cost: Any = None,
+        latency_ms: Any = None,
+        tokens: int | None = None,
+        plan: Iterable[str] = (),
+        tips: Iterable[str] = (),
+        agent: Any = None,
+        env: Any = None,
+        started_at: Any = None,
+        sources: Iterable[Path] = (),
+        complete: bool = True,
+        truncated: bool = False,
+        problems: Iterable[Problem] = (),
+    ) -> Trajectory:
+        """Close the trajectory with its outcome. A run whose task is unknown gets a request that says so."""
+        share = as_amount(score)
+        outcome = {
+            "success": success,
+            "score": share if share is not None and share <= 1 else None,
+            "latency_ms": as_amount(latency_ms),
+            "cost": as_amount(cost),
+            "tokens": tokens if tokens is not None and tokens >= 0 else None,
+            "failure_reason": self._text(failure_reason) or None,
+            "evaluated_by": evaluated_by,
+            "judge": judge,
+        }
+        values = {
+            "request": self.request or self.subtask or UNKNOWN_TASK,
+            "subtask": self.subtask,
+            "applications": tuple(self.applications),
+            "steps": tuple(self.steps),
+            "plan": self._lines(plan),
+            "outcome": validate(Outcome, outcome, file=str(self.path)),
+            "format": self.format,
+            "agent": self._name(agent),
+            "env": self._name(env),
+            "session": self.session,
+            "started_at": as_time(started_at),
+            "source_files": tuple(clip(str(source)) for source in (self.path, *sources)),
+            "complete": complete,
+            "problems": tuple(problems),
+            "tips": self._lines(tips),
+            "sensitive": tuple(self.sensitive),
+            "in_view": when_in_view(self.steps, self.seen),
+            "turned": turned(self.steps, self.seen),
+            "opened": opened(self.steps, self.seen),
+        }
+        return validate(Trajectory, values | {"truncated": truncated or self.cut}, file=str(self.path))
+
+    def _text(self, value: Any, limit: int = MAX_TEXT) -> str:
+        text = as_text(value)
+        self.cut = self.cut or len(text) > limit
+        return clip(text, limit)
+
+    def _name(self, value: Any) -> str | None:
+        return self._text(as_name(value), MAX_NAME) or None
+
+    def _lines(self, lines: Iterable[str]) -> tuple[str, ...]:
+        found = [self._text(line) for line in lines]
+        self.cut = self.cut or len(found) > MAX_TAGS
+        return tuple(found[:MAX_TAGS])
+
+    def _parameters(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self._text(key, MAX_NAME): self._parameters(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._parameters(item) for item in value]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _keep_secrets(self, arguments: dict[str, Any], control: str, secret: bool) -> None:
+        """Remember values that are secret by what the log says of their control or argument."""
+        secret = secret or bool(_SECRET_CONTROL.search(control))
+        for key, value in arguments.items():
+            hidden = _SECRET_ARGUMENT.search(key) or (secret and key in _TYPED)
+            if hidden and isinstance(value, str) and value:
+                self.sensitive[value[:KEEP]] = None
+
+
+def content_key(name: str, number: int, digest: str) -> str:
+    """The stable key of a run: file or folder name, its number in there, and eight digits of what it starts with."""
+    return f"{clip(name, MAX_NAME - 40)}#{number}-{digest[:8]}"

@@ -1,0 +1,1 @@
+"""Who gets into a prompt: trust levels and the risk of steps."""
