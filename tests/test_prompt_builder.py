@@ -132,7 +132,6 @@ def test_text_prompt_is_the_task_the_block_and_the_closing_sentence() -> None:
             ],
             "slots": {"input:1": "email"},
             "outcome": "success",
-            "trust": "verified",
             "age": "3 days",
         }
     ]
@@ -204,6 +203,12 @@ def test_tips_and_free_text_only_of_approved_records(trust: Trust) -> None:
     shown = json.dumps([build_prompt(TASK, [hit], format=name).prompt for name in ("text", "ufo")])  # type: ignore[arg-type]
     approved = trust is Trust.APPROVED
     assert [text in shown for text in ("tip-text", "plan-text", "note-text")] == [approved] * 3
+
+
+@pytest.mark.parametrize("trust", list(Trust))
+def test_the_level_of_trust_is_not_shown(trust: Trust) -> None:
+    """It decided who may be shown; to the reader of the block it says nothing, and a copy of a record loses it."""
+    assert "trust" not in parse_block(build_prompt(TASK, [a_hit(trust=trust)]).text)[0]
 
 
 @pytest.mark.parametrize("days", [(0, "today"), (1, "1 day"), (40, "40 days"), (-5, "today")])

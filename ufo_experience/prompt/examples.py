@@ -84,7 +84,6 @@ def _record(example: Example, detail: _Detail, now: datetime) -> dict[str, Any]:
         "slots": experience.slots,
         "tips": action.tips if approved else (),
         "outcome": _OUTCOME[outcome.success],
-        "trust": experience.trust.value,
         "age": _age(experience.created_at, now),
     }
     kept = {key: value for key, value in fields.items() if value not in (None, "", (), [], {})}
