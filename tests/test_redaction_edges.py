@@ -23,6 +23,7 @@ from ufo_experience.redaction.checksums import (
     luhn,
 )
 from ufo_experience.redaction.keystrokes import is_chord, join_braces, join_steps, split_keys
+from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.redaction.secrets import find_secrets
 from ufo_experience.redaction.text import redact_json
 from ufo_experience.redaction.vault import Vault
@@ -357,3 +358,18 @@ def test_the_name_of_an_action_is_its_last_part():
     assert plain("pyautogui.typeWrite") == "typewrite"
     assert plain("a.b.Type_Keys") == "typekeys"
     assert plain("click") == "click"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["api_key", "apiKey", "OPENAI_API_KEY", "accesstoken", "client_secret", "Authorization", "pwd", "Kennwort 2"],
+)
+def test_names_of_secrets_are_known_however_they_are_written(name):
+    """Readers of logs and redaction ask the same list."""
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "tokenizer", "keyboard", "Compass", "spinner", "key"])
+def test_names_that_only_look_like_those_of_secrets_are_none(name):
+    """A word inside another is no secret."""
+    assert not is_secret_name(name)

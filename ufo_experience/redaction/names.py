@@ -12,6 +12,9 @@ def listed(words: str) -> frozenset[str]:
 
 
 # Stems: found anywhere in a name ("txtUserPassword", "passwordfield"). Long enough not to be part of other words.
+_KEY_STEMS = listed(
+    "apikey accesskey secretkey privatekey authtoken accesstoken refreshtoken sessiontoken clientsecret"
+)
 _PASSWORD_STEMS = listed(
     "password passwd passwort kennwort passphrase passcode motdepasse contraseña contrasena senha wachtwoord "
     "adgangskode lösenord losenord passord salasana jelszó jelszo heslo hasło şifre parola lozinka пароль паролем "
@@ -21,8 +24,8 @@ _PASSWORD_STEMS = listed(
 
 # Whole words of a name after splitting camelCase, underscores and punctuation.
 _SECRET_WORDS = listed(
-    "pw pwd pass pin otp totp mfa tfa 2fa cvv cvv2 cvc cvc2 csc ssn tan secret secrets token apikey accesskey "
-    "secretkey privatekey authtoken credential credentials passkey mnemonic bearer authorization cookie "
+    "pw pwd pass pin otp totp mfa tfa 2fa cvv cvv2 cvc cvc2 csc ssn tan secret secrets token "
+    "credential credentials passkey mnemonic bearer authorization cookie "
     "geheimnis clave"
 )
 _SECRET_PHRASES = (
@@ -86,7 +89,7 @@ def is_secret_name(name: str) -> bool:
     return (
         any(word in _SECRET_WORDS for word in words)
         or any(f" {phrase} " in spaced for phrase in _SECRET_PHRASES)
-        or _has_stem("".join(words), _PASSWORD_STEMS)
+        or _has_stem("".join(words), _PASSWORD_STEMS | _KEY_STEMS)
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.schema import (
     MAX_NAME,
     MAX_STEPS,
@@ -26,12 +26,6 @@ from ufo_experience.traces.visibility import InView, opened, turned, when_in_vie
 
 UNKNOWN_TASK = "(the log does not say what the task was)"
 
-_SECRET_CONTROL = re.compile(
-    r"pass\s?(?:word|code|phrase)|passwd|kennwort|passwort|\bpin\b|密码|\bcvv\b|\bsecret\b", re.I
-)
-_SECRET_ARGUMENT = re.compile(
-    r"pass(?:word|code|phrase|wd)|secret|api_?key|access_?key|token|authorization|credential", re.I
-)
 _TYPED = ("text", "keys", "value", "content", "keyboard_text", "typed")
 
 
@@ -175,9 +169,9 @@ class Draft:
 
     def _keep_secrets(self, arguments: dict[str, Any], control: str, secret: bool) -> None:
         """Remember values that are secret by what the log says of their control or argument."""
-        secret = secret or bool(_SECRET_CONTROL.search(control))
+        secret = secret or is_secret_name(control)
         for key, value in arguments.items():
-            hidden = _SECRET_ARGUMENT.search(key) or (secret and key in _TYPED)
+            hidden = is_secret_name(key) or (secret and key in _TYPED)
             if hidden and isinstance(value, str) and value:
                 self.sensitive[value[:KEEP]] = None
 
