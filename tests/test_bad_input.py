@@ -44,21 +44,25 @@ KEPT_ELSEWHERE: dict[int, str] = {
     27: "test_traces_other.py::test_an_alias_bomb_is_refused_in_little_time_and_memory",
     36: "test_store.py::test_a_bad_record_is_named_isolated_and_set_aside",
     42: "test_memory.py::test_a_damaged_index_costs_no_answer",
+    43: "crash/test_corruption.py::test_every_changed_byte_and_every_cut_is_named_or_harmless",
+    44: "test_index.py::test_arrays_that_do_not_fit_together_are_refused",
     45: "test_memory.py::test_an_index_of_another_embedder_is_refused_with_its_cure",
+    46: "test_index.py::test_a_bad_vector_is_refused_and_changes_nothing",
+    47: "test_index.py::test_a_bad_vector_is_refused_and_changes_nothing",
+    48: "crash/test_corruption.py::test_a_pointer_to_nothing_costs_no_answer",
+    49: "crash/test_corruption.py::test_an_index_of_another_store_is_refused_and_rebuilt",
     50: "test_embedding.py::test_a_corrupt_cache_is_moved_aside_and_begun_anew",
+    51: "crash/test_corruption.py::test_an_index_of_records_that_are_gone_answers_without_them",
     62: "test_embedding.py::test_a_fault_of_the_service_is_typed",
+    64: "crash/test_concurrency.py::test_each_answer_comes_from_one_whole_generation",
     69: "test_store.py::test_a_folder_without_write_permission_can_be_read",
     70: "test_store_place.py::test_a_share_is_read_but_not_written",
     71: "test_store_crash.py::test_a_held_lock_is_named_and_a_killed_holder_frees_it",
+    73: "test_cli.py::test_a_console_of_another_code_page_shows_what_it_can",
     78: "test_prompt_builder.py::test_actions_the_agent_lacks_are_dropped_and_counted",
     79: "test_risk.py::test_a_risky_argument_is_held_until_approved",
     82: "test_summarizer.py::test_an_answer_that_cannot_be_used_gives_the_flagged_extractive_summary",
 }
-# Rows of index, cache and disk: exact behaviour in the files named.
-OF_THE_INDEX = {
-    43: "test_index.py", 44: "test_index.py", 46: "test_index.py", 47: "test_index.py", 48: "test_index.py",
-    49: "test_index.py", 51: "test_index.py", 52: "test_bad_input.py", 64: "test_index.py", 73: "test_cli.py",
-}  # fmt: skip
 
 
 def open_memory(folder: Path, **settings: Any) -> ExperienceMemory:
@@ -101,7 +105,7 @@ def test_every_row_of_the_matrix_has_a_test():
     """1 to 82: here by name, or in a named test that exists."""
     here = {int(number) for number in re.findall(r"def test_row_(\d+)_", Path(__file__).read_text(encoding="utf-8"))}
     here |= {28, 29, 31, 32}  # one test, named after all four
-    assert here | set(KEPT_ELSEWHERE) | set(OF_THE_INDEX) == set(range(1, 83))
+    assert here | set(KEPT_ELSEWHERE) == set(range(1, 83))
     for place in KEPT_ELSEWHERE.values():
         file, name = place.split("::")
         assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), place

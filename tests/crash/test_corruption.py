@@ -13,7 +13,7 @@ from crash import flips
 from crash.operations import open_both
 from crash.state import EMBEDDER, caught_up
 from crash.worker import record, settings
-from ufo_experience.errors import CorruptError, FormatVersionError, StorageError
+from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatchError, StorageError
 from ufo_experience.index import generations as generations_module
 from ufo_experience.index import manifest as manifests
 from ufo_experience.index.build import load_snapshot, sync
@@ -22,6 +22,7 @@ from ufo_experience.live import LiveIndex
 from ufo_experience.maintenance import verify
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
+from ufo_experience.store.folder.store import FileStore
 
 
 @pytest.fixture
@@ -49,7 +50,10 @@ def test_a_pointer_to_nothing_costs_no_answer(folder, content, caplog):
     (folder / "index" / "CURRENT").write_bytes(content)
     memory = ExperienceMemory.open(settings=settings(str(folder)))
     memory = ExperienceMemory(memory.store, memory.settings, EMBEDDER)
-    assert len(memory.retrieve("Send report 3")) >= 1
+    assert (
+        sorted(hit.experience.id for hit in memory.retrieve("Send report 3", top_k=10, similarity_threshold=0.0))
+        == memory.store.ids()
+    )
     assert "cannot be used" in caplog.text
     assert verify(memory.store, memory.live.generations).index == "corrupt"
     memory.index()
@@ -88,6 +92,33 @@ def test_an_index_of_other_records_is_damage(folder, tmp_path):
     (second.folder / "MANIFEST.json").write_bytes(manifests.encode(mixed))
     with pytest.raises(CorruptError, match="not about the records"):
         load_snapshot(store, generations)
+
+
+def test_an_index_of_records_that_are_gone_answers_without_them(folder):
+    """Row 51: a backup of the records was restored beside a newer index; ids it alone knows are masked."""
+    store, generations = open_both(folder, UnsyncedDisk())
+    gone = store.ids()[0]
+    (folder / "records" / gone[:2] / f"{gone}.json").unlink()
+    live = LiveIndex(store, settings(str(folder)), EMBEDDER)
+    live.generations = generations
+    answer = live.retriever().retrieve(flips.QUESTION)
+    assert sorted(hit.experience.id for hit in answer) == store.ids()
+    assert gone not in store.ids()
+    assert len(answer) == 3
+
+
+def test_an_index_of_another_store_is_refused_and_rebuilt(folder, tmp_path):
+    """Row 49: copied whole, it is intact and about the same ids; only the store's id tells."""
+    other, _ = open_both(tmp_path / "other", UnsyncedDisk())
+    other.add(FileStore.open(folder, disk=UnsyncedDisk()).scan())
+    shutil.copytree(folder / "index", tmp_path / "other" / "index")
+    store, generations = open_both(tmp_path / "other", UnsyncedDisk())
+    with pytest.raises(IndexMismatchError, match="belongs to another store"):
+        load_snapshot(store, generations)
+    found = verify(store, generations)
+    assert (found.index, len(found.corrupt)) == ("corrupt", 1)
+    sync(store, generations, EMBEDDER, rebuild=True)
+    assert verify(store, generations).index == "ok"
 
 
 def test_a_manifest_in_the_wrong_folder_is_damage(folder):
