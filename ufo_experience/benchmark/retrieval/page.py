@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.benchmark.page import new_figure, table, write_files
 from ufo_experience.benchmark.retrieval.metrics import Estimate
 from ufo_experience.benchmark.retrieval.run import Report, Row
-from ufo_experience.errors import MissingExtraError, StorageError
 
 _HEADERS = ("method", "nDCG@10 [95 % CI]", "hit@1 [95 % CI]", "MRR", "recall@5", "recall@10")
 _PLOTTED = ("ndcg@10", "hit@1")
@@ -23,11 +22,11 @@ def report_text(report: Report) -> str:
         f"{report.corpus} records, {queries}{', leave-one-out' if report.leave_one_out else ''}. "
         f"{report.machine}; {report.seconds:.1f} s.",
         "",
-        *_table(_HEADERS, [_figures(row) for row in report.rows]),
+        *table(_HEADERS, [_figures(row) for row in report.rows]),
         "",
         "What was served (the threshold applied, opposites left out):",
         "",
-        *_table(
+        *table(
             ("method", "threshold", "related served right", "unrelated answered", "abstention precision / recall"),
             [_served(row) for row in report.rows if row.served],
         ),
@@ -42,24 +41,13 @@ def write_page(report: Report, folder: Path) -> list[Path]:
         MissingExtraError: matplotlib is not installed.
         StorageError: the folder cannot be written.
     """
-    page, plot = folder / "retrieval.md", folder / "retrieval.png"
-    figure = _draw(report)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(plot, dpi=120)
-        page.write_text(f"{report_text(report)}\n\n![{report.set}](retrieval.png)\n", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise StorageError(f"{folder}: {error.strerror or error}") from error
-    return [page, plot]
+    page = f"{report_text(report)}\n\n![{report.set}](retrieval.png)\n"
+    return write_files(folder, {"retrieval.png": _draw(report)}, {"retrieval.md": page})
 
 
 def _draw(report: Report) -> Any:
     """Bars with 95 % intervals, one pair per method."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "bench") from error
-    figure = Figure(figsize=(2 + 1.6 * len(report.rows), 4), layout="constrained")
+    figure = new_figure(2 + 1.6 * len(report.rows), 4)
     axes = figure.subplots()
     for shift, name in zip((-0.2, 0.2), _PLOTTED, strict=True):
         found = [row.figures[name] for row in report.rows]
@@ -72,10 +60,6 @@ def _draw(report: Report) -> Any:
     axes.set_title(f"{report.set}: {report.related} queries, {report.corpus} records")
     axes.legend(loc="lower right")
     return figure
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in [headers, ["---"] * len(headers), *rows]]
 
 
 def _name(row: Row) -> str:

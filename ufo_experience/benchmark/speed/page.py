@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.benchmark.page import new_figure, table, write_files
 from ufo_experience.benchmark.speed.run import Report, Row
-from ufo_experience.errors import MissingExtraError, StorageError
 
 _HEADERS = (
     "engine",
@@ -25,7 +25,7 @@ _HEADERS = (
 def report_text(report: Report) -> str:
     """The Markdown page."""
     lines = [f"# Speed of the index\n\n{report.machine}; {report.date}; {report.queries} single queries each.\n"]
-    lines += [_line(_HEADERS), _line(["---"] * len(_HEADERS)), *(_line(_figures(row)) for row in report.rows)]
+    lines += table(_HEADERS, [_figures(row) for row in report.rows])
     if report.growth:
         slopes = "; ".join(f"{name}: {slope}" for name, slope in report.growth.items())
         lines.append(f"\nLatency grows with size to the power of (engine, dimensions): {slopes}.")
@@ -39,24 +39,13 @@ def write_page(report: Report, folder: Path) -> list[Path]:
         MissingExtraError: matplotlib is not installed.
         StorageError: the folder cannot be written.
     """
-    page, plot = folder / "speed.md", folder / "speed.png"
-    figure = _draw(report)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(plot, dpi=120)
-        page.write_text(f"{report_text(report)}\n\n![Speed](speed.png)\n", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise StorageError(f"{folder}: {error.strerror or error}") from error
-    return [page, plot]
+    page = f"{report_text(report)}\n\n![Speed](speed.png)\n"
+    return write_files(folder, {"speed.png": _draw(report)}, {"speed.md": page})
 
 
 def _draw(report: Report) -> Any:
     """Latency against size, and recall against latency."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "bench") from error
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    figure = new_figure(11, 4.5)
     growth, trade = figure.subplots(1, 2)
     for name in dict.fromkeys((row.engine, row.dim) for row in report.rows):
         rows = sorted((row for row in report.rows if (row.engine, row.dim) == name), key=lambda row: row.size)
@@ -85,7 +74,3 @@ def _figures(row: Row) -> list[str]:
         f"{row.add_p50:.2f}",
         "–" if row.memory_mb is None else f"{row.memory_mb:.0f}",
     ]
-
-
-def _line(cells: tuple[str, ...] | list[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.benchmark.page import new_figure, table, write_files
 from ufo_experience.benchmark.retrieval.metrics import Estimate
 from ufo_experience.benchmark.steps.conditions import OFF
 from ufo_experience.benchmark.steps.report import Paired, Run, StepReport
-from ufo_experience.errors import MissingExtraError, StorageError
 
 _MEANING = {
     "similar": "held-back variants of learned tasks",
@@ -52,7 +52,7 @@ def report_text(report: StepReport) -> str:
         *_who(report),
         _CONDITIONS_TEXT,
         "",
-        *_table(_HEADERS, [_figures(one) for one in report.paired()]),
+        *table(_HEADERS, [_figures(one) for one in report.paired()]),
         "",
         *(f"- `{group}`: {meaning}." for group, meaning in _MEANING.items() if _has(report, group)),
         "",
@@ -61,7 +61,7 @@ def report_text(report: StepReport) -> str:
         "",
         "Mean steps of the similar tasks when only so many tasks have been learned:",
         "",
-        *_table(
+        *table(
             ("tasks learned", "steps", "success"),
             [(str(one.tasks), f"{one.steps:.1f}", _percent(one.success)) for one in report.curve],
         ),
@@ -83,17 +83,9 @@ def write_page(report: StepReport, folder: Path) -> list[Path]:
         MissingExtraError: matplotlib is not installed.
         StorageError: the folder cannot be written.
     """
-    page, data, plot = (folder / f"steps.{ending}" for ending in ("md", "json", "png"))
-    figure = _draw(report)
-    text = json.dumps(_finite(report.as_data()), indent=1, ensure_ascii=False)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(plot, dpi=120)
-        data.write_text(text + "\n", encoding="utf-8", newline="\n")
-        page.write_text(f"{report_text(report)}\n\n![steps](steps.png)\n", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise StorageError(f"{folder}: {error.strerror or error}") from error
-    return [page, data, plot]
+    data = json.dumps(_finite(report.as_data()), indent=1, ensure_ascii=False)
+    page = f"{report_text(report)}\n\n![steps](steps.png)\n"
+    return write_files(folder, {"steps.png": _draw(report)}, {"steps.md": page, "steps.json": data + "\n"})
 
 
 def _who(report: StepReport) -> list[str]:
@@ -145,17 +137,13 @@ def _per_task(runs: Sequence[Run]) -> list[str]:
         outcomes = [found.get((case, one)) for one in conditions]
         steps = ["" if one is None else f"{one.steps}{'' if one.success else ' ✗'}" for one in outcomes]
         rows.append([case.group, case.family, str(case.seed), *steps])
-    return _table(("group", "task", "variant", *conditions), rows)
+    return table(("group", "task", "variant", *conditions), rows)
 
 
 def _draw(report: StepReport) -> Any:
     """Saved steps with 95 % intervals, and the learning curve."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "bench") from error
     found = report.paired()
-    figure = Figure(figsize=(12, 1.5 + 0.35 * len(found)), layout="constrained")
+    figure = new_figure(12, 1.5 + 0.35 * len(found))
     bars, curve = figure.subplots(1, 2, width_ratios=(2, 1))
     places = range(len(found))
     means = [100 * one.reduction.mean for one in found]
@@ -174,10 +162,6 @@ def _draw(report: StepReport) -> Any:
     curve.set_ylabel(f"mean steps of similar tasks ({OFF} at 0)")
     figure.suptitle(report.agent)
     return figure
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in [headers, ["---"] * len(headers), *rows]]
 
 
 def _has(report: StepReport, group: str) -> bool:
