@@ -245,5 +245,7 @@ def test_the_reach_on_webarena_and_osworld(shared_data, tmp_path):
     subprocess.run([sys.executable, *reworded], check=True)
     templates = run(read_beir(web, leave_one_out=True)).product.figures
     rewordings = run(read_beir(tmp_path / "os")).product.figures
-    assert (templates["ndcg@10"].mean, templates["hit@1"].mean) >= (0.983, 0.985)
-    assert (rewordings["ndcg@10"].mean, rewordings["hit@1"].mean) >= (0.983, 0.975)
+    assert templates["ndcg@10"].mean >= 0.983
+    assert templates["hit@1"].mean >= 0.985
+    assert rewordings["ndcg@10"].mean >= 0.983
+    assert rewordings["hit@1"].mean >= 0.975

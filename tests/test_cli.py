@@ -176,6 +176,25 @@ def test_records_are_looked_after_by_id(cli):
     assert identifier not in cli.json("ingest", SAMPLES / "settings_bluetooth")["added"]
 
 
+def test_a_purge_of_the_folder_that_was_read_deletes_what_lay_below_it(cli):
+    """Other sources stay; a name that begins alike is another folder."""
+    cli("ingest", SAMPLES, "--include-failures")
+    before = len(cli.json("list")["experiences"])
+    gone = len(cli.json("purge", "--source", SAMPLES / "outlook_mail")["experiences"])
+    assert 0 < gone < before
+    assert len(cli.json("list")["experiences"]) == before - gone
+    cli("purge", "--source", str(SAMPLES / "excel_filte"), code=65)
+    assert len(cli.json("list")["experiences"]) == before - gone
+
+
+def test_a_purge_that_finds_nothing_exits_65_and_names_what_is_near(cli):
+    """An erasure that erased nothing is no success."""
+    cli("ingest", SAMPLES)
+    done = cli("purge", "--source", "samples/excel_filter/respnse.log", code=65)
+    assert "no record comes from" in done.stderr
+    assert "excel_filter" in done.stderr
+
+
 def test_report_credits_what_was_injected(cli):
     """The contract of `report --json`."""
     cli("ingest", SAMPLES)

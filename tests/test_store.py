@@ -187,9 +187,15 @@ def test_a_source_or_a_session_is_known_in_any_spelling(source):
     assert any(is_from(one, source) for one in places)
 
 
-@pytest.mark.parametrize("source", ["logs", "", "s0", "Logs/s1/response.log"])
+@pytest.mark.parametrize("source", ["logs", "logs/", ".\\logs\\s1", "logs/s1/"])
+def test_a_folder_is_the_source_of_all_below_it(source):
+    """In any spelling."""
+    assert is_from(Provenance(source="logs/s1/response.log", session="s1"), source)
+
+
+@pytest.mark.parametrize("source", ["log", "logs/s", "s", "", ".", "/", "s0", "Logs/s1/response.log"])
 def test_another_source_is_another(source):
-    """A folder above it, nothing at all, another session, another case."""
+    """A name that begins alike, nothing at all, the root of all, another session, another case."""
     assert not is_from(Provenance(source="logs/s1/response.log", session="s1"), source)
 
 

@@ -434,6 +434,20 @@ def test_a_damaged_copy_that_holds_a_text_of_the_source_goes(store):
     assert [path.name for path in corrupt.iterdir()] == ["c"]
 
 
+def test_a_purge_of_an_unknown_source_deletes_no_damaged_copy(store):
+    """A source is a name, not a piece of any text; a copy that names it, or a file below it, goes."""
+    corrupt = Path(store.location) / "corrupt"
+    corrupt.mkdir()
+    (corrupt / "x").write_bytes(b'{"source":"logs/s1/response.log"')
+    (corrupt / "y").write_bytes(b'{"source":"data/log","x":"logs"')
+    generations = Generations(Path(store.location) / "index", UnsyncedDisk())
+    for unknown in ("a", "log", "response.log"):
+        assert purge(store, generations, unknown) == []
+    assert len(list(corrupt.iterdir())) == 2
+    purge(store, generations, "logs/s1")
+    assert [path.name for path in corrupt.iterdir()] == ["y"]
+
+
 class Elsewhere:
     """A store that is no folder: what it does is done by one that is."""
 

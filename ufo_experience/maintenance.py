@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ CACHE = "embeddings.sqlite"
 
 
 def purge(store: ExperienceStore, generations: Generations, source: str) -> list[Experience]:
-    """Delete every record of a source (its path or its session), and whatever was derived from it.
+    """Delete every record of a source (its path, a folder above it, or its session), and whatever was derived from it.
 
     Gone afterwards: records, cached vectors, every generation of the index that held them, copies of damaged files
     that mention them, and their part of `experience.yaml`. Returns what the records were.
@@ -59,7 +60,8 @@ def purge(store: ExperienceStore, generations: Generations, source: str) -> list
     _purge_cache(store.cache_folder / CACHE, survey.kept)
     if folder:
         _purge_temps(folder)
-        _purge_copies(folder / CORRUPT, [source, *(text for one in survey.found for text in _texts(one))])
+        named = [f'"{form}{end}' for form in {source, _in_json(source)} if form for end in ('"', "/", "\\")]
+        _purge_copies(folder / CORRUPT, [*named, *(text for one in survey.found for text in _texts(one))])
     store.remove([one.id for one in survey.found], reason="purged")
     if folder and (folder / VIEW).exists():
         write_view(store, folder / VIEW)
@@ -67,6 +69,12 @@ def purge(store: ExperienceStore, generations: Generations, source: str) -> list
     for error in survey.unread:
         raise CorruptError(f"may come from {source!r} too: {error.reason}", file=error.file, code=error.code)
     return survey.found
+
+
+def known_sources(store: ExperienceStore, source: str, limit: int = 3) -> list[str]:
+    """The sources and sessions of a store that are spelled most like `source`, best first."""
+    known = {name for one in store.scan() for name in (one.provenance.source, one.provenance.session) if name}
+    return difflib.get_close_matches(source, sorted(known), n=limit, cutoff=0.0)
 
 
 @dataclass

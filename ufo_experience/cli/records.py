@@ -75,16 +75,20 @@ def quarantine(ids: Ids, db: Db = None, network: Network = None, json: Json = Fa
 
 @app.command()
 def purge(
-    source: Annotated[str, typer.Option(help="The source (path) or session whose records go.")],
+    source: Annotated[str, typer.Option(help="The source (file or folder) or session whose records go.")],
     db: Db = None,
     network: Network = None,
     json: Json = False,
 ) -> None:
     """Delete everything that came from one source, from records, index and cache."""
-    from ufo_experience.maintenance import purge
+    from ufo_experience.maintenance import known_sources, purge
 
     with open_memory(db, json=json, network=network) as (console, memory):
-        answer_records(console, purge(memory.store, memory.live.generations, source))
+        gone = purge(memory.store, memory.live.generations, source)
+        if not gone:
+            nearest = ", ".join(known_sources(memory.store, source))
+            raise DataError(f"no record comes from {source!r}" + (f"; nearest: {nearest}" if nearest else ""))
+        answer_records(console, gone)
 
 
 @app.command("import")

@@ -14,10 +14,12 @@ from ufo_experience.store.folder.location import Place
 
 
 def is_from(provenance: Provenance, source: str) -> bool:
-    """True when `source` is the record's source or session: the same text, or the same path in another spelling."""
+    """True when `source` is the record's source or session, in any spelling of a path, or a folder above its source."""
     if not source:
         return False
     wanted = {source, _normal(source)}
+    if _normal(provenance.source).startswith(f"{_normal(source)}/"):
+        return True
     return any(name in wanted or _normal(name) in wanted for name in (provenance.source, provenance.session) if name)
 
 
