@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from store_helpers import experience
-
+from tests.store_helpers import experience
 from ufo_experience.store import open_store
 
 url, first, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

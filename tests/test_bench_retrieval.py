@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from scoring_helpers import TEXTS, memory_of, record
 
+from tests.scoring_helpers import TEXTS, memory_of, record
 from ufo_experience.benchmark.retrieval.beir import from_experiences, read_beir, write_beir
 from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
 from ufo_experience.benchmark.retrieval.metrics import estimate, hit, ndcg, recall, reciprocal_rank

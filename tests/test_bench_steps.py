@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from openai_stub import OpenAIStub
 
+from tests.openai_stub import OpenAIStub
 from ufo_experience.benchmark.retrieval.metrics import Estimate
 from ufo_experience.benchmark.steps.agents import open_agent
 from ufo_experience.benchmark.steps.conditions import CONDITIONS, Learned

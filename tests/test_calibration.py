@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from scoring_helpers import TEXTS, memory_of, record
 
+from tests.scoring_helpers import TEXTS, memory_of, record
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieval.calibration import find_cut

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from openai_stub import (
+
+from tests.openai_stub import (
     OK,
     Fault,
     OpenAIStub,
@@ -39,7 +40,6 @@ from openai_stub import (
     wrong_dimension,
     zero_vectors,
 )
-
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache

@@ -1,4 +1,4 @@
-"""A short run of every fuzz target; `python -m tests.fuzz` runs them for as long as you like."""
+"""A short run of every fuzz target; `python -m tools.fuzz` runs them for as long as you like."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests import fuzz
+from tools import fuzz
 
 RUNS = {"logs": 80, "records": 300, "yaml": 80, "manifest": 300}
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 
+from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 from ufo_experience.examples.form import FormApp
 from ufo_experience.examples.gpt_agent import main, make_session
 from ufo_experience.memory import ExperienceMemory

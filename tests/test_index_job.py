@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from store_helpers import experience, tree
 from typer.testing import CliRunner
 
 from tests.openai_stub import (
@@ -25,6 +24,7 @@ from tests.openai_stub import (
     token_limit,
     vector_of,
 )
+from tests.store_helpers import experience, tree
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli import app
 from ufo_experience.config import Settings

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from postgres_server import Server, running
-from test_index import (
+
+from tests.postgres_server import Server, running
+from tests.test_index import (
     DIM,
     QUERIES,
     exact,
@@ -29,7 +30,6 @@ from test_index import (
     test_updated_attributes_change_what_passes_a_filter,
     unit,
 )
-
 from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.ids import new_id
 from ufo_experience.index import open_index

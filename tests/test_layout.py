@@ -110,6 +110,28 @@ def test_the_top_of_the_package_can_be_read_at_a_glance():
     assert len(list(PACKAGE.glob("*.py"))) <= 12
 
 
+def test_test_helpers_are_imported_in_one_way():
+    """`from tests.builders import …`: a helper imported by two names would be two modules with two sets of classes."""
+    root = PACKAGE.parent
+    helpers = {path.stem for path in (root / "tests").glob("*.py")} | {path.stem for path in (root / "tools").iterdir()}
+    bare = [
+        f"{path.relative_to(root)}: {name}"
+        for folder in ("tests", "tools")
+        for path in sorted((root / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported_names(node)
+        if name.split(".")[0] in helpers
+    ]
+    assert bare == []
+
+
+def imported_names(node: ast.AST) -> list[str]:
+    """The modules an import statement names; none for any other node."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
 def test_importing_the_package_loads_nothing_heavy():
     """`import ufo_experience` and `--help` need neither openai nor faiss nor numpy."""
     code = (

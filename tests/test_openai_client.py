@@ -15,7 +15,9 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
-from openai_stub import (
+from pydantic import BaseModel
+
+from tests.openai_stub import (
     OK,
     FakeTime,
     Fault,
@@ -35,8 +37,6 @@ from openai_stub import (
     token_limit,
     truncated,
 )
-from pydantic import BaseModel
-
 from ufo_experience.errors import BudgetError, RefusedError, ServiceError, UsageError
 from ufo_experience.openai_api.client import QUERY, OpenAIService, OpenAISettings, Patience
 from ufo_experience.openai_api.daily_ledger import DailySpending

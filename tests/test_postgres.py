@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from postgres_server import Server, running
-from store_helpers import UnsyncedDisk, experience
 
+from tests.postgres_server import Server, running
+from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.cli import app
 from ufo_experience.errors import (
     CorruptError,
@@ -37,7 +37,6 @@ pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgr
 from ufo_experience.index.postgres_generations import DUE_LEAST  # noqa: E402
 from ufo_experience.store.postgres.schema import MIGRATIONS, open_tables  # noqa: E402
 
-TESTS = Path(__file__).parent
 TASK = "Email Zoë № 7"
 
 
@@ -70,7 +69,7 @@ def on_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 def test_four_processes_lose_nothing_and_readers_see_every_commit(url):
     """4 × 50 adds at once: every acknowledged record is there, and a reader who follows the stamps misses none."""
     reader = open_store(url)
-    command = [sys.executable, str(TESTS / "pg_writer.py"), url]
+    command = [sys.executable, "-m", "tests.pg_writer", url]
     writers = [
         subprocess.Popen([*command, str(first), "50"], stdout=subprocess.PIPE, text=True) for first in range(0, 200, 50)
     ]

@@ -11,8 +11,8 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from redaction_cases import HARMLESS, SECRETS
 
+from tests.redaction_cases import HARMLESS, SECRETS
 from ufo_experience.redaction import redact, redact_text
 from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.vault import slot_type

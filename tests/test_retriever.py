@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from scoring_helpers import TEXTS, WHEN, memory_of, record
 
+from tests.scoring_helpers import TEXTS, WHEN, memory_of, record
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.retrieval.candidates import CandidateFinder
 from ufo_experience.retrieval.fusion import fusion_for

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scoring_helpers import TEXTS, WHEN, record
 
+from tests.scoring_helpers import TEXTS, WHEN, record
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.fusion import Fusion, bar_for, fusion_for

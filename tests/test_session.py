@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from session_parts import YES, Desktop, act, assign, click, config, fill, linux, log, parts, run
-from test_blackboard import PNG
 
+from tests.session_parts import YES, Desktop, act, assign, click, config, fill, linux, log, parts, run
+from tests.test_blackboard import PNG
 from ufo_experience.errors import StorageError, UsageError
 from ufo_experience.session.context import Context, ContextNames
 from ufo_experience.session.dispatcher import LocalCommandDispatcher

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from session_world import FEATURES, make_session, request_for, run_pool
 
+from tests.session_world import FEATURES, make_session, request_for, run_pool
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.session.parts import SessionConfig
 from ufo_experience.session.plan import export_plan, load_plan

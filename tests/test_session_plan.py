@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from session_parts import Desktop, parts, run
 
+from tests.session_parts import Desktop, parts, run
 from ufo_experience.errors import DataError
 from ufo_experience.session.context import ContextNames
 from ufo_experience.session.dispatcher import LocalCommandDispatcher

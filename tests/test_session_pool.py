@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from session_parts import CONTINUE, Desktop, act, assign, click, config, parts
 
+from tests.session_parts import CONTINUE, Desktop, act, assign, click, config, parts
 from ufo_experience.errors import AgentError, DataError, SchemaError, UsageError
 from ufo_experience.session.factory import SessionFactory, plan_files
 from ufo_experience.session.pool import SessionPool

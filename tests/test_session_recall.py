@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from session_parts import CONTINUE, FINISH, YES, Desktop, act, assign, click, config, linux, log, parts, run
 
+from tests.session_parts import CONTINUE, FINISH, YES, Desktop, act, assign, click, config, linux, log, parts, run
 from ufo_experience.errors import StorageError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.session.interact import ScriptedUser

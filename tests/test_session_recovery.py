@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from session_parts import YES, Desktop, act, assign, click, config, fill, linux, log, parts, run
 
+from tests.session_parts import YES, Desktop, act, assign, click, config, fill, linux, log, parts, run
 from ufo_experience.errors import DataError
 from ufo_experience.session.context import ContextNames
 from ufo_experience.session.linux import LinuxSession

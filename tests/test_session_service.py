@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from session_parts import Desktop, act, assign, click, fill, parts
 
+from tests.session_parts import Desktop, act, assign, click, fill, parts
 from ufo_experience.errors import (
     AgentError,
     ConnectionLostError,

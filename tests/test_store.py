@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
 
+from tests.store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
 from ufo_experience.errors import (
     CorruptError,
     DataError,

@@ -9,8 +9,8 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_helpers import experience
 
+from tests.store_helpers import experience
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
 from ufo_experience.fileio.strict_json import MAX_LEVELS, parse
 from ufo_experience.schema import MAX_RECORD_BYTES

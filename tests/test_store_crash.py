@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from store_helpers import CountingDisk, Disk, DyingDisk, FailingDisk, Killed, UnsyncedDisk, experience, leftovers
 
+from tests.store_helpers import CountingDisk, Disk, DyingDisk, FailingDisk, Killed, UnsyncedDisk, experience, leftovers
 from ufo_experience.errors import ExperienceError, LockedError, StorageError
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import write_view

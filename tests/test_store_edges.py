@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
 
+from tests.store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import CorruptError, DataError, LockedError, SchemaError, StorageError

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from postgres_server import Server, running
-from store_helpers import UnsyncedDisk, experience
 
+from tests.postgres_server import Server, running
+from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.errors import DataError, SchemaError, StorageError
 from ufo_experience.ids import is_id
 from ufo_experience.index.snapshot import RACY_NS

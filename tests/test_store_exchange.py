@@ -9,8 +9,8 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_helpers import UnsyncedDisk, experience
 
+from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.errors import CorruptError, DataError, SchemaError
 from ufo_experience.formats.triple import to_triple
 from ufo_experience.schema import Trust, Usage

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
-import openai_stub as stub_server
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openai_stub import OpenAIStub
 
+from tests import openai_stub as stub_server
+from tests.openai_stub import OpenAIStub
 from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
 from ufo_experience.redaction import SLOT_TYPE, redact

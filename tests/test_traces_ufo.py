@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHARED
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ufo_experience
+from tests.conftest import SHARED
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces import ReadReport, read_traces

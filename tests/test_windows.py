@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from store_helpers import WindowsDisk, experience, leftovers
 
+from tests.store_helpers import WindowsDisk, experience, leftovers
 from ufo_experience.config import load_settings
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import StorageError

@@ -9,12 +9,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from store_helpers import UnsyncedDisk
 
-from crash import writers
-from crash.operations import open_both
-from crash.state import EMBEDDER, caught_up, start
-from crash.worker import record, settings
+from tests.store_helpers import UnsyncedDisk
+from tools.crash import writers
+from tools.crash.operations import open_both
+from tools.crash.state import EMBEDDER, caught_up, start
+from tools.crash.worker import record, settings
 from ufo_experience.errors import LockedError
 from ufo_experience.index.build import load_snapshot, sync
 from ufo_experience.index.generations import Generations

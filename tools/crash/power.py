@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from store_helpers import UnsyncedDisk
-
-from crash import ufo_model
-from crash.operations import Bench
+from tests.store_helpers import UnsyncedDisk
+from tools.crash import ufo_model
+from tools.crash.operations import Bench
 from ufo_experience.fileio.disk import Disk
 
 Node = int

@@ -1,4 +1,4 @@
-"""Fuzzing of everything that reads what strangers wrote: `python -m tests.fuzz --target logs --seconds 600`.
+"""Fuzzing of everything that reads what strangers wrote: `python -m tools.fuzz --target logs --seconds 600`.
 
 Mutates real inputs (bytes, JSON values, YAML) from a seed. Only this package's errors may leave, memory stays bounded,
 and a prompt keeps its promises for any record. A finding ends the run with its seed: `--seed N --runs 1` replays it.
@@ -395,7 +395,7 @@ def _memory() -> float:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz")
     parser.add_argument("--target", choices=TARGETS, required=True)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)

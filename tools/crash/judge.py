@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crash.state import Told
-from crash.worker import settings
+from tools.crash.state import Told
+from tools.crash.worker import settings
 from ufo_experience.memory import ExperienceMemory
 
 GONE = {"remove", "purge"}

@@ -12,8 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from store_helpers import UnsyncedDisk
-
+from tests.store_helpers import UnsyncedDisk
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.build import empty_snapshot, load_snapshot
 from ufo_experience.index.generations import Generations
@@ -21,12 +20,12 @@ from ufo_experience.index.snapshot import Snapshot, apply, find_changes
 from ufo_experience.store.folder.store import FileStore
 
 EMBEDDER = HashingEmbedder(32)
-_TESTS = str(Path(__file__).resolve().parents[1])
+_ROOT = str(Path(__file__).resolve().parents[2])
 _PRELOAD = [
     "__main__",
-    "crash.worker",
-    "crash.writers",
-    "crash.ufo_model",
+    "tools.crash.worker",
+    "tools.crash.writers",
+    "tools.crash.ufo_model",
     "ufo_experience.ingest",
     "ufo_experience.store.exchange",
     "ufo_experience.index.engines.faiss",
@@ -94,7 +93,7 @@ def _begin_server(context: Any) -> None:
     from multiprocessing import forkserver
 
     before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in (_TESTS, before) if path)
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in (_ROOT, before) if path)
     context.set_forkserver_preload(_PRELOAD)
     forkserver.ensure_running()
     if before is None:

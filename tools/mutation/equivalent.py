@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mutation.mutants import Mutant, diff
+from tools.mutation.mutants import Mutant, diff
 
 # module (pattern), pattern over the diff, why it changes nothing
 RULES: list[tuple[str, str, str]] = [

@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from store_helpers import UnsyncedDisk, tree
 
-from crash import flips
-from crash.operations import open_both
-from crash.state import EMBEDDER, caught_up
-from crash.worker import record, settings
+from tests.store_helpers import UnsyncedDisk, tree
+from tools.crash import flips
+from tools.crash.operations import open_both
+from tools.crash.state import EMBEDDER, caught_up
+from tools.crash.worker import record, settings
 from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatchError, StorageError
 from ufo_experience.index import generations as generations_module
 from ufo_experience.index import manifest as manifests

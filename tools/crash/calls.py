@@ -9,9 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from store_helpers import CountingDisk, DyingDisk, FailingDisk, Killed
-
-from crash.operations import Bench
+from tests.store_helpers import CountingDisk, DyingDisk, FailingDisk, Killed
+from tools.crash.operations import Bench
 from ufo_experience.errors import ExperienceError
 
 CODES = (errno.EIO, errno.ENOSPC, errno.EACCES, errno.EMFILE, errno.EROFS, errno.EDQUOT, errno.EINTR)

@@ -7,10 +7,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from store_helpers import Disk, UnsyncedDisk
-
-from crash.state import EMBEDDER, Found, look
-from crash.worker import record
+from tests.store_helpers import Disk, UnsyncedDisk
+from tools.crash.state import EMBEDDER, Found, look
+from tools.crash.worker import record
 from ufo_experience.errors import DataError
 from ufo_experience.index.build import sync
 from ufo_experience.index.generations import Generations

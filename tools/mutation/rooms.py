@@ -27,7 +27,7 @@ ROOMS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "store/__init__.py": ("test_store_engines.py", "test_store.py"),
         "fileio/*.py": (_EDGES, "test_store.py", "test_store_crash.py"),
-        "store/*.py": (_EDGES, *_STORE, "test_store_machine.py", "test_windows.py", "crash/test_purge.py"),
+        "store/*.py": (_EDGES, *_STORE, "test_store_machine.py", "test_windows.py", "test_purge.py"),
     },
     "redaction": {
         "redaction/*.py": ("test_redaction_edges.py", "test_redaction.py", "test_secrets.py", "test_ingest.py")
@@ -36,7 +36,7 @@ ROOMS: dict[str, dict[str, tuple[str, ...]]] = {
         "trust/risk.py": ("test_risk.py", "test_trust.py"),
         "retrieval/retriever.py": ("test_retriever.py", *_TRUST),
         "prompt/audit.py": ("test_trust.py", "test_windows.py"),
-        "maintenance.py": ("crash/test_purge.py", _EDGES, "test_memory.py"),
+        "maintenance.py": ("test_purge.py", _EDGES, "test_memory.py"),
     },
     "prompt": {
         "prompt/builder.py": _PROMPT,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from crash import calls, kills, power
-from crash.operations import OPERATIONS, Bench
+from tools.crash import calls, kills, power
+from tools.crash.operations import OPERATIONS, Bench
 
 FEW = 4  # calls of each operation that the default suite disturbs
 
@@ -109,9 +109,9 @@ def test_without_its_syncs_the_store_would_lose_records(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_runs_a_campaign_and_prints_its_figures():
-    """`python -m tests.crash --json` prints one object; exit code 0 means that every promise held."""
-    root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-m", "tests.crash", "--kills", "5", "--seed", "2", "--json"]
+    """`python -m tools.crash --json` prints one object; exit code 0 means that every promise held."""
+    root = Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-m", "tools.crash", "--kills", "5", "--seed", "2", "--json"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["kills"]["ours"]["kills"] == 5

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from store_helpers import UnsyncedDisk
-
-from crash.state import EMBEDDER
-from crash.worker import record
+from tests.store_helpers import UnsyncedDisk
+from tools.crash.state import EMBEDDER
+from tools.crash.worker import record
 from ufo_experience.config import Settings
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import DataError

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from crash import calls, flips, kills, power, writers
-from crash.operations import OPERATIONS, Bench
+from tools.crash import calls, flips, kills, power, writers
+from tools.crash.operations import OPERATIONS, Bench
 
 Figures = dict[str, object]
 
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.crash", description=__doc__)
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="kill a working process N times")
     parser.add_argument("--records", type=int, default=0, metavar="N", help="records each killed store begins with")
     parser.add_argument("--calls", action="store_true", help="end and fail at every call of every operation")

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from crash import ufo_model
-from crash.judge import Judge
-from crash.state import Told, start, told
-from crash.worker import record, work
+from tools.crash import ufo_model
+from tools.crash.judge import Judge
+from tools.crash.state import Told, start, told
+from tools.crash.worker import record, work
 from ufo_experience.fileio.atomic import Disk
 from ufo_experience.store.folder.store import FileStore
 

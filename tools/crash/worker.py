@@ -8,9 +8,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from store_helpers import WHEN, experience
-
-from crash.state import tell
+from tests.store_helpers import WHEN, experience
+from tools.crash.state import tell
 from ufo_experience.config import Settings
 from ufo_experience.maintenance import purge
 from ufo_experience.memory import ExperienceMemory

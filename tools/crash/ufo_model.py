@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from crash.state import EMBEDDER, tell
-from crash.worker import record
+from tools.crash.state import EMBEDDER, tell
+from tools.crash.worker import record
 from ufo_experience.fileio.atomic import Disk
 from ufo_experience.formats.ufo_example import to_ufo_example
 

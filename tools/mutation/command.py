@@ -12,10 +12,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from mutation.equivalent import reason_of
-from mutation.mutants import Mutant, diff, mutants_of, one_of_each
-from mutation.rooms import ROOMS, modules_of, tests_of
-from mutation.runner import PACKAGE, SURVIVED, Runner
+from tools.mutation.equivalent import reason_of
+from tools.mutation.mutants import Mutant, diff, mutants_of, one_of_each
+from tools.mutation.rooms import ROOMS, modules_of, tests_of
+from tools.mutation.runner import PACKAGE, SURVIVED, Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
     parser.add_argument("--room", action="append", choices=sorted(ROOMS), help="only this room; may be repeated")
     parser.add_argument("--module", action="append", help="only this module, as store/files.py; may be repeated")
     parser.add_argument("--sample", type=int, default=350, metavar="N", help="mutants drawn at random; 0: all")

@@ -11,7 +11,7 @@ import time
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from mutation.mutants import Mutant, mutated
+from tools.mutation.mutants import Mutant, mutated
 
 PACKAGE = "ufo_experience"
 Reached = dict[tuple[str, int], tuple[str, ...]]  # module and line → tests
@@ -19,7 +19,7 @@ KILLED, SURVIVED, TIMEOUT = "killed", "survived", "timeout"
 _HEAVY = ["pytest", "hypothesis", "hypothesis.stateful", "numpy", "faiss", "pydantic", "yaml", "openai", "typer"]
 _MANY = 150  # tests at one line: then all files are run at once
 _PREIMPORTED = ("-W", "ignore:Module already imported so cannot be rewritten")
-_NEEDED = (PACKAGE, "tests", "prompts", "experience_db", "docs", "benchmarks", "pyproject.toml", "README.md")
+_NEEDED = (PACKAGE, "tests", "tools", "prompts", "experience_db", "docs", "benchmarks", "pyproject.toml", "README.md")
 
 
 class Runner:

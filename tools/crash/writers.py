@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from crash import ufo_model
-from crash.state import start, tell, told
-from crash.worker import record
+from tools.crash import ufo_model
+from tools.crash.state import start, tell, told
+from tools.crash.worker import record
 from ufo_experience.errors import LockedError
 from ufo_experience.fileio.disk import Disk
 from ufo_experience.store.folder.store import FileStore

@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from store_helpers import DyingDisk, FailingDisk, Killed, UnsyncedDisk
 
-from crash.operations import open_both
-from crash.state import EMBEDDER, bytes_below
-from crash.worker import record
+from tests.store_helpers import DyingDisk, FailingDisk, Killed, UnsyncedDisk
+from tools.crash.operations import open_both
+from tools.crash.state import EMBEDDER, bytes_below
+from tools.crash.worker import record
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import CorruptError, ExperienceError
 from ufo_experience.index.build import prune, sync
