@@ -109,7 +109,7 @@ def test_records_without_a_judged_outcome_are_withheld_until_approved(tmp_path):
     before = memory.retrieve("Turn Bluetooth on")
     assert not before.hits
     assert before.withheld
-    for identifier in before.withheld:
+    for identifier in before.withheld_ids:
         memory.store.set_status(identifier, trust=Trust.APPROVED)
     assert memory.retrieve("Turn Bluetooth on").hits
 

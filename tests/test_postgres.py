@@ -252,7 +252,7 @@ def test_a_memory_in_a_database_works_from_end_to_end(url, on_machine):
     triple = {"task": "send an email to Zoë", "application": "Outlook"}, {"strategy": "New Email"}, {"success": True}
     id = memory.add_experience(*triple)
     found = memory.retrieve("send an email to Zoë", application="Outlook")
-    assert (len(found), found.withheld) == (0, (id,))
+    assert (len(found), found.withheld_ids) == (0, (id,))
     memory.store.set_status(id, trust=Trust.APPROVED)
     other = on_machine("b", url)
     for one in (memory, other):

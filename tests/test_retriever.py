@@ -38,7 +38,7 @@ def test_the_same_task_with_other_values_comes_first(memory):
 def test_an_unrelated_task_gets_no_hit_and_a_reason(memory, task):
     """Nothing under the threshold is ever returned."""
     found = memory.retrieve(task)
-    assert (len(found), found.reason) == (0, "no experience reaches the threshold")
+    assert (len(found), found.reason) == (0, f"no experience reaches the threshold of {found.threshold:.2f}")
 
 
 def test_the_opposite_of_a_task_is_not_an_answer(memory):
@@ -134,7 +134,7 @@ def test_an_experience_that_hurts_sinks_and_is_withheld_at_last(memory):
     assert len(set(scores)) == 3
     found = memory.retrieve(TEXTS[0], similarity_threshold=0.1)
     assert TEXTS[0] not in requests(found)
-    assert record(TEXTS[0]).id in found.withheld
+    assert record(TEXTS[0]).id in found.withheld_ids
 
 
 def test_a_session_reported_twice_counts_once(memory):

@@ -132,7 +132,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert {one.id: (one.trust, one.usage) for one in self.store.scan()} == self.model
         assert set(self.store.ids()) == self.model.keys() | self.broken
         found = self.memory.retrieve("Email Zoë", similarity_threshold=0.0, top_k=50)
-        seen = {hit.experience.id for hit in found} | set(found.withheld)
+        seen = {hit.experience.id for hit in found} | set(found.withheld_ids)
         assert seen <= self.model.keys() | self.broken
         assert all(self.model[hit.experience.id][0].rank >= Trust.VERIFIED.rank for hit in found)
 

@@ -169,7 +169,7 @@ def test_a_lone_planted_record_takes_over_at_no_size(tmp_path, size):
     )
     found = dirty.retrieve(TRIGGER, similarity_threshold=0.05)
     assert planted.id not in [hit.experience.id for hit in found]
-    assert planted.id in found.withheld
+    assert planted.id in found.withheld_ids
     assert [(hit.experience.id, hit.score) for hit in found] == [
         (hit.experience.id, hit.score) for hit in clean.retrieve(TRIGGER, similarity_threshold=0.05)
     ]
@@ -218,13 +218,13 @@ def test_withheld_records_say_why(tmp_path):
     memory = memory_of(tmp_path / "db", [*records, *good_runs(30)])
     found = memory.retrieve(text, similarity_threshold=0.05)
     assert not found.hits
-    assert dict(zip(found.withheld, found.withheld_why, strict=True)) == {
+    assert dict(zip(found.withheld_ids, found.withheld_why, strict=True)) == {
         records[0].id: "unproven", records[1].id: "risky", records[2].id: "harmful",
     }  # fmt: skip
     for one in records[:2]:
         memory.store.set_status(one.id, trust=Trust.APPROVED)
     released = memory.retrieve(text, similarity_threshold=0.05)
-    assert set(released.withheld) == {records[2].id}
+    assert set(released.withheld_ids) == {records[2].id}
 
 
 def test_what_an_index_says_of_trust_is_checked_against_the_record(tmp_path):

@@ -19,7 +19,8 @@ from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import LockedError, ServiceError
 from ufo_experience.index.build import IndexReport, Progress
 from ufo_experience.live import LiveIndex
-from ufo_experience.retrieval.retriever import Query, Retrieval
+from ufo_experience.retrieval.answer import Retrieval
+from ufo_experience.retrieval.retriever import Query
 from ufo_experience.retrieval.signals import credited
 from ufo_experience.schema import Experience, Hit, State, Trust, Usage, validate
 from ufo_experience.store import open_store, scheme_of

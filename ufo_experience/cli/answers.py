@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ufo_experience.cli.console import Console, table
 
 if TYPE_CHECKING:
     from ufo_experience.ingest import IngestReport
-    from ufo_experience.retrieval.retriever import Retrieval
+    from ufo_experience.retrieval.answer import Retrieval
     from ufo_experience.schema import Experience, Hit
 
 _WIDTH = 60
@@ -41,8 +41,9 @@ def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
         "negatives": [_hit(hit, explain) for hit in found.negatives],
         "degraded": found.degraded,
         "withheld": len(found.withheld),
-        "withheld_ids": list(found.withheld),
+        "withheld_ids": list(found.withheld_ids),
         "withheld_why": list(found.withheld_why),
+        "withheld_records": [asdict(one) for one in found.withheld],
         "embedder": found.embedder,
         "threshold": found.threshold,
         "reason": found.reason,
@@ -53,7 +54,7 @@ def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
 def retrieval_text(found: Retrieval, explain: bool) -> str:
     """The retrieval as a table, or the sentence that nothing useful is known."""
     if not found.hits and not found.negatives:
-        return f"no useful experience ({found.reason}, threshold {found.threshold:.2f})"
+        return f"no useful experience: {found.reason}"
     rows = [_hit_row(hit) for hit in [*found.hits, *found.negatives]]
     lines = [table(("score", "by", "outcome", "steps", "application", "id", "task"), rows)]
     if explain:
@@ -68,10 +69,11 @@ def say_what_is_missing(console: Console, found: Retrieval) -> None:
     if found.degraded:
         console.note(f"degraded: {found.degraded}; answered by words alone")
     if found.withheld:
-        ids = " ".join(identifier[:8] for identifier in found.withheld[:3])
-        more = " …" if len(found.withheld) > 3 else ""
-        reasons = ", ".join(f"{count} {why}" for why, count in Counter(found.withheld_why).items())
-        console.note(f"{len(found.withheld)} withheld ({reasons}); to release: ufo-experience approve {ids}{more}")
+        from ufo_experience.retrieval.answer import count_whys
+
+        console.note(f"{len(found.withheld)} withheld ({count_whys(found.withheld)})")
+        for command in list(dict.fromkeys(one.release for one in found.withheld if one.release))[:3]:
+            console.note(f"  to release: {command}")
     for note in found.notes:
         console.note(note)
 

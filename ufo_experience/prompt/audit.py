@@ -17,7 +17,7 @@ from ufo_experience.errors import StorageError
 from ufo_experience.fileio.atomic import Disk, storage_errors
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.redaction import redact_text
-from ufo_experience.retrieval.retriever import Retrieval
+from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.schema import Hit
 
 FILE = "audit.jsonl"

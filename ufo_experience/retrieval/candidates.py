@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import Mask, name_hash
 from ufo_experience.index.snapshot import Snapshot
+from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.signals import drag, harmful
@@ -65,7 +66,7 @@ class CandidateFinder:
         )
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted])
 
-    def why_held(self, row: int) -> str:
+    def why_held(self, row: int) -> Why:
         """Why the record of this row may not be injected: risky, unproven (by trust) or harmful (by what became)."""
         if self.trusted[row]:
             return "harmful"

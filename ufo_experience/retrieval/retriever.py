@@ -11,24 +11,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import islice
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import DataError, ServiceError, UsageError
+from ufo_experience.index.base import Filter
 from ufo_experience.redaction import redact_text
-from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Floats, Rows
+from ufo_experience.retrieval.answer import Considered, Retrieval, Why, Withheld
+from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Floats
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.signals import drag, usefulness
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.trust.risk import HELD
 
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
@@ -37,7 +40,10 @@ EQUAL = 0.05  # near-duplicates within this score are equals: the most useful, t
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked. `threshold` None means the one of the embedder in use; `only` are the ids that may answer."""
+    """What is asked. `threshold` None means the one of the embedder in use; `only` are the ids that may answer.
+
+    `near` asks for that many of the best below the threshold, too.
+    """
 
     task: str
     application: str | None = None
@@ -46,6 +52,7 @@ class Query:
     threshold: float | None = None
     exclude_session: str | None = None
     only: frozenset[str] | None = None
+    near: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
@@ -53,46 +60,21 @@ class Query:
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if self.threshold is not None and not (number and -1.0 <= self.threshold <= 1.0):
             raise UsageError(f"the threshold must lie in [-1, 1], not {self.threshold!r}")
-
-
-@dataclass(frozen=True)
-class Retrieval(Sequence[Hit]):
-    """The answer: a sequence of hits, best first, and what a caller must know about them.
-
-    `negatives` are failed runs at the same task; `withheld` are ids that would have answered if they were trusted (or
-    had not hurt), and `withheld_why` says of each whether it is unproven, risky or harmful; `reason` says why there are
-    no hits.
-    """
-
-    hits: tuple[Hit, ...] = ()
-    negatives: tuple[Hit, ...] = ()
-    threshold: float = 0.0
-    embedder: str = ""
-    degraded: str | None = None
-    withheld: tuple[str, ...] = ()
-    withheld_why: tuple[str, ...] = ()
-    reason: str | None = None
-    notes: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    @overload
-    def __getitem__(self, place: int) -> Hit: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
-    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
-        return self.hits[place]
+        if isinstance(self.near, bool) or not isinstance(self.near, int) or not 0 <= self.near <= MAX_K:
+            raise UsageError(f"near must be a whole number from 0 to {MAX_K}, not {self.near!r}")
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Everything that was considered, best first, before threshold and diversity; `held` may not be injected."""
+    """Everything that was considered, best first, before threshold and diversity; `held` may not be
+    injected, `inside` counts the records that pass the filters.
+    """
 
     candidates: Candidates
     held: Candidates
     fusion: Fusion
     degraded: str | None
+    inside: int = 0
 
 
 class Retriever:
@@ -118,7 +100,7 @@ class Retriever:
         if not any(letter.isalnum() for letter in text):
             reason = "the task holds no words"
             return Retrieval(embedder=self._fusion.embedder, reason=reason, notes=tuple(notes))
-        return self.serve(text, query, self.rank(text, query, served=True), notes, now=now)
+        return self.serve(text, query, self.rank(text, query, served=not query.near), notes, now=now)
 
     def serve(
         self, text: str, query: Query, ranking: Ranking, notes: Sequence[str] = (), *, now: datetime | None = None
@@ -130,17 +112,28 @@ class Retriever:
             self._load(islice(self._choose(text, ranking, threshold, failed), query.k), ranking, said, now)
             for failed in (False, True)
         )
-        held = self._withheld(text, ranking.held, threshold)
+        withheld = self._withheld(text, ranking, threshold)
+        if not hits and not withheld and query.application is not None:
+            withheld = self._elsewhere(text, query, ranking, threshold)
+        considered = Considered(
+            records=len(self._catalog),
+            inside=ranking.inside,
+            best=_best(ranking.candidates),
+            threshold=threshold,
+            negatives=len(negatives),
+            withheld=withheld,
+            unreadable=len(said) - len(notes),
+        )
         return Retrieval(
             hits=hits,
             negatives=negatives,
             threshold=threshold,
             embedder=self._fusion.embedder,
             degraded=ranking.degraded,
-            withheld=tuple(self._catalog.ids(held)),
-            withheld_why=tuple(self._finder.why_held(row) for row in held.tolist()),
-            reason=None if hits else "no experience reaches the threshold",
+            withheld=withheld,
+            reason=None if hits else considered.explain(),
             notes=tuple(said),
+            near=self._load(self._below(text, ranking, threshold, query.near), ranking, said, now),
         )
 
     def rank(self, text: str, query: Query, *, served: bool = False) -> Ranking:
@@ -169,7 +162,8 @@ class Retriever:
             only=query.only,
             floor=self._threshold(query, fusion) if served else None,
         )
-        return Ranking(candidates, held, fusion, degraded)
+        inside = self._catalog.mask(Filter(query.application, query.env, min_trust=HELD, min_trust_imported=HELD))
+        return Ranking(candidates, held, fusion, degraded, int(inside.sum()))
 
     def _vector(self, text: str) -> tuple[Floats | None, str | None]:
         """The query's vector, or why there is none; an index without vectors is worth no request."""
@@ -266,8 +260,56 @@ class Retriever:
             for row in values
         ]
 
-    def _withheld(self, text: str, held: Candidates, threshold: float) -> Rows:
-        """Rows that would have answered if they were trusted (or had not hurt)."""
-        rows = held.rows[held.score >= threshold]
-        fitting = [row for row in rows.tolist() if not conflict(text, self._catalog.text(row))]
-        return np.array(fitting, np.int64)
+    def _below(self, text: str, ranking: Ranking, threshold: float, count: int) -> Iterator[int]:
+        """Places of the best candidates below the threshold that do not contradict the task; one per near-duplicate."""
+        candidates = ranking.candidates
+        failed = self._catalog.column("success")[candidates.rows] == 0
+        places = np.flatnonzero((candidates.score < threshold) & ~failed)
+        best = places[np.argsort(-candidates.score[places], kind="stable")].tolist()
+        groups = self._groups(candidates, best)
+        fitting = (one[0] for one in groups if not conflict(text, self._catalog.text(int(candidates.rows[one[0]]))))
+        return islice(fitting, count)
+
+    def _withheld(self, text: str, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
+        """What reaches the threshold and is not served: not trusted, harmful, or the opposite of the task."""
+        held, open_ = ranking.held, ranking.candidates
+        found = [
+            self._entry(row, score, self._finder.why_held(row))
+            for row, score in _reaching(held, threshold)
+            if not conflict(text, self._catalog.text(row))
+        ]
+        found += [
+            self._entry(row, score, "contradicts")
+            for row, score in _reaching(open_, threshold)
+            if conflict(text, self._catalog.text(row))
+        ]
+        return tuple(sorted(found, key=lambda one: (-one.score, one.id)))
+
+    def _elsewhere(self, text: str, query: Query, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
+        """What would be served if the filter asked for no application."""
+        vector = None if ranking.degraded else self._vector(text)[0]
+        other = self._ranked(text, replace(query, application=None), vector, ranking.degraded, served=True)
+        rows = [int(other.candidates.rows[place]) for place in self._choose(text, other, threshold, failed=False)]
+        score = dict(zip(other.candidates.rows.tolist(), other.candidates.score.tolist(), strict=True))
+        return tuple(self._entry(row, score[row], "other application") for row in rows[: query.k])
+
+    def _entry(self, row: int, score: float, why: Why) -> Withheld:
+        identifier = self._catalog.ids(np.array([row]))[0]
+        application = None
+        if why == "other application":
+            try:
+                application = self._store.get(identifier).state.application
+            except DataError:  # named by `verify`; what it says of itself cannot be shown
+                application = None
+        release = f"ufo-experience approve {identifier[:8]}" if why in ("unproven", "risky") else None
+        return Withheld(identifier, self._catalog.text(row), score, why, release, application)
+
+
+def _best(candidates: Candidates) -> float | None:
+    return float(candidates.score.max()) if len(candidates.rows) else None
+
+
+def _reaching(candidates: Candidates, threshold: float) -> Iterator[tuple[int, float]]:
+    """(row, score) of what reaches the threshold."""
+    for place in np.flatnonzero(candidates.score >= threshold).tolist():
+        yield int(candidates.rows[place]), float(candidates.score[place])

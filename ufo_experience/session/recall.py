@@ -26,7 +26,7 @@ from ufo_experience.session.protocols import AgentStatus, Command, Decision
 if TYPE_CHECKING:
     from ufo_experience.ingest import IngestReport
     from ufo_experience.prompt.builder import PromptBlock
-    from ufo_experience.retrieval.retriever import Retrieval
+    from ufo_experience.retrieval.answer import Retrieval
     from ufo_experience.schema import Hit
 
 STEP_CANDIDATES = 10  # looked through for those that speak of the step at hand

@@ -30,9 +30,10 @@ from ufo_experience.embedding.base import Embedder
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redaction import redact_text
+from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.retrieval.candidates import CandidateFinder
 from ufo_experience.retrieval.fusion import Fusion
-from ufo_experience.retrieval.retriever import Query, Ranking, Retrieval, Retriever
+from ufo_experience.retrieval.retriever import Query, Ranking, Retriever
 from ufo_experience.schema import MAX_NAME, Experience, Outcome, Provenance, State, Trust, clip
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.policy import TrustPolicy

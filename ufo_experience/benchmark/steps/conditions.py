@@ -22,7 +22,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import PromptBlock, build_prompt
-from ufo_experience.retrieval.retriever import Retrieval
+from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.session.recall import ExperienceSource
 

@@ -22,7 +22,8 @@ from ufo_experience.integrations.ufo.migration import Migration, migrate, old_in
 from ufo_experience.integrations.ufo.summaries import LogPart, Summary, add_to_yaml, record_of, trajectory_of
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redaction import redact
-from ufo_experience.retrieval.retriever import MAX_K, Retrieval
+from ufo_experience.retrieval.answer import Retrieval
+from ufo_experience.retrieval.retriever import MAX_K
 from ufo_experience.schema import Hit, Trajectory
 from ufo_experience.store.folder.layout import NOT_FOUND
 from ufo_experience.summarizer import open_summarizer
@@ -178,7 +179,7 @@ class ExperienceRetriever:
         if found.withheld:
             self._tell(
                 f"{len(found.withheld)} fitting experience(s) held back until somebody vouches for them: "
-                f"ufo-experience approve --db {self.db_path} {' '.join(id[:8] for id in found.withheld[:5])}",
+                f"ufo-experience approve --db {self.db_path} {' '.join(one.id[:8] for one in found.withheld[:5])}",
                 logging.INFO,
             )
         made = [self._document(memory, records, query, hit) for hit in found]

@@ -1,0 +1,110 @@
+"""What a query is answered with: hits, what was kept from answering and why, and the reason when there are no hits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, overload
+
+from ufo_experience.schema import Hit
+
+Why = Literal["unproven", "risky", "harmful", "contradicts", "other application"]
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A record that reaches the threshold and is not served.
+
+    `why`: `unproven` (its trust is too low), `risky` (a step could do harm, and nobody approved it), `harmful` (it hurt
+    more often than it helped), `contradicts` (the task asks for the opposite) or `other application` (it lies outside
+    the filter). `release` is the command that lets it answer, None where no command does.
+    """
+
+    id: str
+    task: str
+    score: float
+    why: Why
+    release: str | None = None
+    application: str | None = None
+
+
+@dataclass(frozen=True)
+class Retrieval(Sequence[Hit]):
+    """The answer: a sequence of hits, best first, and what a caller must know about them.
+
+    `negatives` are failed runs at the same task, `near` (on request) the best hits below the threshold, `withheld` what
+    reaches the threshold and is not served. `reason` says why there are no hits, and is None when there are some.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    negatives: tuple[Hit, ...] = ()
+    threshold: float = 0.0
+    embedder: str = ""
+    degraded: str | None = None
+    withheld: tuple[Withheld, ...] = ()
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+    near: tuple[Hit, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[place]
+
+    @property
+    def withheld_ids(self) -> tuple[str, ...]:
+        """Ids of what is withheld, best first."""
+        return tuple(one.id for one in self.withheld)
+
+    @property
+    def withheld_why(self) -> tuple[Why, ...]:
+        """Of each withheld record why it is not served."""
+        return tuple(one.why for one in self.withheld)
+
+
+@dataclass(frozen=True)
+class Considered:
+    """What the search for hits came to; `explain` makes the reason of it.
+
+    `records` are in the store, `inside` of them pass the filters, `best` is the highest score of what might be served
+    (None where none was kept) and `negatives` counts the failed runs that answer.
+    """
+
+    records: int
+    inside: int
+    best: float | None
+    threshold: float
+    negatives: int
+    withheld: Sequence[Withheld]
+    unreadable: int = 0
+
+    def explain(self) -> str:
+        """Why there are no hits."""
+        if not self.records:
+            return "the store holds no experience yet"
+        if self.unreadable:
+            return f"what fits cannot be served any more ({self.unreadable} left out, see the notes)"
+        own = [one for one in self.withheld if one.why != "other application"]
+        if own:
+            return f"what fits is withheld: {count_whys(own)}"
+        if self.withheld:
+            names = sorted({one.application or "no application" for one in self.withheld})
+            return f"what fits is of another application: {', '.join(names)}"
+        if not self.inside:
+            return "no experience passes the filters"
+        if self.negatives:
+            return "only failed runs of this task are known"
+        if self.best is None:
+            return f"no experience reaches the threshold of {self.threshold:.2f}"
+        return f"the best experience scores {self.best:.2f}, below the threshold of {self.threshold:.2f}"
+
+
+def count_whys(withheld: Sequence[Withheld]) -> str:
+    """`1 risky, 2 unproven`."""
+    return ", ".join(f"{count} {why}" for why, count in sorted(Counter(one.why for one in withheld).items()))
