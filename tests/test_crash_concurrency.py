@@ -18,10 +18,10 @@ from tools.crash.worker import record, settings
 from ufo_experience.errors import LockedError
 from ufo_experience.index.build import load_snapshot, sync
 from ufo_experience.index.generations import Generations
-from ufo_experience.live import LiveIndex
 from ufo_experience.maintenance import verify
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
+from ufo_experience.wiring import Wiring
 
 WINDOW = 6
 
@@ -78,7 +78,7 @@ def test_a_publisher_that_cannot_get_the_lock_says_so(tmp_path):
     """Two publishers never write at once: the second waits, then names the first."""
     store, generations = open_both(tmp_path / "db", UnsyncedDisk())
     store.add([record(1)])
-    with generations.writing(), pytest.raises(LockedError, match=f"process {os.getpid()} on"):
+    with generations.publisher(), pytest.raises(LockedError, match=f"process {os.getpid()} on"):
         sync(store, Generations(tmp_path / "db" / "index", UnsyncedDisk(), lock_timeout=0.05), EMBEDDER)
     sync(store, generations, EMBEDDER)
 
@@ -148,14 +148,14 @@ def test_each_answer_comes_from_one_whole_generation(threads, tmp_path):
     place = {one.id: number for number, one in enumerate(order)}
     store.add(order[:WINDOW])
     sync(store, generations, EMBEDDER)
-    live = LiveIndex(store, settings(str(tmp_path / "db")), EMBEDDER)
-    live.generations = Generations(generations.folder, UnsyncedDisk())
+    registry = Generations(generations.folder, UnsyncedDisk())
+    wiring = Wiring(store, settings(str(tmp_path / "db")), EMBEDDER, registry)
     stop, answers, failures = threading.Event(), [], []
 
     def ask() -> None:
         try:
             while not stop.is_set():
-                found = live.retriever().retrieve(Query("Send report", k=50, threshold=0.0))
+                found = wiring.retriever().retrieve(Query("Send report", k=50, threshold=0.0))
                 catalog = [hit.experience.id for hit in found]
                 answers.append([place[id] for id in catalog])
         except BaseException as error:  # noqa: BLE001 - told to the test's own thread

@@ -18,11 +18,11 @@ from ufo_experience.index import generations as generations_module
 from ufo_experience.index import manifest as manifests
 from ufo_experience.index.build import load_snapshot, sync
 from ufo_experience.index.generations import Generations
-from ufo_experience.live import LiveIndex
 from ufo_experience.maintenance import verify
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
 from ufo_experience.store.folder.store import FileStore
+from ufo_experience.wiring import Wiring
 
 
 @pytest.fixture
@@ -72,9 +72,8 @@ def test_a_damaged_index_on_a_read_only_disk_still_answers(folder):
 
     before = tree(folder)
     store, generations = open_both(folder, ReadOnly())
-    live = LiveIndex(store, settings(str(folder)), EMBEDDER)
-    live.generations = generations
-    assert len(live.retriever().retrieve(flips.QUESTION)) == 4
+    wiring = Wiring(store, settings(str(folder)), EMBEDDER, generations)
+    assert len(wiring.retriever().retrieve(flips.QUESTION)) == 4
     assert tree(folder) == before
     with pytest.raises(StorageError):
         sync(store, generations, EMBEDDER, rebuild=True)
@@ -99,9 +98,8 @@ def test_an_index_of_records_that_are_gone_answers_without_them(folder):
     store, generations = open_both(folder, UnsyncedDisk())
     gone = store.ids()[0]
     (folder / "records" / gone[:2] / f"{gone}.json").unlink()
-    live = LiveIndex(store, settings(str(folder)), EMBEDDER)
-    live.generations = generations
-    answer = live.retriever().retrieve(flips.QUESTION)
+    wiring = Wiring(store, settings(str(folder)), EMBEDDER, generations)
+    answer = wiring.retriever().retrieve(flips.QUESTION)
     assert sorted(hit.experience.id for hit in answer) == store.ids()
     assert gone not in store.ids()
     assert len(answer) == 3
@@ -167,14 +165,13 @@ def test_a_generation_dropped_while_it_is_read_is_read_again(folder):
 def test_a_large_generation_is_hashed_in_the_background(folder, monkeypatch, caplog):
     """Damage in one too large to hash at open is found by a program that stays; then the records answer."""
     monkeypatch.setattr(generations_module, "VERIFY_AT_OPEN", 0)
-    monkeypatch.setattr("ufo_experience.live.VERIFY_AT_OPEN", 0)
+    monkeypatch.setattr("ufo_experience.index.live.VERIFY_AT_OPEN", 0)
     path = folder / "index" / "1" / "terms_weights.npy"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
     store, generations = open_both(folder, UnsyncedDisk())
-    live = LiveIndex(store, settings(str(folder)), EMBEDDER)
-    live.generations = generations
+    live = Wiring(store, settings(str(folder)), EMBEDDER, generations).live
     first = live.snapshot()
     assert first.manifest is not None
     for thread in [one for one in live_threads() if one.name == "ufo-experience-verify"]:

@@ -144,8 +144,8 @@ def test_names_are_data_and_no_code(index):
 
 def test_a_large_application_gets_an_index_of_its_own_and_keeps_its_recall(server):
     """Above `exact_rows` HNSW puts candidates forward; filtered and not, recall@10 stays above 0.95."""
+    from ufo_experience.fileio.postgres import Database
     from ufo_experience.index.engines.pgvector import PgvectorIndex
-    from ufo_experience.store.postgres.connection import Database
 
     database = Database(server.database())
     index = PgvectorIndex(database, SPACE, exact_rows=300)

@@ -321,7 +321,7 @@ def test_vectors_too_are_compared_within_what_passes(tmp_path):
     memory.store.add([record("solitary case", "a.exe"), *(record(f"crowd {n}", "b.exe") for n in range(150))])
     memory.index()
     wanted = record("solitary case", "a.exe").id
-    ranking = memory.live.retriever().rank("zebra", Query("zebra", only=frozenset([wanted])))
+    ranking = memory.wiring.retriever().rank("zebra", Query("zebra", only=frozenset([wanted])))
     assert len(ranking.candidates.rows) == 1
 
 

@@ -33,7 +33,7 @@ ROOMS = [
     "prompt",
     # what wires it together
     "ingest",
-    "live",
+    "wiring",
     "memory",
     "maintenance",
     # doors

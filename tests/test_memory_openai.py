@@ -129,7 +129,7 @@ def test_caps_are_read_from_the_environment(stub, tmp_path, monkeypatch):
     monkeypatch.setenv("UFO_EXPERIENCE_MAX_COST_PER_DAY", "0")
     monkeypatch.setenv("UFO_EXPERIENCE_CONCURRENCY", "2")
     memory = ExperienceMemory.open(tmp_path / "db")
-    assert (memory.settings.max_cost_per_day, memory.live.service_settings().concurrency) == (0.0, 2)
+    assert (memory.settings.max_cost_per_day, memory.wiring.service_settings().concurrency) == (0.0, 2)
     memory.ingest(SAMPLES, summarizer="extractive")
     assert memory.retrieve(TASK).degraded
     assert stub.requests == []

@@ -67,21 +67,21 @@ def on_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 
 
 def test_four_processes_lose_nothing_and_readers_see_every_commit(url):
-    """4 × 50 adds at once: every acknowledged record is there, and a reader who follows the stamps misses none."""
+    """4 × 50 adds at once: every acknowledged record is there, and a reader who follows the mtimes misses none."""
     reader = open_store(url)
     command = [sys.executable, "-m", "tests.pg_writer", url]
     writers = [
         subprocess.Popen([*command, str(first), "50"], stdout=subprocess.PIPE, text=True) for first in range(0, 200, 50)
     ]
     seen: set[str] = set()
-    stamps: dict[str, int] = {}
+    mtimes: dict[str, int] = {}
 
     def follow() -> None:
-        now = reader.shard_stamps()
-        for shard in (name for name, stamp in now.items() if stamps.get(name) != stamp):
+        now = reader.shard_mtimes()
+        for shard in (name for name, stamp in now.items() if mtimes.get(name) != stamp):
             seen.update(reader.ids_in(shard))
-        stamps.clear()
-        stamps.update(now)
+        mtimes.clear()
+        mtimes.update(now)
 
     last = ""
     while any(writer.poll() is None for writer in writers):
@@ -303,7 +303,7 @@ def test_a_generation_that_never_reached_the_database_is_replaced(url, on_machin
     generations = memory.live.generations
 
     def fail_before_the_end() -> None:
-        with generations.writing() as publish:
+        with generations.publisher() as publish:
             publish({"x.npy": b"?"}, generations.last_manifest())
             raise KeyError
 
@@ -326,7 +326,7 @@ def test_a_damaged_copy_is_fetched_again_or_named(url, on_machine):
     (current.folder / "rows.npy").write_bytes(b"x" * current.manifest.files["rows.npy"].bytes)
     with pytest.raises(CorruptError, match="rows"):
         memory.live.generations.current()
-    memory.live.generations.drop()
+    memory.live.generations.delete_all()
     assert memory.live.generations.number() is None
     assert memory.index().generation >= 1
 

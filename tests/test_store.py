@@ -22,7 +22,7 @@ from ufo_experience.errors import (
 )
 from ufo_experience.schema import Provenance, Trust, Usage
 from ufo_experience.store import open_store
-from ufo_experience.store.base import is_from
+from ufo_experience.store.base import matches_source
 from ufo_experience.store.codec import encode
 from ufo_experience.store.folder.store import FileStore
 
@@ -184,19 +184,19 @@ def test_a_record_over_a_limit_is_refused_and_nothing_of_its_group_stored(store)
 def test_a_source_or_a_session_is_known_in_any_spelling(source):
     """Slashes, dots and a trailing slash do not matter, nor does case in a path of Windows."""
     places = [Provenance(source=path, session="s1") for path in ("logs/s1/response.log", "c:\\logs\\s1")]
-    assert any(is_from(one, source) for one in places)
+    assert any(matches_source(one, source) for one in places)
 
 
 @pytest.mark.parametrize("source", ["logs", "logs/", ".\\logs\\s1", "logs/s1/"])
 def test_a_folder_is_the_source_of_all_below_it(source):
     """In any spelling."""
-    assert is_from(Provenance(source="logs/s1/response.log", session="s1"), source)
+    assert matches_source(Provenance(source="logs/s1/response.log", session="s1"), source)
 
 
 @pytest.mark.parametrize("source", ["log", "logs/s", "s", "", ".", "/", "s0", "Logs/s1/response.log"])
 def test_another_source_is_another(source):
     """A name that begins alike, nothing at all, the root of all, another session, another case."""
-    assert not is_from(Provenance(source="logs/s1/response.log", session="s1"), source)
+    assert not matches_source(Provenance(source="logs/s1/response.log", session="s1"), source)
 
 
 def test_a_status_left_by_a_lost_record_gives_no_trust_to_a_new_one(store):
@@ -249,12 +249,12 @@ def test_stamps_name_the_shards_that_changed(store):
     """Exactly the shard written to has another stamp, however fast changes follow; its listing shows the change."""
     one, two = experience(1), experience(2)
     store.add([one, two])
-    before = store.shard_stamps()
+    before = store.shard_mtimes()
     store.set_status(one.id, trust=Trust.VERIFIED)
-    after = store.shard_stamps()
+    after = store.shard_mtimes()
     assert {shard for shard in after if after[shard] != before.get(shard)} == {f"status/{one.id[:2]}"}
     store.remove([two.id])
-    last = store.shard_stamps()
+    last = store.shard_mtimes()
     assert {shard for shard in last if last[shard] != after.get(shard)} == {f"records/{two.id[:2]}"}
     assert store.ids_in(f"records/{one.id[:2]}") == store.ids_in(f"status/{one.id[:2]}") == [one.id]
     assert store.ids_in(f"records/{two.id[:2]}") == store.ids_in("tombstones") == store.ids_in("../..") == []

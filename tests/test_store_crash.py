@@ -135,7 +135,7 @@ def test_dying_while_the_store_is_made_leaves_none_or_a_whole_one(tmp_path):
 
 
 def test_nothing_is_acknowledged_before_bytes_and_names_are_synced(prepared, tmp_path):
-    """In one add: write, fsync, link, fsync of the folder, in this order, then the new stamps."""
+    """In one add: write, fsync, link, fsync of the folder, in this order, then the new mtimes."""
     disk = CountingDisk()
     store = FileStore.open(shutil.copytree(prepared, tmp_path / "db"), disk=disk)
     disk.names.clear()

@@ -26,6 +26,7 @@ from ufo_experience.fileio.atomic import (
     write_temp,
 )
 from ufo_experience.fileio.disk import Disk
+from ufo_experience.fileio.lock import HOLDER, WriterLock
 from ufo_experience.fileio.reading import UNSAFE, read_file, unreadable
 from ufo_experience.ids import new_id
 from ufo_experience.index.document import task_text
@@ -37,7 +38,6 @@ from ufo_experience.store.exchange import MAX_IMPORT_CHARS, import_json
 from ufo_experience.store.folder.check import Finding
 from ufo_experience.store.folder.commit import OLD_S, SEVERAL, new_files, recover
 from ufo_experience.store.folder.layout import Layout
-from ufo_experience.store.folder.lock import HOLDER, WriterLock
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.postgres import store as postgres_store
 

@@ -12,7 +12,7 @@ from tests.postgres_server import Server, running
 from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.errors import DataError, SchemaError, StorageError
 from ufo_experience.ids import is_id
-from ufo_experience.index.snapshot import RACY_NS
+from ufo_experience.index.snapshot import MTIME_GRANULARITY_NS
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store import open_store
 from ufo_experience.store.base import Added, ExperienceStore
@@ -190,12 +190,12 @@ def test_stamps_name_the_shards_that_changed(store):
     """Exactly the shard written to has another stamp, however fast changes follow; its listing shows the change."""
     one, two = experience(1), experience(2)
     store.add([one, two])
-    before = store.shard_stamps()
+    before = store.shard_mtimes()
     store.set_status(one.id, trust=Trust.VERIFIED)
-    after = store.shard_stamps()
+    after = store.shard_mtimes()
     assert {shard for shard in after if after[shard] != before.get(shard)} == {f"status/{one.id[:2]}"}
     store.remove([two.id])
-    last = store.shard_stamps()
+    last = store.shard_mtimes()
     assert {shard for shard in last if last[shard] != after.get(shard)} == {f"records/{two.id[:2]}"}
     assert store.ids_in(f"records/{one.id[:2]}") == store.ids_in(f"status/{one.id[:2]}") == [one.id]
     assert store.ids_in(f"records/{two.id[:2]}") == store.ids_in("tombstones") == store.ids_in("../..") == []
@@ -204,9 +204,9 @@ def test_stamps_name_the_shards_that_changed(store):
 def test_a_stamp_is_a_time_or_a_number_far_below_any_time(store):
     """Never zero, and never a number that would be taken for a time just now."""
     store.add([experience(1)])
-    stamps = store.shard_stamps().values()
-    assert all(stamp > 0 for stamp in stamps)
-    assert not store.shared or all(stamp < RACY_NS for stamp in stamps)
+    mtimes = store.shard_mtimes().values()
+    assert all(stamp > 0 for stamp in mtimes)
+    assert not store.shared or all(stamp < MTIME_GRANULARITY_NS for stamp in mtimes)
 
 
 def test_a_read_only_store_reads_and_does_not_write(store, reopen):

@@ -16,7 +16,7 @@ from ufo_experience import ExperienceMemory
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.errors import RefusedError
 from ufo_experience.fileio.disk import Disk
-from ufo_experience.store.folder.location import LOCAL, NETWORK_STORE, Place, place_of
+from ufo_experience.store.folder.location import LOCAL, NETWORK_STORE, StorageLocation, storage_location
 from ufo_experience.store.folder.store import FileStore
 
 LOCAL_MOUNTS = """\
@@ -43,9 +43,11 @@ class MountedDisk(UnsyncedDisk):
         return self.remote
 
 
-def carrier(folder: Path, disk: Disk | None = None, **environment: object) -> str | None:
-    """What `place_of` says carries a folder."""
-    return place_of(folder, disk or MountedDisk(), environment={k: str(v) for k, v in environment.items()}).carrier
+def sync_provider(folder: Path, disk: Disk | None = None, **environment: object) -> str | None:
+    """What `storage_location` says carries a folder."""
+    return storage_location(
+        folder, disk or MountedDisk(), environment={k: str(v) for k, v in environment.items()}
+    ).sync_provider
 
 
 # ---- what is recognised ----
@@ -59,26 +61,26 @@ def carrier(folder: Path, disk: Disk | None = None, **environment: object) -> st
 )  # fmt: skip
 def test_a_network_file_system_is_known_by_its_mount(tmp_path, kind, name):
     """The folder need not exist yet."""
-    assert carrier(tmp_path / "share" / "db", MountedDisk((tmp_path / "share", kind))) == name
-    assert carrier(tmp_path / "share", MountedDisk((tmp_path / "share", kind))) == name
+    assert sync_provider(tmp_path / "share" / "db", MountedDisk((tmp_path / "share", kind))) == name
+    assert sync_provider(tmp_path / "share", MountedDisk((tmp_path / "share", kind))) == name
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "9p", "fuse.gvfsd-fuse", "fuseblk"])
 def test_a_local_file_system_is_left_alone(tmp_path, kind):
     """9p is how WSL shows the disk of its own machine."""
-    assert place_of(tmp_path / "share" / "db", MountedDisk((tmp_path / "share", kind)), environment={}) == LOCAL
+    assert storage_location(tmp_path / "share" / "db", MountedDisk((tmp_path / "share", kind)), environment={}) == LOCAL
 
 
 def test_the_deepest_and_latest_mount_counts(tmp_path):
     """A local disk mounted inside a share is local, a share over a local disk is a share; names must match whole."""
     share, inner = tmp_path / "share", tmp_path / "share" / "local"
     nested = MountedDisk((share, "nfs4"), (inner, "ext4"))
-    assert carrier(share / "db", nested) == "NFS"
-    assert carrier(inner / "db", nested) is None
-    assert carrier(inner / "db", MountedDisk((inner, "ext4"), (share, "nfs4"))) is None
-    assert carrier(share, MountedDisk((share, "ext4"), (share, "nfs4"))) == "NFS"
-    assert carrier(share, MountedDisk((share, "nfs4"), (share, "ext4"))) is None
-    assert carrier(tmp_path / "shared", nested) is None
+    assert sync_provider(share / "db", nested) == "NFS"
+    assert sync_provider(inner / "db", nested) is None
+    assert sync_provider(inner / "db", MountedDisk((inner, "ext4"), (share, "nfs4"))) is None
+    assert sync_provider(share, MountedDisk((share, "ext4"), (share, "nfs4"))) == "NFS"
+    assert sync_provider(share, MountedDisk((share, "nfs4"), (share, "ext4"))) is None
+    assert sync_provider(tmp_path / "shared", nested) is None
 
 
 def test_a_mount_point_with_spaces_and_a_link_into_it(tmp_path):
@@ -86,26 +88,26 @@ def test_a_mount_point_with_spaces_and_a_link_into_it(tmp_path):
     share = tmp_path / "our share"
     share.mkdir()
     disk = MountedDisk((str(share).replace(" ", "\\040"), "cifs"))
-    assert carrier(share / "db", disk) == "SMB"
+    assert sync_provider(share / "db", disk) == "SMB"
     (tmp_path / "link").symlink_to(share)
-    assert carrier(tmp_path / "link" / "db", disk) == "SMB"
+    assert sync_provider(tmp_path / "link" / "db", disk) == "SMB"
 
 
 def test_everything_lies_on_the_root(tmp_path):
     """A machine whose whole disk is a network file system."""
     disk = MountedDisk()
     disk.table = f"21 1 8:1 / {tmp_path.anchor} rw - nfs4 server:/ rw"
-    assert carrier(tmp_path, disk) == "NFS"
+    assert sync_provider(tmp_path, disk) == "NFS"
     disk.table = ""
-    assert carrier(tmp_path, disk) is None
+    assert sync_provider(tmp_path, disk) is None
 
 
 @pytest.mark.parametrize("name", ["OneDrive", "OneDriveConsumer", "OneDriveCommercial"])
 def test_onedrive_says_where_it_is(tmp_path, name):
     """In variables of the environment."""
-    assert carrier(tmp_path / "cloud" / "notes", **{name: tmp_path / "cloud"}) == "OneDrive"
-    assert carrier(tmp_path / "cloudy", **{name: tmp_path / "cloud"}) is None
-    assert carrier(tmp_path / "cloud", **{name: ""}) is None
+    assert sync_provider(tmp_path / "cloud" / "notes", **{name: tmp_path / "cloud"}) == "OneDrive"
+    assert sync_provider(tmp_path / "cloudy", **{name: tmp_path / "cloud"}) is None
+    assert sync_provider(tmp_path / "cloud", **{name: ""}) is None
 
 
 @pytest.mark.parametrize(
@@ -119,9 +121,9 @@ def test_dropbox_says_where_it_is(tmp_path, variable, folder):
     said = {"personal": {"path": str(tmp_path / "mine"), "host": 7}, "business": {"path": str(tmp_path / "ours")}}
     file.write_text(json.dumps(said), encoding="utf-8")
     environment = {variable: tmp_path / "home"}
-    assert carrier(tmp_path / "mine" / "db", **environment) == "Dropbox"
-    assert carrier(tmp_path / "ours", **environment) == "Dropbox"
-    assert carrier(tmp_path / "other", **environment) is None
+    assert sync_provider(tmp_path / "mine" / "db", **environment) == "Dropbox"
+    assert sync_provider(tmp_path / "ours", **environment) == "Dropbox"
+    assert sync_provider(tmp_path / "other", **environment) is None
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_what_dropbox_says_may_be_nonsense(tmp_path, said):
     """Then nothing is known."""
     (tmp_path / ".dropbox").mkdir()
     (tmp_path / ".dropbox" / "info.json").write_bytes(said.encode("latin-1"))
-    assert carrier(tmp_path / "db", HOME=tmp_path) is None
+    assert sync_provider(tmp_path / "db", HOME=tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_what_dropbox_says_may_be_nonsense(tmp_path, said):
 )  # fmt: skip
 def test_the_name_of_a_folder_is_the_last_resort(tmp_path, name, said):
     """Whatever lies below it."""
-    assert carrier(tmp_path / name / "a" / "db") == said
+    assert sync_provider(tmp_path / name / "a" / "db") == said
 
 
 @pytest.mark.parametrize(
@@ -150,24 +152,27 @@ def test_the_name_of_a_folder_is_the_last_resort(tmp_path, name, said):
 )
 def test_a_name_that_only_looks_alike_is_local(tmp_path, name):
     """Names are compared whole."""
-    assert carrier(tmp_path / name) is None
+    assert sync_provider(tmp_path / name) is None
 
 
 def test_windows_names_a_share_or_tells_a_drive():
     """UNC paths in all their forms, and drive letters of shares; a long local path is none."""
     windows = MountedDisk(windows=True)
     for share in (r"\\server\share\db", "//server/share/db", r"\\?\UNC\server\share"):
-        assert carrier(Path(share), windows) == "a network drive"
-    assert carrier(Path(r"\\?\C:\Users\sam"), windows) is None
-    assert carrier(Path(r"\\.\pipe"), windows) is None
-    assert carrier(Path("Z:/db"), windows) is None
-    assert carrier(Path("Z:/db"), MountedDisk(windows=True, remote=True)) == "a network drive"
-    assert carrier(Path("//server/share/db"), MountedDisk(remote=True)) is None
+        assert sync_provider(Path(share), windows) == "a network drive"
+    assert sync_provider(Path(r"\\?\C:\Users\sam"), windows) is None
+    assert sync_provider(Path(r"\\.\pipe"), windows) is None
+    assert sync_provider(Path("Z:/db"), windows) is None
+    assert sync_provider(Path("Z:/db"), MountedDisk(windows=True, remote=True)) == "a network drive"
+    assert sync_provider(Path("//server/share/db"), MountedDisk(remote=True)) is None
 
 
 def test_this_machine_is_asked_without_a_fault(tmp_path):
     """The real mount table, or none; no drive letter is remote outside Windows."""
-    assert place_of(tmp_path, Disk(), environment={}) in (LOCAL, place_of(tmp_path, Disk(), environment={}))
+    assert storage_location(tmp_path, Disk(), environment={}) in (
+        LOCAL,
+        storage_location(tmp_path, Disk(), environment={}),
+    )
     assert os.name == "nt" or not Disk().on_network_drive(tmp_path)
     assert sys.platform != "linux" or " / " in Disk().mounts()
 
@@ -180,7 +185,7 @@ def test_a_place_that_is_not_local_is_warned_of_once(tmp_path, caplog):
     share = MountedDisk((tmp_path, "nfs"))
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            place_of(tmp_path / "db", share, environment={})
+            storage_location(tmp_path / "db", share, environment={})
     assert len(caplog.records) == 1
     assert "NFS" in caplog.text
     assert str(tmp_path / "db") in caplog.text
@@ -216,7 +221,7 @@ def test_the_owners_word_allows_it(tmp_path):
     """The setting, its variable and the argument of `open`."""
     store = FileStore.open(tmp_path / "db", disk=MountedDisk((tmp_path, "nfs")), network=True)
     assert store.add([experience(1)]).added == (experience(1).id,)
-    assert store.place == Place(str(tmp_path / "db"), "NFS", allowed=True)
+    assert store.storage == StorageLocation(str(tmp_path / "db"), "NFS", allowed=True)
     assert not Settings().allow_network_store
     assert load_settings(environment={"UFO_EXPERIENCE_ALLOW_NETWORK_STORE": "true"}).allow_network_store
 

@@ -15,7 +15,7 @@ from ufo_experience.embedding import open_embedder
 from ufo_experience.errors import RefusedError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust, Usage
-from ufo_experience.store.folder.signing import KEY, KEY_FILE, Seal
+from ufo_experience.store.folder.signing import KEY, KEY_FILE, Signer
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import encode_record
 
@@ -241,19 +241,19 @@ def test_what_an_index_says_of_trust_is_checked_against_the_record(tmp_path):
 
 # ---- signatures ----
 
-SEAL = Seal(b"a key that lies outside")
+SEAL = Signer(b"a key that lies outside")
 
 
-def sealed(folder: Path, seal: Seal | None = SEAL) -> FileStore:
+def sealed(folder: Path, seal: Signer | None = SEAL) -> FileStore:
     """A store that signs."""
-    return FileStore.open(folder, disk=UnsyncedDisk(), seal=seal)
+    return FileStore.open(folder, disk=UnsyncedDisk(), signer=seal)
 
 
 def test_a_forged_record_is_quarantined_and_named(tmp_path):
     """T11: a record with a right hash that was not signed with the key counts for nothing."""
     sealed(tmp_path).add([experience(1, trust=Trust.APPROVED)])
     FileStore.open(tmp_path, disk=UnsyncedDisk()).add([experience(2, trust=Trust.APPROVED)])
-    sealed(tmp_path, Seal(b"another key, not ours")).add([experience(3, trust=Trust.APPROVED)])
+    sealed(tmp_path, Signer(b"another key, not ours")).add([experience(3, trust=Trust.APPROVED)])
     store = sealed(tmp_path)
     trusts = {one.id: one.trust for one in store.scan()}
     assert trusts == {
@@ -274,7 +274,7 @@ def test_approving_an_unsigned_record_signs_it_off(tmp_path):
     assert not store.verify().corrupt
 
 
-@pytest.mark.parametrize("forger", [None, Seal(b"another key, not ours")])
+@pytest.mark.parametrize("forger", [None, Signer(b"another key, not ours")])
 def test_a_forged_approval_is_not_believed(tmp_path, forger):
     """Whoever can write files but has no key cannot promote a record."""
     sealed(tmp_path).add([experience(1, trust=Trust.OBSERVED)])

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ufo_experience.embedding import CACHE_FILE
 from ufo_experience.embedding.cache import EmbeddingCache
 from ufo_experience.errors import (
     CorruptError,
@@ -24,7 +25,7 @@ from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Generations, ids_digest
 from ufo_experience.ingest import ingest
 from ufo_experience.schema import Experience, Problem, Trust
-from ufo_experience.store.base import ExperienceStore, is_from
+from ufo_experience.store.base import ExperienceStore, matches_source
 from ufo_experience.store.exchange import (
     MAX_IMPORT_BYTES,
     VIEW,
@@ -38,8 +39,6 @@ from ufo_experience.store.exchange import (
 from ufo_experience.store.folder.layout import CORRUPT, NOT_FOUND
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.summarizer import open_summarizer
-
-CACHE = "embeddings.sqlite"
 
 
 def purge(store: ExperienceStore, generations: Generations, source: str) -> list[Experience]:
@@ -57,7 +56,7 @@ def purge(store: ExperienceStore, generations: Generations, source: str) -> list
     if isinstance(store, FileStore):
         store.set_aside_corrupt()
     survey = _survey(store, source)
-    _purge_cache(store.cache_folder / CACHE, survey.kept)
+    _purge_cache(store.cache_folder / CACHE_FILE, survey.kept)
     if folder:
         _purge_temps(folder)
         named = [f'"{form}{end}' for form in {source, _in_json(source)} if form for end in ('"', "/", "\\")]
@@ -94,7 +93,7 @@ def _survey(store: ExperienceStore, source: str) -> _Survey:
         except DataError as error:
             survey.unread += [error] if error.code != NOT_FOUND else []
             continue
-        if is_from(one.provenance, source):
+        if matches_source(one.provenance, source):
             survey.found.append(one)
         else:
             survey.kept.add(task_text(one))
@@ -195,7 +194,7 @@ def verify(store: ExperienceStore, generations: Generations) -> Verification:
     """Read every byte of records, index and cached vectors."""
     records = store.verify()
     found = Verification(records.records, list(records.corrupt))
-    cache = EmbeddingCache(store.cache_folder / "embeddings.sqlite")
+    cache = EmbeddingCache(store.cache_folder / CACHE_FILE)
     damage = cache.check()
     if damage:
         found.corrupt.append(Problem(file=str(cache.path), code=CorruptError.default_code, message=damage))

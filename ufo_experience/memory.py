@@ -18,13 +18,13 @@ from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import LockedError, ServiceError
 from ufo_experience.index.build import IndexReport, Progress
-from ufo_experience.live import LiveIndex
 from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.retrieval.signals import credited
 from ufo_experience.schema import Experience, Hit, State, Trust, Usage, validate
 from ufo_experience.store import open_store, scheme_of
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.wiring import Wiring
 
 # Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class ExperienceMemory:
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
         self.store, self.settings = store, settings
-        self.live = LiveIndex(store, settings, embedder)
+        self.wiring = Wiring(store, settings, embedder)
+        self.live = self.wiring.live
 
     @classmethod
     def open(
@@ -84,7 +85,7 @@ class ExperienceMemory:
         from ufo_experience.summarizer import open_summarizer
 
         level = None if trust is None else Trust(trust)
-        engine = open_summarizer(summarizer or self.settings.summarizer, self.live.service_settings)
+        engine = open_summarizer(summarizer or self.settings.summarizer, self.wiring.service_settings)
         report = ingest(
             paths,
             self.store,
@@ -105,7 +106,7 @@ class ExperienceMemory:
         return list(self.store.scan(catalog.ids(catalog.rows_of_task(experience.state.task))))
 
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
-        """Bring the index in line with the store (see `indexer.sync`), and `experience.yaml` in a folder.
+        """Bring the index in line with the store (see `index.build.sync`), and `experience.yaml` in a folder.
 
         The view is left alone in stores of more than `VIEW_RECORDS` records, unless it is a rebuild.
         """
@@ -150,7 +151,7 @@ class ExperienceMemory:
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
         query = Query(task, application, env, k, threshold, exclude_session, among)
-        return self.live.retriever().retrieve(query)
+        return self.wiring.retriever().retrieve(query)
 
     def build_prompt(
         self,
@@ -215,7 +216,7 @@ class ExperienceMemory:
 
         self.index()
         pairs = None if labels is None else read_pairs(Path(labels), self.store)
-        found = calibrate(self.live.retriever().finder, self.live.embedder, pairs, precision=precision)
+        found = calibrate(self.wiring.retriever().finder, self.live.embedder, pairs, precision=precision)
         self.live.publish(found)
         return found
 

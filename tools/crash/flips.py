@@ -16,11 +16,11 @@ from ufo_experience.config import Settings
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import DataError
 from ufo_experience.index.generations import Generations
-from ufo_experience.live import LiveIndex
 from ufo_experience.maintenance import verify
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
 from ufo_experience.store.folder.store import FileStore
+from ufo_experience.wiring import Wiring
 
 QUESTION = Query("Send report 3", k=10, threshold=0.0)
 UNGUARDED = {"changed", ".lock", ".lock.holder"}  # hold nothing: a time, a lock
@@ -44,30 +44,29 @@ def prepare(folder: Path) -> None:
     store.add(own)
     store.set_status(own[1].id, trust=Trust.APPROVED)
     store.remove([own[4].id])
-    live = _live(folder)
-    live.sync()
-    cached(live).close()
+    wiring = _wire(folder)
+    wiring.live.sync()
+    cached(wiring).close()
 
 
-def _live(folder: Path) -> LiveIndex:
+def _wire(folder: Path) -> Wiring:
     store = FileStore.open(folder, disk=UnsyncedDisk(), lock_timeout=0.0)
     embedder = CachedEmbedder(EMBEDDER, EmbeddingCache(folder / "embeddings.sqlite"))
-    live = LiveIndex(store, Settings(lock_timeout=0.0), embedder)
-    live.generations = Generations(folder / "index", UnsyncedDisk(), lock_timeout=0.0)
-    return live
+    generations = Generations(folder / "index", UnsyncedDisk(), lock_timeout=0.0)
+    return Wiring(store, Settings(lock_timeout=0.0), embedder, generations)
 
 
-def cached(live: LiveIndex) -> CachedEmbedder:
-    """The caching embedder of a live index made here."""
-    embedder = live.embedder
+def cached(wiring: Wiring) -> CachedEmbedder:
+    """The caching embedder of what was wired up here."""
+    embedder = wiring.get()
     if not isinstance(embedder, CachedEmbedder):
         raise TypeError(type(embedder))
     return embedder
 
 
-def answer(live: LiveIndex) -> Answer:
+def answer(wiring: Wiring) -> Answer:
     """Hits as id → (score, request)."""
-    found = live.retriever().retrieve(QUESTION)
+    found = wiring.retriever().retrieve(QUESTION)
     return {hit.experience.id: (round(hit.score, 4), hit.experience.state.request) for hit in found}
 
 
@@ -85,9 +84,9 @@ def damage_all(place: Path, *, sample: int | None, seed: int) -> Damage:
     rng, result = random.Random(seed), Damage()
     whole = place / "whole"
     prepare(whole)
-    live = _live(whole)
-    right = answer(live)
-    cached(live).close()
+    wiring = _wire(whole)
+    right = answer(wiring)
+    cached(wiring).close()
     tries = list(changes(whole))
     if sample is not None:
         by_file: dict[Path, list[tuple[Path, int, bool]]] = {}
@@ -118,26 +117,26 @@ def _try(folder: Path, change: tuple[Path, int, bool], right: Answer, rng: rando
     result.tried += 1
     what = f"{name} {'cut' if cut else 'changed'} at {place}"
     try:
-        live = _live(folder)
+        wiring = _wire(folder)
     except DataError as error:
         if path.name == "store.json" and error.file == str(path):
             result.detected += 1
         else:
             result.faults.append(f"{what}: cannot be opened: {error}")
         return
-    fault = _judge(live, folder, path, right, result)
+    fault = _judge(wiring, folder, path, right, result)
     result.faults += [f"{what}: {fault}"] if fault else []
-    cached(live).close()
+    cached(wiring).close()
 
 
-def _judge(live: LiveIndex, folder: Path, path: Path, right: Answer, result: Damage) -> str:
-    store = live.store
+def _judge(wiring: Wiring, folder: Path, path: Path, right: Answer, result: Damage) -> str:
+    store = wiring.store
     assert isinstance(store, FileStore)
-    named = [problem.file for problem in verify(store, live.generations).corrupt]
+    named = [problem.file for problem in verify(store, wiring.live.generations).corrupt]
     detected = str(path) in named
     result.detected += detected
     result.harmless += not detected
-    got = answer(live)
+    got = answer(wiring)
     for id, (score, request) in got.items():
         if id not in right or request != right[id][1]:
             return f"a wrong hit: {id} {request!r}"
@@ -147,8 +146,8 @@ def _judge(live: LiveIndex, folder: Path, path: Path, right: Answer, result: Dam
     if missing and not (detected and missing == {path.stem}):
         return f"detected={detected}, hits missing: {missing}"
     store.set_aside_corrupt()
-    live.sync(rebuild=path.name == "embeddings.sqlite")
-    again = [problem for problem in verify(store, live.generations).corrupt if problem.code != "E_VERSION"]
+    wiring.live.sync(rebuild=path.name == "embeddings.sqlite")
+    again = [problem for problem in verify(store, wiring.live.generations).corrupt if problem.code != "E_VERSION"]
     if again:
         return f"not repaired: {again}"
-    return "" if answer(live).keys() >= right.keys() - {path.stem} else "hits missing after the repair"
+    return "" if answer(wiring).keys() >= right.keys() - {path.stem} else "hits missing after the repair"

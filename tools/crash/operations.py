@@ -89,7 +89,7 @@ OPERATIONS: dict[str, Operation] = {
     "ingest": _ingest,
     "index": lambda store, generations, disk: sync(store, generations, EMBEDDER),
     "rebuild": lambda store, generations, disk: sync(store, generations, EMBEDDER, rebuild=True),
-    "drop": lambda store, generations, disk: generations.drop(),
+    "drop": lambda store, generations, disk: generations.delete_all(),
     "set_aside": _set_aside,
     "view": lambda store, generations, disk: write_view(store, Path(store.location) / "experience.yaml", disk),
 }

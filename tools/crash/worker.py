@@ -14,7 +14,7 @@ from ufo_experience.config import Settings
 from ufo_experience.maintenance import purge
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.store.base import is_from
+from ufo_experience.store.base import matches_source
 
 SOURCES = 6
 Announce = Callable[..., None]
@@ -120,7 +120,7 @@ def _import(worker: Worker, begin: Announce) -> None:
 
 def _purge(worker: Worker, begin: Announce) -> None:
     source = f"s{worker.rng.randrange(SOURCES)}"
-    begin([one.id for one in worker.memory.store.scan() if is_from(one.provenance, source)])
+    begin([one.id for one in worker.memory.store.scan() if matches_source(one.provenance, source)])
     purge(worker.memory.store, worker.memory.live.generations, source)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ufo_experience.embedding.base import Embedder
     from ufo_experience.openai_api.client import OpenAISettings
 
+CACHE_FILE = "embeddings.sqlite"  # in the cache folder of a store
 PROVIDERS = {
     "hashing": ("ufo_experience.embedding.hashing", "HashingEmbedder"),
     "openai": ("ufo_experience.embedding.openai", "OpenAIEmbedder"),

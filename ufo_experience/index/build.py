@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 
-import numpy as np
-
 from ufo_experience.embedding.base import Embedder, Spending
 from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
 from ufo_experience.index import open_index, without_password
@@ -88,7 +86,7 @@ def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
     space = Space(manifest.store_id, manifest.embedder, manifest.template, manifest.dim)
     index = open_index(engine, space, store=store, generation=generation)
     _check_agreement(generation, catalog, index)
-    return Snapshot(catalog, index, stamps=manifest.stamps, manifest=manifest, engine=engine)
+    return Snapshot(catalog, index, mtimes=manifest.mtimes, manifest=manifest, engine=engine)
 
 
 def _check_agreement(generation: Generation, catalog: Catalog, index: VectorIndex) -> None:
@@ -99,8 +97,6 @@ def _check_agreement(generation: Generation, catalog: Catalog, index: VectorInde
         raise CorruptError("the columns are not about the records in the manifest", file=file)
     if index.dim != manifest.dim:
         raise CorruptError(f"vectors of {index.dim} dimensions, {manifest.dim} in the manifest", file=file)
-    if isinstance(index, FaissIndex) and not np.isin(index.ids(), ids, assume_unique=True).all():
-        raise CorruptError("vectors of records that are not in the columns", file=file)
 
 
 def check_origin(manifest: Manifest, store: ExperienceStore) -> None:
@@ -145,7 +141,7 @@ def sync(
         return meter.report(snapshot.manifest, texts=0)
     if rebuild:
         snapshot.index.retain(snapshot.catalog.ids())
-    elif snapshot.manifest is not None and not generations.is_due(changed, len(snapshot.catalog)):
+    elif snapshot.manifest is not None and not generations.should_publish(changed, len(snapshot.catalog)):
         return meter.report(snapshot.manifest, texts)
     generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
     return meter.report(generation.manifest, texts)
@@ -166,9 +162,9 @@ def publish(
 
     Raises:
         IndexMismatchError: meanwhile the index was made by another embedder, and this is no `rebuild`.
-        LockedError, StorageError: as `Generations.writing`.
+        LockedError, StorageError: as `Generations.publisher`.
     """
-    with generations.writing() as write:
+    with generations.publisher() as write:
         previous = generations.last_manifest()
         if previous and not rebuild:
             check_embedder(previous, embedder)
@@ -194,13 +190,13 @@ def prune(store: ExperienceStore, generations: Generations) -> None:
     except (CorruptError, IndexMismatchError):
         snapshot = None
     if snapshot is None or snapshot.manifest is None:
-        generations.drop()
+        generations.delete_all()
         return
-    with generations.writing(keep=1) as write:
+    with generations.publisher(keep=1) as write:
         before = snapshot.manifest
         snapshot = without(snapshot, find_removed(store, snapshot))
         write(_files(snapshot), _manifest(store, snapshot, before.embedder, before.dim, before.calibration))
-    left = generations.leftovers()
+    left = generations.stale_folders()
     if left:
         raise StorageError(f"{left[0]}: still in use; what was removed stays there until this is run again")
 
@@ -223,7 +219,7 @@ def _manifest(
         records=len(ids),
         ids_digest=ids_digest(ids),
         created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        stamps=snapshot.stamps,
+        mtimes=snapshot.mtimes,
         versions={name: version(name) for name in ("faiss-cpu", "numpy")},
         calibration=calibration,
     )

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
-from ufo_experience.index.document import describe, task_text
-from ufo_experience.index.postings import Postings, Texts, term_hash
+from ufo_experience.index.document import task_text, term_counts
+from ufo_experience.index.postings import Postings, StringColumn, term_hash
 from ufo_experience.schema import Experience
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.terms import say
@@ -55,7 +55,7 @@ ROW = np.dtype(
 )
 
 
-def name_hash(name: str | None) -> int:
+def key_hash(name: str | None) -> int:
     """Hash of a name for comparing; 0 for no name."""
     return term_hash(name.strip().casefold()) if name else 0
 
@@ -76,9 +76,9 @@ def filter_mask(rows: Array | Mapping[str, Array], live: Mask, filter: Filter) -
     least = np.where(rows["imported"], filter.min_trust_imported, filter.min_trust)
     mask: Mask = live & (rows["trust"] >= least)
     if filter.application is not None:
-        mask &= rows["application"] == name_hash(application_key(filter.application))
+        mask &= rows["application"] == key_hash(application_key(filter.application))
     if filter.env is not None:
-        mask &= rows["env"] == name_hash(filter.env)
+        mask &= rows["env"] == key_hash(filter.env)
     if filter.success is not None:
         mask &= rows["success"] == int(filter.success)
     return mask
@@ -90,7 +90,7 @@ class Catalog:
 
     rows: Array
     live: Mask
-    texts: tuple[Texts, ...]
+    texts: tuple[StringColumn, ...]
     terms: tuple[Postings, ...]
     _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
@@ -101,9 +101,9 @@ class Catalog:
 
     @classmethod
     def _pack(cls, experiences: Sequence[Experience], first_row: int) -> Catalog:
-        described = [describe(experience) for experience in experiences]
+        described = [term_counts(experience) for experience in experiences]
         rows = np.array([_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW)
-        texts = Texts.build([task_text(experience) for experience in experiences])
+        texts = StringColumn.build([task_text(experience) for experience in experiences])
         terms = Postings.build((terms for terms, _ in described), say, first_row)
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
@@ -155,7 +155,7 @@ class Catalog:
 
     def rows_of_task(self, task: str) -> RowNumbers:
         """Live rows of records with this canonical task."""
-        return np.flatnonzero(self.live & (self.column("task") == np.uint64(name_hash(task))))
+        return np.flatnonzero(self.live & (self.column("task") == np.uint64(key_hash(task))))
 
     def text(self, row: int) -> str:
         """The text the record of this row is found by."""
@@ -198,7 +198,7 @@ class Catalog:
         tail = self._pack(added, first_row=len(self.rows))
         texts, terms = self.texts + tail.texts, self.terms + tail.terms
         if len(texts) > PARTS:
-            texts, terms = (texts[0], Texts.join(texts[1:])), (terms[0], Postings.join(terms[1:]))
+            texts, terms = (texts[0], StringColumn.join(texts[1:])), (terms[0], Postings.join(terms[1:]))
         rows, live = np.concatenate([self.rows, tail.rows]), np.concatenate([live, tail.live])
         return Catalog(rows, live, texts, terms, self._extended(tail.rows))
 
@@ -224,7 +224,7 @@ class Catalog:
         return Catalog(
             self.rows[order],
             np.ones(len(order), np.bool_),
-            (Texts.build([self.text(int(row)) for row in order]),),
+            (StringColumn.build([self.text(int(row)) for row in order]),),
             (Postings.merge(self.terms, new_row),),
         )
 
@@ -248,7 +248,7 @@ class Catalog:
         rows = arrays["rows"]
         if rows.dtype != ROW or rows.ndim != 1 or len(arrays["texts_ends"]) != len(rows):
             raise CorruptError("not the columns of this version", file="rows.npy")
-        texts = Texts(arrays["texts_blob"], arrays["texts_ends"])
+        texts = StringColumn(arrays["texts_blob"], arrays["texts_ends"])
         terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights", "terms_say")))
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
@@ -262,11 +262,11 @@ def _row(experience: Experience, length: int) -> tuple[object, ...]:
     state, outcome, usage = experience.state, experience.outcome, experience.usage
     return (
         experience.id.encode("ascii"),
-        name_hash(application_key(state.application)),
-        name_hash(state.env),
-        name_hash(state.phase),
-        name_hash(state.task),
-        name_hash(experience.provenance.session),
+        key_hash(application_key(state.application)),
+        key_hash(state.env),
+        key_hash(state.phase),
+        key_hash(state.task),
+        key_hash(experience.provenance.session),
         injectable_rank(experience),
         UNKNOWN if outcome.success is None else int(outcome.success),
         experience.provenance.origin == "import",

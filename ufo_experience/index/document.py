@@ -20,7 +20,7 @@ def task_text(experience: Experience) -> str:
     return experience.state.request or experience.state.task
 
 
-def describe(experience: Experience) -> tuple[Mapping[str, float], int]:
+def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     """How often each term stands in a record, and the length of its text in words."""
     terms, length = request_terms(task_text(experience))
     counts = {name: float(term.times) for name, term in terms.items()}

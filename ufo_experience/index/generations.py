@@ -7,7 +7,7 @@
 
 FAISS and numpy notice neither flipped bits nor a file of another store, so the manifest does. Hashing costs about a
 second for each gigabyte: generations up to `VERIFY_AT_OPEN` are hashed whenever they are opened, larger ones by
-`verify`, and in the background by a program that stays (see `live_index`).
+`verify`, and in the background by a program that stays (see `index.live`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -37,18 +38,18 @@ from ufo_experience.fileio.atomic import (
     sync_folder,
     write_new,
 )
+from ufo_experience.fileio.lock import WriterLock
 from ufo_experience.fileio.reading import read_file, unreadable
 from ufo_experience.index import manifest as manifests
 from ufo_experience.index.base import Content
 from ufo_experience.index.manifest import Calibration, FileEntry, Manifest, ids_digest
 from ufo_experience.store import scheme_of
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.folder.lock import WriterLock
 
 AUTO = "auto"
 
 # scheme of the store's location → module and class; the class has `open(store)`
-_HOMES = {
+_REGISTRIES = {
     "": ("ufo_experience.index.generations", "Generations"),
     "postgresql": ("ufo_experience.index.postgres_generations", "SharedGenerations"),
 }
@@ -63,13 +64,11 @@ def open_generations(store: ExperienceStore, engine: str = AUTO, *, lock_timeout
         UsageError: no index can be kept beside this kind of store.
     """
     scheme = scheme_of(store.location)
-    if scheme not in _HOMES:
+    if scheme not in _REGISTRIES:
         raise UsageError(f"no index can be kept beside a {scheme}:// store")
-    module, name = _HOMES[scheme]
-    generations: Generations = getattr(import_module(module), name).open(store, lock_timeout=lock_timeout)
-    last = generations.last_manifest() if engine == AUTO else None
-    generations.engine = last.engine if last else generations.engine if engine == AUTO else engine
-    return generations
+    module, name = _REGISTRIES[scheme]
+    registry: Generations = getattr(import_module(module), name).open(store, engine, lock_timeout=lock_timeout)
+    return registry
 
 
 def npy(array: NDArray[Any]) -> bytes:
@@ -158,17 +157,28 @@ Publish = Callable[[Mapping[str, Content], Manifest], Generation]
 class Generations:
     """The `index/` folder of a store. Reading needs no lock and writes nothing."""
 
-    engine = "faiss"  # that keeps the vectors, see `open_index`
+    DEFAULT_ENGINE = "faiss"
 
     @classmethod
-    def open(cls, store: ExperienceStore, *, lock_timeout: float = 10.0) -> Generations:
+    def open(cls, store: ExperienceStore, engine: str = AUTO, *, lock_timeout: float = 10.0) -> Generations:
         """Those of a store in a folder."""
-        return cls(store.cache_folder / "index", lock_timeout=lock_timeout)
+        return cls(store.cache_folder / "index", lock_timeout=lock_timeout, engine=engine)
 
-    def __init__(self, folder: Path, disk: Disk | None = None, *, lock_timeout: float = 10.0) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, disk: Disk | None = None, *, lock_timeout: float = 10.0, engine: str = AUTO
+    ) -> None:
+        """Those in `folder`, with the vectors in `engine`; see `open_generations`."""
+        self.folder, self._asked_engine = folder, engine
         self._disk = disk or Disk()
         self._lock = WriterLock(folder, lock_timeout, self._disk)
+
+    @cached_property
+    def engine(self) -> str:
+        """The engine that keeps the vectors, see `open_index`."""
+        if self._asked_engine != AUTO:
+            return self._asked_engine
+        last = self.last_manifest()
+        return last.engine if last else self.DEFAULT_ENGINE
 
     def current(self) -> Generation | None:
         """The generation `CURRENT` names, checked; None when there is no index yet.
@@ -212,7 +222,7 @@ class Generations:
                 return self._load(number).manifest
         return None
 
-    def is_due(self, changed: int, records: int) -> bool:
+    def should_publish(self, changed: int, records: int) -> bool:
         """True when `changed` of `records` are reason enough to publish: files of this machine are cheap to write."""
         return changed > 0
 
@@ -230,7 +240,7 @@ class Generations:
             raise StorageError(f"{self.folder / CURRENT}: {error.strerror or error}") from error
 
     @contextmanager
-    def writing(self, keep: int = KEEP) -> Iterator[Publish]:
+    def publisher(self, keep: int = KEEP) -> Iterator[Publish]:
         """Hold the lock of the index; the value publishes the next generation and drops all but the last `keep`.
 
         What a dead writer left behind is swept first.
@@ -242,22 +252,22 @@ class Generations:
         with storage_errors(self.folder):
             make_folder(self.folder, self._disk)
             with self._lock.hold():
-                self._sweep()
+                self._cleanup()
                 yield lambda files, manifest: self._publish(files, manifest, keep)
 
-    def leftovers(self) -> list[Path]:
+    def stale_folders(self) -> list[Path]:
         """Folders of other generations than the current one (a reader on Windows may hold one open)."""
         current = self.number()
         return [self.folder / str(number) for number in self._numbers() if number != current]
 
-    def drop(self) -> None:
+    def delete_all(self) -> None:
         """Remove every generation: for an index that cannot be used and must not stay.
 
         Raises:
             StorageError: the disk refused, or a reader holds a file open.
             LockedError: another process is publishing.
         """
-        with self.writing(), storage_errors(self.folder):
+        with self.publisher(), storage_errors(self.folder):
             with suppress(FileNotFoundError):
                 self._disk.unlink(self.folder / CURRENT)
             sync_folder(self.folder, self._disk)
@@ -306,7 +316,7 @@ class Generations:
     def _numbers(self) -> list[int]:
         return sorted(int(name) for name in self._names() if re.fullmatch("[0-9]{1,12}", name))
 
-    def _sweep(self) -> None:
+    def _cleanup(self) -> None:
         for name in self._names():
             if name.startswith(BUILDING):
                 remove_tree(self.folder / name, self._disk)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.fileio.strict_json import parse
@@ -46,9 +46,9 @@ class Calibration(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a generation is made of; `stamps` says how the store looked when it was read."""
+    """What a generation is made of; `mtimes` (in the file: `stamps`) are those of the shards it was read from."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     format: int = FORMAT
     generation: int = 0
@@ -60,7 +60,7 @@ class Manifest(BaseModel):
     records: int
     ids_digest: str
     created_at: str
-    stamps: dict[str, int]
+    mtimes: dict[str, int] = Field(alias="stamps")
     versions: dict[str, str]
     calibration: Calibration | None = None
     files: dict[str, FileEntry] = {}
@@ -68,7 +68,7 @@ class Manifest(BaseModel):
 
 def encode(manifest: Manifest) -> bytes:
     """The bytes of a manifest file."""
-    return _signed(manifest.model_dump())
+    return _signed(manifest.model_dump(by_alias=True))
 
 
 def decode(data: bytes, file: str) -> Manifest:

@@ -16,13 +16,12 @@ from pathlib import Path
 
 from ufo_experience.errors import CorruptError, UsageError
 from ufo_experience.fileio.atomic import make_folder, move_folder, remove_tree, replace_file, storage_errors, write_new
+from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.index import manifest as manifests
 from ufo_experience.index.base import Content
-from ufo_experience.index.generations import BUILDING, CURRENT, KEEP, MANIFEST, Generation, Generations, Publish
+from ufo_experience.index.generations import AUTO, BUILDING, CURRENT, KEEP, MANIFEST, Generation, Generations, Publish
 from ufo_experience.index.manifest import Manifest
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.postgres.connection import Connection, Database
-from ufo_experience.store.postgres.store import PostgresStore
 
 DUE_SHARE, DUE_LEAST = 0.05, 256  # changes worth publishing: of all records, and at least
 PIECE = 4 * 2**20  # bytes
@@ -35,22 +34,22 @@ _PIECES = "SELECT data FROM ufo_experience.generation_files WHERE (number, name)
 class SharedGenerations(Generations):
     """The generations in a database, and this machine's copy of them in `folder`."""
 
-    engine = "pgvector"
+    DEFAULT_ENGINE = "pgvector"
 
-    def __init__(self, folder: Path, database: Database, *, lock_timeout: float = 10.0) -> None:
-        super().__init__(folder, lock_timeout=lock_timeout)
+    def __init__(self, folder: Path, database: Database, *, lock_timeout: float = 10.0, engine: str = AUTO) -> None:
+        super().__init__(folder, lock_timeout=lock_timeout, engine=engine)
         self._database = database
         self._fetching = threading.Lock()
 
     @classmethod
-    def open(cls, store: ExperienceStore, *, lock_timeout: float = 10.0) -> SharedGenerations:
+    def open(cls, store: ExperienceStore, engine: str = AUTO, *, lock_timeout: float = 10.0) -> SharedGenerations:
         """Those of a store in a database."""
-        if not isinstance(store, PostgresStore):
+        if store.database is None:
             raise UsageError(f"{store.location} is no store in a database")
         folder = store.cache_folder / "index"
         with storage_errors(folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return cls(folder, store.database, lock_timeout=lock_timeout)
+        return cls(folder, store.database, lock_timeout=lock_timeout, engine=engine)
 
     def number(self) -> int | None:
         """Of the generation in use, its files now on this machine; None without one."""
@@ -71,13 +70,13 @@ class SharedGenerations(Generations):
             row = connection.execute("SELECT max(number) FROM ufo_experience.generations").fetchone()
         return int(row[0] or 0) if row else 0
 
-    def is_due(self, changed: int, records: int) -> bool:
+    def should_publish(self, changed: int, records: int) -> bool:
         """True when one in twenty records changed since the last one, and 256 at least."""
         return changed >= max(DUE_LEAST, DUE_SHARE * records)
 
     @contextmanager
-    def writing(self, keep: int = KEEP) -> Iterator[Publish]:
-        """Hold the lock of the index, for all machines; see `Generations.writing`.
+    def publisher(self, keep: int = KEEP) -> Iterator[Publish]:
+        """Hold the lock of the index, for all machines; see `Generations.publisher`.
 
         The generation is written here first, and is published when the database has all of it.
         """
@@ -85,7 +84,7 @@ class SharedGenerations(Generations):
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             with self._fetching:
                 self._fetch(connection)
-            with super().writing(keep) as write:
+            with super().publisher(keep) as write:
 
                 def publish(files: Mapping[str, Content], manifest: Manifest) -> Generation:
                     generation = write(files, manifest)
@@ -94,11 +93,11 @@ class SharedGenerations(Generations):
 
                 yield publish
 
-    def drop(self) -> None:
+    def delete_all(self) -> None:
         """Remove every generation, here and in the database; see `Generations.drop`."""
         with self._database.connection() as connection:
             connection.execute("DELETE FROM ufo_experience.generations")
-        super().drop()
+        super().delete_all()
 
     @property
     def _file(self) -> str:
@@ -150,7 +149,7 @@ class SharedGenerations(Generations):
     def _copy(self, connection: Connection, number: int, manifest: bytes) -> None:
         """Fetch the files of a generation; one of this number that never reached the database makes way."""
         building, final = self.folder / f"{BUILDING}{number}", self.folder / str(number)
-        self._sweep()
+        self._cleanup()
         make_folder(building, self._disk)
         for name in manifests.decode(manifest, self._file).files:
             write_new(building / name, _pieces(connection, number, name), self._disk)

@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Texts:
+class StringColumn:
     """Text `i` is `blob[ends[i - 1]:ends[i]]` in UTF-8."""
 
     blob: NDArray[np.uint8]
     ends: NDArray[np.int64]
 
     @classmethod
-    def build(cls, texts: Sequence[str]) -> Texts:
+    def build(cls, texts: Sequence[str]) -> StringColumn:
         """Pack `texts` in order."""
         parts = [text.encode("utf-8", "replace") for text in texts]
         ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         return cls(np.frombuffer(b"".join(parts), np.uint8), ends)
 
     @classmethod
-    def join(cls, parts: Sequence[Texts]) -> Texts:
+    def join(cls, parts: Sequence[StringColumn]) -> StringColumn:
         """All texts of the parts, in order."""
         starts = np.cumsum([0, *(len(part.blob) for part in parts)])
         ends = [part.ends + start for part, start in zip(parts, starts, strict=False)]

@@ -19,8 +19,10 @@ from ufo_experience.index.generations import Manifest
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
 
-RACY_NS = 2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
-RELIST = 0  # a stamp that equals no other
+MTIME_GRANULARITY_NS = (
+    2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
+)
+ALWAYS_STALE = 0  # a mtime that equals no other
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Snapshot:
     catalog: Catalog
     index: VectorIndex
     revision: str = ""
-    stamps: dict[str, int] = field(default_factory=dict)
+    mtimes: dict[str, int] = field(default_factory=dict)
     manifest: Manifest | None = None
     engine: str = "faiss"
     reason: str | None = None
@@ -46,7 +48,7 @@ class Changes:
     added: list[Experience]
     updated: list[Experience]
     removed: list[str]
-    stamps: dict[str, int]
+    mtimes: dict[str, int]
     revision: str
     complete: bool = True
 
@@ -55,15 +57,15 @@ class Changes:
 
 
 def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None = None) -> Changes:
-    """Look into the shards whose stamps differ. The revision is read first: a later commit shows as a new one.
+    """Look into the shards whose mtimes differ. The revision is read first: a later commit shows as a new one.
 
     With `limit` records found new the rest is left for the next call, so that many need not be held at once.
     """
     revision = store.revision()
-    stamps = _settled(store.shard_stamps())
-    before = snapshot.stamps
+    mtimes = _settled(store.shard_mtimes())
+    before = snapshot.mtimes
     changed = sorted(
-        shard for shard in stamps.keys() | before.keys() if not _same(stamps.get(shard), before.get(shard))
+        shard for shard in mtimes.keys() | before.keys() if not _same(mtimes.get(shard), before.get(shard))
     )
     catalog = snapshot.catalog
     added: list[Experience] = []
@@ -75,8 +77,8 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
             continue
         if limit is not None and len(added) >= limit:
             later = {one: before.get(one) for one in changed[place:] if one not in fresh}
-            stamps = {one: stamp for one, stamp in {**stamps, **later}.items() if stamp is not None}
-            return Changes(added, updated, removed, stamps, snapshot.revision, complete=False)
+            mtimes = {one: mtime for one, mtime in {**mtimes, **later}.items() if mtime is not None}
+            return Changes(added, updated, removed, mtimes, snapshot.revision, complete=False)
         here, whole = set(store.ids_in(shard)), True
         kind, _, prefix = shard.partition("/")
         if kind == "records":
@@ -85,7 +87,7 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
             found = list(store.scan(sorted(here - known)))
             added += found
             whole = len(found) == len(here - known)
-            if not known:  # each record was read with its status, which is no older than its stamp
+            if not known:  # each record was read with its status, which is no older than its mtime
                 fresh.add(f"status/{prefix}")
         elif kind == "status":
             known = here.intersection(catalog.ids_with_prefix(prefix))
@@ -93,17 +95,17 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
             updated += [one for one in found if catalog.is_stale(one)]
             whole = len(found) == len(known)
         if not whole:  # what could not be read now may be readable next time
-            stamps[shard] = RELIST
-    return Changes(added, updated, removed, stamps, revision)
+            mtimes[shard] = ALWAYS_STALE
+    return Changes(added, updated, removed, mtimes, revision)
 
 
 def find_removed(store: ExperienceStore, snapshot: Snapshot) -> list[str]:
     """Ids of the snapshot that the store no longer has; reads no record."""
-    stamps, before = _settled(store.shard_stamps()), snapshot.stamps
-    shards = {name.partition("/")[2]: name for name in stamps.keys() | before.keys() if name.startswith("records/")}
+    mtimes, before = _settled(store.shard_mtimes()), snapshot.mtimes
+    shards = {name.partition("/")[2]: name for name in mtimes.keys() | before.keys() if name.startswith("records/")}
     removed: list[str] = []
     for prefix, shard in sorted(shards.items()):
-        if not _same(stamps.get(shard), before.get(shard)):
+        if not _same(mtimes.get(shard), before.get(shard)):
             removed += sorted(set(snapshot.catalog.ids_with_prefix(prefix)) - set(store.ids_in(shard)))
     return removed
 
@@ -119,7 +121,7 @@ def without(snapshot: Snapshot, ids: Sequence[str]) -> Snapshot:
 
 def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Snapshot:
     """The snapshot after `changes`. Records that cannot be embedded now are found by their words meanwhile."""
-    ahead = replace(snapshot, revision=changes.revision, stamps=changes.stamps)
+    ahead = replace(snapshot, revision=changes.revision, mtimes=changes.mtimes)
     if not changes:
         return ahead
     index, reason = snapshot.index.copy(), snapshot.reason
@@ -150,11 +152,11 @@ def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embe
     return len(new)
 
 
-def _settled(stamps: dict[str, int]) -> dict[str, int]:
-    """Stamps too young to be relied on become `RELIST`; so do those of a clock that runs ahead."""
-    edge = time.time_ns() - RACY_NS
-    return {shard: stamp if stamp < edge else RELIST for shard, stamp in stamps.items()}
+def _settled(mtimes: dict[str, int]) -> dict[str, int]:
+    """Stamps too young to be relied on become `ALWAYS_STALE`; so do those of a clock that runs ahead."""
+    edge = time.time_ns() - MTIME_GRANULARITY_NS
+    return {shard: mtime if mtime < edge else ALWAYS_STALE for shard, mtime in mtimes.items()}
 
 
 def _same(one: int | None, other: int | None) -> bool:
-    return one == other and one != RELIST
+    return one == other and one != ALWAYS_STALE

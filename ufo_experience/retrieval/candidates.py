@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.base import Filter
-from ufo_experience.index.catalog import Mask, name_hash
+from ufo_experience.index.catalog import Mask, key_hash
 from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.fusion import Fusion
@@ -93,7 +93,7 @@ class CandidateFinder:
         if only is not None:
             inside &= self._among(only)
         if exclude_session:
-            inside &= self.snapshot.catalog.column("session") != name_hash(exclude_session)
+            inside &= self.snapshot.catalog.column("session") != key_hash(exclude_session)
         words = Words(*self._words.scores(text))
         usable, held = inside & self._open, inside & ~self._open
         best = float(np.max(words.share, where=usable, initial=0.0))

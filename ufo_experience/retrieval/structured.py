@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import UsageError
 from ufo_experience.index.base import Filter
-from ufo_experience.index.catalog import Catalog, name_hash
+from ufo_experience.index.catalog import Catalog, key_hash
 from ufo_experience.index.document import canonical_tasks, state_terms
 from ufo_experience.schema import Experience, State, Trust
 
@@ -148,12 +148,12 @@ def _same_task(catalog: Catalog, state: State, filters: dict[str, Any]) -> NDArr
     unknown = set(filters) - {"application", "env", "success"}
     if unknown:
         raise UsageError(f"unknown filter {sorted(unknown)[0]!r}; known: application, env, phase, success, min_trust")
-    tasks = [np.uint64(name_hash(task)) for task in canonical_tasks(state.task)]
+    tasks = [np.uint64(key_hash(task)) for task in canonical_tasks(state.task)]
     mask = np.isin(catalog.column("task"), tasks) & catalog.mask(
         Filter(min_trust=min_trust, min_trust_imported=min_trust, **filters)
     )
     if phase is not None:
-        mask &= catalog.column("phase") == name_hash(phase)
+        mask &= catalog.column("phase") == key_hash(phase)
     return np.flatnonzero(mask)
 
 
@@ -164,7 +164,7 @@ def _similarity(catalog: Catalog, state: State, rows: NDArray[np.int64], weights
     for name, value in (("env", state.env), ("phase", state.phase)):
         if value is not None:
             weight = getattr(weights, name)
-            total += weight * (catalog.column(name)[rows] == name_hash(value))
+            total += weight * (catalog.column(name)[rows] == key_hash(value))
             present += weight
     for name, terms in state_terms(state).items():
         weight = getattr(weights, name)

@@ -7,13 +7,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage
-from ufo_experience.store.folder.location import Place
+from ufo_experience.store.folder.location import StorageLocation
+
+if TYPE_CHECKING:
+    from ufo_experience.fileio.postgres import Database
 
 
-def is_from(provenance: Provenance, source: str) -> bool:
+def matches_source(provenance: Provenance, source: str) -> bool:
     """True when `source` is the record's source or session, in any spelling of a path, or a folder above its source."""
     if not source:
         return False
@@ -75,8 +78,13 @@ class ExperienceStore(Protocol):
         ...
 
     @property
-    def place(self) -> Place:
-        """Where it lies; `place.check()` refuses what must not be written without the owner's word."""
+    def storage(self) -> StorageLocation:
+        """Where it lies; `storage.check()` refuses what must not be written without the owner's word."""
+        ...
+
+    @property
+    def database(self) -> Database | None:
+        """The database the records are in; None for a folder."""
         ...
 
     @property
@@ -119,7 +127,7 @@ class ExperienceStore(Protocol):
         """Read every byte and say what is wrong."""
         ...
 
-    def shard_stamps(self) -> dict[str, int]:
+    def shard_mtimes(self) -> dict[str, int]:
         """A time (ns) for each shard, `records/<prefix>` or `status/<prefix>`, that changes when it does.
 
         One younger than two seconds when it was read must be treated as changed next time.

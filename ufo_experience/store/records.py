@@ -3,8 +3,8 @@
 A record is the experience without trust changes and usage, written once. A status holds what changes. A tombstone
 says that a record was deleted and keeps it from coming back.
 
-A status names the SHA-256 of the record it is about: an approval holds for these bytes and no others. With a seal
-(see `seal.py`) both are signed, and what is not counts as quarantined.
+A status names the SHA-256 of the record it is about: an approval holds for these bytes and no others. With a signer
+(see `signer.py`) both are signed, and what is not counts as quarantined.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ufo_experience.errors import CorruptError, SchemaError
 from ufo_experience.redaction import redact_record
 from ufo_experience.schema import Experience, Instant, Model, Text, Trust, Usage, validate
 from ufo_experience.store.codec import decode, encode, hash_in
-from ufo_experience.store.folder.signing import FIELD, Seal
+from ufo_experience.store.folder.signing import FIELD, Signer
 
 
 class Status(Model):
@@ -37,7 +37,7 @@ class Tombstone(Model):
     reason: Text = ""
 
 
-def encode_record(experience: Experience, seal: Seal | None = None) -> bytes:
+def encode_record(experience: Experience, signer: Signer | None = None) -> bytes:
     """The bytes of a record; defaults are left out, except for trust, which is that at creation.
 
     Every record passes here before it is stored, and is redacted here: nothing a caller left in it gets further.
@@ -48,7 +48,7 @@ def encode_record(experience: Experience, seal: Seal | None = None) -> bytes:
     clean = redact_record(experience)
     payload = clean.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
     payload["trust"] = experience.trust.value
-    return encode(seal.signed(payload) if seal else payload, file=experience.id)
+    return encode(signer.signed(payload) if signer else payload, file=experience.id)
 
 
 def decode_record(data: bytes, id: str, file: str) -> dict[str, Any]:
@@ -67,25 +67,25 @@ def experience_of(payload: dict[str, Any], status: Status | None, file: str) -> 
     return validate(Experience, bare | changes, file=file)
 
 
-def mistrust(data: bytes, payload: dict[str, Any], status: Status | None, seal: Seal | None) -> str | None:
+def verify_signature(data: bytes, payload: dict[str, Any], status: Status | None, signer: Signer | None) -> str | None:
     """Why record (its bytes and payload) and status may not be taken at their word; None when they may.
 
     A signed status about these very bytes is the owner's word and needs no signature below it.
     """
     if status is not None and status.content not in ("", hash_in(data)):
         return "its status, trust included, is about other content"
-    if seal is None:
+    if signer is None:
         return None
     if status is not None:
-        signed = bool(status.content) and seal.holds(_status_payload(status))
+        signed = bool(status.content) and signer.holds(_status_payload(status))
         return None if signed else "its status is not signed with the key in use"
-    return None if seal.holds(payload) else "not signed with the key in use"
+    return None if signer.holds(payload) else "not signed with the key in use"
 
 
-def encode_status(status: Status, seal: Seal | None = None) -> bytes:
+def encode_status(status: Status, signer: Signer | None = None) -> bytes:
     """The bytes of a status file."""
     payload = _status_payload(status)
-    return encode(seal.signed(payload) if seal else payload)
+    return encode(signer.signed(payload) if signer else payload)
 
 
 def _status_payload(status: Status) -> dict[str, Any]:

@@ -154,7 +154,7 @@ class _Bench:
 
     def rows(self, k: int, step: Callable[[int], object]) -> list[Row]:
         """The embedder alone, and the product."""
-        product = self._memory.live.retriever()
+        product = self._memory.wiring.retriever()
         alone = Retriever(
             CandidateFinder(self._snapshot, TrustPolicy()),
             self._memory.store,

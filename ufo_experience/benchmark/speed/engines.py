@@ -58,10 +58,10 @@ class Ours:
             records=len(self._index),
             ids_digest="",
             created_at="",
-            stamps={},
+            mtimes={},
             versions={},
         )
-        with Generations(folder / "index").writing() as publish:
+        with Generations(folder / "index").publisher() as publish:
             publish(self._index.save(), manifest)
 
     def open(self, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """The vector index of one machine: exact while small, candidates by their signs and exact scores when large.
 
-The first part is the published generation, mapped and never written to; what was added since lies in a few small
-parts behind it. A row that is replaced or removed is masked out and leaves when the next generation is written.
+The first segment is the published generation, mapped and never written to; what was added since lies in a few small
+segments behind it. A row that is replaced or removed is masked out and leaves when the next generation is written.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.index.base import Attributes, Content, Filter, Neighbour, Space, Vectors
-from ufo_experience.index.engines.segment import Part, load_faiss, pack, signs, sort_order
+from ufo_experience.index.engines.segment import Segment, binary_quantize, load_faiss, pack, sort_order
 from ufo_experience.index.generations import Generation, npy, npy_blocks
 from ufo_experience.store.base import ExperienceStore
 
 EXACT_BELOW = 20_000  # rows; below, signs lose recall and win nothing
-_PARTS = 8  # behind the first
+_MAX_SEGMENTS = 8  # behind the first
 _BLOCK = 4096  # rows written at once
 _DECIMALS = 6
 _PREFIX = "vectors_"
@@ -40,7 +40,7 @@ class FaissIndex:
         if dim < 1:
             raise DataError(f"a vector has at least one dimension, not {dim}", code="E_DIMENSION")
         self._dim, self._exact_below = dim, exact_below
-        self._parts: tuple[Part, ...] = ()
+        self._segments: tuple[Segment, ...] = ()
 
     @classmethod
     def open(
@@ -50,7 +50,10 @@ class FaissIndex:
         if generation is None:
             return cls(space.dim)
         names = [name for name in (*cls.FILES, cls.CODES) if f"{name}.npy" in generation.manifest.files]
-        return cls.load({name: generation.array(name) for name in names})
+        index = cls.load({name: generation.array(name) for name in names})
+        if not np.isin(index.ids(), generation.array("rows")["id"], assume_unique=True).all():
+            raise CorruptError("vectors of records that are not in the columns", file=str(generation.folder))
+        return index
 
     @property
     def dim(self) -> int:
@@ -58,7 +61,7 @@ class FaissIndex:
         return self._dim
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return sum(map(len, self._segments))
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and not self.missing([id])
@@ -66,18 +69,20 @@ class FaissIndex:
     def missing(self, ids: Sequence[str]) -> list[str]:
         """Those that have no vector here; see `VectorIndex.missing`."""
         names, there = _names(ids), np.zeros(len(ids), np.bool_)
-        for part in self._parts:
-            there |= part.find(names) >= 0
+        for segment in self._segments:
+            there |= segment.find(names) >= 0
         return [identifier for identifier, found in zip(ids, there.tolist(), strict=True) if not found]
 
     def ids(self) -> NDArray[np.bytes_]:
         """All ids that have a vector here, sorted."""
-        return np.sort(np.concatenate([np.empty(0, "S32"), *(part.ids[part.alive()] for part in self._parts)]))
+        return np.sort(
+            np.concatenate([np.empty(0, "S32"), *(segment.ids[segment.alive()] for segment in self._segments)])
+        )
 
     def copy(self) -> FaissIndex:
         """An index that may grow while this one is searched; no vector is copied."""
         twin = FaissIndex(self._dim, exact_below=self._exact_below)
-        twin._parts = self._parts
+        twin._segments = self._segments
         return twin
 
     def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
@@ -90,31 +95,31 @@ class FaissIndex:
         if not ids:
             return
         self.remove(ids)
-        self._append(Part.build(_names(ids), pack(attributes), matrix, exact_below=self._exact_below))
+        self._append(Segment.build(_names(ids), pack(attributes), matrix, exact_below=self._exact_below))
 
     def update(self, ids: Sequence[str], attributes: Sequence[Attributes]) -> None:
         """Replace attributes; see `VectorIndex.update`. A row whose attributes differ moves to the end."""
         names, packed = _names(ids), pack(attributes)
-        parts = []
-        for place, part in enumerate(self._parts):
-            rows = part.find(names)
+        segments = []
+        for place, segment in enumerate(self._segments):
+            rows = segment.find(names)
             here = np.flatnonzero(rows >= 0)
-            changed = here[part.attributes[rows[here]] != packed[here]]
+            changed = here[segment.attributes[rows[here]] != packed[here]]
             if len(changed):
                 gone = rows[changed]
-                parts.append((names[changed], packed[changed], part.vectors[gone]))
-                self._replace(place, part.without(gone))
-        for moved in parts:
-            self._append(Part.build(*moved, exact_below=self._exact_below))
+                segments.append((names[changed], packed[changed], segment.vectors[gone]))
+                self._replace(place, segment.without(gone))
+        for moved in segments:
+            self._append(Segment.build(*moved, exact_below=self._exact_below))
 
     def remove(self, ids: Sequence[str]) -> int:
         """Take ids out; see `VectorIndex.remove`."""
         names, removed = _names(ids), 0
-        for place, part in enumerate(self._parts):
-            rows = np.unique(part.find(names))
+        for place, segment in enumerate(self._segments):
+            rows = np.unique(segment.find(names))
             rows = rows[rows >= 0]
             if len(rows):
-                self._replace(place, part.without(rows))
+                self._replace(place, segment.without(rows))
                 removed += len(rows)
         return removed
 
@@ -130,11 +135,11 @@ class FaissIndex:
             return [[] for _ in queries]
         self._use_threads(len(queries))
         found: list[list[Neighbour]] = [[] for _ in queries]
-        for part in self._parts:
-            nearest = part.nearest(queries, k, filter or Filter(), self._exact_below)
+        for segment in self._segments:
+            nearest = segment.nearest(queries, k, filter or Filter(), self._exact_below)
             for number, rows in enumerate(nearest):
-                scores = _rounded(part.scores(queries[number : number + 1], rows)[0])
-                found[number] += _best(part.ids[rows], scores, k)
+                scores = _rounded(segment.scores(queries[number : number + 1], rows)[0])
+                found[number] += _best(segment.ids[rows], scores, k)
         for answers in found:
             answers.sort(key=lambda pair: (-pair[1], pair[0]))
         return [answers[:k] for answers in found]
@@ -144,28 +149,28 @@ class FaissIndex:
         query, names = self._checked(np.asarray(vector).reshape(1, -1)), _names(ids)
         self._use_threads(1)
         scores = np.full(len(ids), np.nan, np.float32)
-        for part in self._parts:
-            rows = part.find(names)
+        for segment in self._segments:
+            rows = segment.find(names)
             here = np.flatnonzero(rows >= 0)
             if len(here):
-                scores[here] = _rounded(part.scores(query, rows[here])[0])
+                scores[here] = _rounded(segment.scores(query, rows[here])[0])
         return scores
 
     def save(self) -> dict[str, Content]:
-        """Files of the next generation, one part. Vectors are written block by block, not held in memory."""
-        empty = Part.build(_names([]), pack([]), np.empty((0, self._dim), np.float32), exact_below=1)
-        parts = [*self._parts, empty]
-        alive = [part.alive() for part in parts]
-        ids = np.concatenate([part.ids[rows] for part, rows in zip(parts, alive, strict=True)])
-        attributes = np.concatenate([part.attributes[rows] for part, rows in zip(parts, alive, strict=True)])
+        """Files of the next generation, one segment. Vectors are written block by block, not held in memory."""
+        empty = Segment.build(_names([]), pack([]), np.empty((0, self._dim), np.float32), exact_below=1)
+        segments = [*self._segments, empty]
+        alive = [segment.alive() for segment in segments]
+        ids = np.concatenate([segment.ids[rows] for segment, rows in zip(segments, alive, strict=True)])
+        attributes = np.concatenate([segment.attributes[rows] for segment, rows in zip(segments, alive, strict=True)])
         order = sort_order(ids, attributes)
-        whose = np.repeat(np.arange(len(parts)), [len(rows) for rows in alive])[order]
+        whose = np.repeat(np.arange(len(segments)), [len(rows) for rows in alive])[order]
         where, ids = np.concatenate(alive)[order], ids[order]
 
         def blocks() -> Iterator[Vectors]:
             for start in range(0, len(order), _BLOCK):
                 block = slice(start, start + _BLOCK)
-                yield _gather(parts, whose[block], where[block], self._dim)
+                yield _gather(segments, whose[block], where[block], self._dim)
 
         arrays = (ids, np.argsort(ids, kind="stable").astype(np.int32), attributes[order])
         small: dict[str, Content] = {
@@ -174,7 +179,7 @@ class FaissIndex:
         files = {**small, f"{self.FILES[0]}.npy": npy_blocks(np.float32, (len(ids), self._dim), blocks())}
         if len(ids) >= self._exact_below:
             shape = (len(ids), -(-self._dim // 8))
-            files[f"{self.CODES}.npy"] = npy_blocks(np.uint8, shape, (signs(block) for block in blocks()))
+            files[f"{self.CODES}.npy"] = npy_blocks(np.uint8, shape, (binary_quantize(block) for block in blocks()))
         return files
 
     @classmethod
@@ -182,37 +187,37 @@ class FaissIndex:
         """The inverse of `save`: arrays by file name, as they were mapped. Raises `CorruptError`."""
         if missing := set(cls.FILES) - arrays.keys():
             raise CorruptError("no such file", file=f"{sorted(missing)[0]}.npy")
-        part = Part.from_arrays(
+        segment = Segment.from_arrays(
             {name.removeprefix(_PREFIX): array for name, array in arrays.items()}, exact_below=exact_below
         )
-        index = cls(part.vectors.shape[1], exact_below=exact_below)
-        index._parts = (part,)
+        index = cls(segment.vectors.shape[1], exact_below=exact_below)
+        index._segments = (segment,)
         return index
 
     def _use_threads(self, queries: int) -> None:
         """One thread for a single query, all cores for several: on a busy machine a second thread only waits."""
-        if not all(part.is_small for part in self._parts):
+        if not all(segment.is_small for segment in self._segments):
             load_faiss().omp_set_num_threads(1 if queries == 1 else os.cpu_count() or 1)
 
-    def _append(self, part: Part) -> None:
-        """Put a part at the end; of too many, the two smallest neighbours become one. The first is left alone."""
-        parts = [one for place, one in enumerate(self._parts) if not place or len(one)] + [part]
-        while len(parts) > _PARTS + 1:
-            place = min(range(1, len(parts) - 1), key=lambda n: len(parts[n]) + len(parts[n + 1]))
-            parts[place : place + 2] = [self._merged(parts[place : place + 2])]
-        self._parts = tuple(parts)
+    def _append(self, segment: Segment) -> None:
+        """Put a segment at the end; of too many, the two smallest neighbours become one. The first is left alone."""
+        segments = [one for place, one in enumerate(self._segments) if not place or len(one)] + [segment]
+        while len(segments) > _MAX_SEGMENTS + 1:
+            place = min(range(1, len(segments) - 1), key=lambda n: len(segments[n]) + len(segments[n + 1]))
+            segments[place : place + 2] = [self._merged(segments[place : place + 2])]
+        self._segments = tuple(segments)
 
-    def _merged(self, parts: Sequence[Part]) -> Part:
-        pieces = [(part.ids, part.attributes, part.vectors) for part in parts]
-        alive = [part.alive() for part in parts]
+    def _merged(self, segments: Sequence[Segment]) -> Segment:
+        pieces = [(segment.ids, segment.attributes, segment.vectors) for segment in segments]
+        alive = [segment.alive() for segment in segments]
         columns = (
             np.concatenate([column[rows] for column, rows in zip(same, alive, strict=True)])
             for same in zip(*pieces, strict=True)
         )
-        return Part.build(*columns, exact_below=self._exact_below)
+        return Segment.build(*columns, exact_below=self._exact_below)
 
-    def _replace(self, place: int, part: Part) -> None:
-        self._parts = (*self._parts[:place], part, *self._parts[place + 1 :])
+    def _replace(self, place: int, segment: Segment) -> None:
+        self._segments = (*self._segments[:place], segment, *self._segments[place + 1 :])
 
     def _checked(self, vectors: Vectors) -> Vectors:
         """FAISS's kernels trust their callers, so what does not fit is refused here."""
@@ -243,9 +248,9 @@ def _best(ids: NDArray[np.bytes_], scores: NDArray[np.float64], k: int) -> list[
     return [(name.decode("ascii"), score) for name, score in zip(ids[top].tolist(), scores[top].tolist(), strict=True)]
 
 
-def _gather(parts: Sequence[Part], whose: NDArray[np.int64], where: NDArray[np.int64], dim: int) -> Vectors:
+def _gather(segments: Sequence[Segment], whose: NDArray[np.int64], where: NDArray[np.int64], dim: int) -> Vectors:
     out = np.empty((len(whose), dim), np.float32)
     for number in np.unique(whose):
         mine = whose == number
-        out[mine] = parts[number].vectors[where[mine]]
+        out[mine] = segments[number].vectors[where[mine]]
     return out

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.errors import DataError, MissingExtraError, ServiceError, UsageError
+from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.index.base import (
     DECIMALS,
     Attributes,
@@ -34,8 +35,6 @@ from ufo_experience.index.base import (
 )
 from ufo_experience.index.generations import Generation
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.postgres.connection import Connection, Database
-from ufo_experience.store.postgres.store import PostgresStore
 
 EXTENSION = "CREATE EXTENSION IF NOT EXISTS vector; CREATE SCHEMA IF NOT EXISTS ufo_vectors"
 TABLE = """
@@ -144,7 +143,7 @@ class PgvectorIndex:
         """The table of a space, in the store's database or in the one the URL names; see `open_index`."""
         if engine != _OWN:
             return cls(Database(engine), space)
-        if not isinstance(store, PostgresStore):
+        if store.database is None:
             raise UsageError("the index pgvector is kept in the store's database; name one: --index postgresql://…")
         return cls(store.database, space)
 

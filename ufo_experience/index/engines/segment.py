@@ -1,7 +1,7 @@
-"""One immutable run of rows of a FAISS index: ids, attributes, vectors, and from a size on their signs.
+"""One immutable run of rows of a vector index: ids, attributes, vectors, and from a size on their signs.
 
 Rows are sorted by application, then id: those of one application are neighbours on disk and in memory, so that a
-query for it reads nothing else. A part may lie on disk and be mapped; nothing here writes to one.
+query for it reads nothing else. A segment may lie on disk and be mapped; nothing here writes to one.
 
 Scores come from FAISS's own kernels (`fvec_inner_products_*`, `hammings_knn_hc`), which read any memory, copy nothing
 and keep a single query on a single thread. Their index classes would copy, or hold a file open by themselves. Of a few
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError, ServiceError
 from ufo_experience.index.base import Attributes, Filter, Vectors
-from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, name_hash
+from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, key_hash
 from ufo_experience.text.applications import application_key
 
 
@@ -41,13 +41,13 @@ SAME = 2e-6  # kernels agree to 5e-7, answers are rounded to 1e-6: what is this 
 _SCATTERED = 4  # reading rows here and there costs about four times as much as reading them in a row
 _CANDIDATES = 400  # rows that signs put forward, at least; one more for every _SHARE rows looked at
 _SHARE = 500
-_FEW = 2_000  # rows of a part that numpy takes care of
+_FEW = 2_000  # rows of a segment that numpy takes care of
 _FILTERS = 64  # selections remembered
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The rows of a part that pass a filter: `mask` over rows first..last (None when all of them do), and how many."""
+class FilterMask:
+    """The rows of a segment that pass a filter: `mask` over rows first..last (None: all of them), and their number."""
 
     first: int
     last: int
@@ -63,7 +63,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Part:
+class Segment:
     """Rows sorted by (application, id); `by_id` is their order by id, `codes` one bit per dimension: its sign."""
 
     ids: NDArray[np.bytes_]
@@ -72,19 +72,19 @@ class Part:
     vectors: Vectors
     codes: NDArray[np.uint8] | None
     live: Mask | None = None
-    _selections: dict[Filter, Selection] = field(default_factory=dict, repr=False, compare=False)
+    _selections: dict[Filter, FilterMask] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def build(cls, ids: NDArray[np.bytes_], attributes: NDArray[Any], vectors: Vectors, *, exact_below: int) -> Part:
-        """A part of these rows, given in any order; signs are kept of `exact_below` rows or more."""
+    def build(cls, ids: NDArray[np.bytes_], attributes: NDArray[Any], vectors: Vectors, *, exact_below: int) -> Segment:
+        """A segment of these rows, given in any order; signs are kept of `exact_below` rows or more."""
         order = sort_order(ids, attributes)
         ids, matrix = ids[order], np.ascontiguousarray(vectors[order])
-        codes = signs(matrix) if len(ids) >= exact_below else None
+        codes = binary_quantize(matrix) if len(ids) >= exact_below else None
         return cls(ids, np.argsort(ids, kind="stable").astype(np.int32), attributes[order], matrix, codes)
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, exact_below: int) -> Part:
-        """The part that `FaissIndex.save` wrote. Raises `CorruptError` when the arrays do not fit together."""
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], *, exact_below: int) -> Segment:
+        """The segment that `FaissIndex.save` wrote. Raises `CorruptError` when the arrays do not fit together."""
         ids, by_id, attributes, vectors = (arrays[name] for name in ("ids", "by_id", "attributes", "vectors"))
         n, codes = len(ids), arrays.get("codes")
         if vectors.ndim != 2 or vectors.dtype != np.float32 or not vectors.flags.c_contiguous or len(vectors) != n:
@@ -96,7 +96,7 @@ class Part:
         if codes is not None and (codes.dtype != np.uint8 or codes.shape != (n, -(-vectors.shape[1] // 8))):
             raise CorruptError("not the signs of the vectors", file="codes.npy")
         if codes is None and n >= exact_below:
-            codes = signs(vectors)
+            codes = binary_quantize(vectors)
         return cls(ids, by_id, attributes, vectors, codes)
 
     def __len__(self) -> int:
@@ -120,32 +120,32 @@ class Part:
         there = self.ids[rows] == ids
         return np.where(there if self.live is None else there & self.live[rows], rows, -1)
 
-    def without(self, rows: Rows) -> Part:
-        """This part with some rows masked out; the arrays are shared."""
+    def without(self, rows: Rows) -> Segment:
+        """This segment with some rows masked out; the arrays are shared."""
         live = np.ones(len(self.ids), np.bool_) if self.live is None else self.live.copy()
         live[rows] = False
         return replace(self, live=live, _selections={})
 
-    def select(self, filter: Filter) -> Selection:
-        """The rows that pass a filter, remembered: a filter is worked out once for each state of a part."""
+    def select(self, filter: Filter) -> FilterMask:
+        """The rows that pass a filter, remembered: a filter is worked out once for each state of a segment."""
         if filter not in self._selections:
             if len(self._selections) >= _FILTERS:
                 self._selections.clear()
             self._selections[filter] = self._select(filter)
         return self._selections[filter]
 
-    def _select(self, filter: Filter) -> Selection:
+    def _select(self, filter: Filter) -> FilterMask:
         first, last = 0, len(self.ids)
         if filter.application is not None:
-            key = np.uint64(name_hash(application_key(filter.application)))
+            key = np.uint64(key_hash(application_key(filter.application)))
             column = self.attributes["application"]
             first, last = (int(np.searchsorted(column, key, side=side)) for side in ("left", "right"))
         live = np.ones(last - first, np.bool_) if self.live is None else self.live[first:last]
         mask = filter_mask(self.attributes[first:last], live, filter)
         count = int(mask.sum())
         if count == last - first:
-            return Selection(first, last, count, None)
-        return Selection(first, last, count, mask, np.packbits(mask, bitorder="little"))
+            return FilterMask(first, last, count, None)
+        return FilterMask(first, last, count, mask, np.packbits(mask, bitorder="little"))
 
     def nearest(self, queries: Vectors, k: int, filter: Filter, exact_below: int) -> list[Rows]:
         """For each query, rows among which are its k best inside the filter.
@@ -177,7 +177,7 @@ class Part:
         )
         return out
 
-    def _scan(self, queries: Vectors, chosen: Selection) -> Vectors:
+    def _scan(self, queries: Vectors, chosen: FilterMask) -> Vectors:
         """Inner products with every row from the first to the last of a selection."""
         block = self.vectors[chosen.first : chosen.last]
         if len(queries) > 1:
@@ -191,10 +191,10 @@ class Part:
         )
         return out
 
-    def _by_signs(self, queries: Vectors, k: int, chosen: Selection) -> list[Rows]:
+    def _by_signs(self, queries: Vectors, k: int, chosen: FilterMask) -> list[Rows]:
         span = chosen.last - chosen.first
         wanted = min(max(_CANDIDATES, 10 * k, span // _SHARE), chosen.count)
-        asked, codes = signs(queries), self.codes[chosen.first : chosen.last]  # type: ignore[index]
+        asked, codes = binary_quantize(queries), self.codes[chosen.first : chosen.last]  # type: ignore[index]
         faiss = load_faiss()
         apart, rows = np.empty((len(queries), wanted), np.int32), np.empty((len(queries), wanted), np.int64)
         heap = faiss.int_maxheap_array_t()
@@ -211,7 +211,7 @@ def _products(query: Vectors, rows: Vectors) -> Vectors:
     return products
 
 
-def signs(vectors: Vectors) -> NDArray[np.uint8]:
+def binary_quantize(vectors: Vectors) -> NDArray[np.uint8]:
     """One bit per dimension, packed: all that a thirty-second of the memory can keep of a direction."""
     codes = np.empty((len(vectors), -(-vectors.shape[1] // 8)), np.uint8)
     for start in range(0, len(vectors), 4096):
@@ -220,7 +220,7 @@ def signs(vectors: Vectors) -> NDArray[np.uint8]:
 
 
 def sort_order(ids: NDArray[np.bytes_], attributes: NDArray[Any]) -> Rows:
-    """Row numbers in the order of a part."""
+    """Row numbers in the order of a segment."""
     return np.lexsort((ids, attributes["application"]))
 
 
@@ -231,10 +231,10 @@ def pack(attributes: Sequence[Attributes]) -> NDArray[Any]:
 
 def _pack(one: Attributes) -> tuple[object, ...]:
     success = UNKNOWN if one.success is None else int(one.success)
-    return (name_hash(application_key(one.application)), name_hash(one.env), one.trust, one.imported, success)
+    return (key_hash(application_key(one.application)), key_hash(one.env), one.trust, one.imported, success)
 
 
-def _edge(scores: Vectors, chosen: Selection | None, k: int) -> list[Rows]:
+def _edge(scores: Vectors, chosen: FilterMask | None, k: int) -> list[Rows]:
     """For each query the columns that may be among its k best: those at the k-th score, and a little below."""
     first = 0
     if chosen is not None:

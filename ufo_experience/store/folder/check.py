@@ -22,7 +22,7 @@ from ufo_experience.store.records import (
     encode_status,
     encode_tombstone,
     experience_of,
-    mistrust,
+    verify_signature,
 )
 
 STRAY = "E_STRAY"
@@ -109,7 +109,7 @@ def _read_record(layout: Layout, path: Path, id: str) -> None:
     data = _bytes(layout, path)
     payload = decode_record(data, id, str(path))
     experience_of(payload, None, str(path))
-    if reason := mistrust(data, payload, _readable_status(layout, id), layout.seal):
+    if reason := verify_signature(data, payload, _readable_status(layout, id), layout.signer):
         raise CorruptError(f"{reason}; held as quarantined until approved", file=str(path), code=UNSIGNED)
 
 

@@ -1,4 +1,4 @@
-"""Where things are in a store folder, and the stamps that tell what changed.
+"""Where things are in a store folder, and the mtimes that tell what changed.
 
 store.json  records/ab/<id>.json  status/ab/<id>.json  tombstones/<id>.json  corrupt/  changed
 """
@@ -21,28 +21,28 @@ from ufo_experience.fileio.reading import UNSAFE, read_file
 from ufo_experience.ids import is_id, new_id
 from ufo_experience.schema import Experience, Trust, Usage
 from ufo_experience.store.codec import decode, encode
-from ufo_experience.store.folder.location import LOCAL, Place
-from ufo_experience.store.folder.signing import Seal
-from ufo_experience.store.records import Status, decode_record, decode_status, experience_of, mistrust
+from ufo_experience.store.folder.location import LOCAL, StorageLocation
+from ufo_experience.store.folder.signing import Signer
+from ufo_experience.store.records import Status, decode_record, decode_status, experience_of, verify_signature
 
 STORE_FORMAT = 1
 
 
 def open_layout(
-    root: Path, disk: Disk, *, create: bool, seal: Seal | None = None, place: Place = LOCAL
+    root: Path, disk: Disk, *, create: bool, signer: Signer | None = None, storage: StorageLocation = LOCAL
 ) -> tuple[Layout, str]:
     """The layout and id of the store in `root`. Raises as `FileStore.open`."""
     with storage_errors(root):
         if root.exists() and not root.is_dir():
             raise DataError("not a folder", file=str(root))
-    layout = Layout(root, disk, _owner(root), seal)
+    layout = Layout(root, disk, _owner(root), signer)
     store_id = _read_id(layout)
     if store_id is None:
         if not create:
             raise DataError("no experience store here", file=str(root), code=NOT_FOUND)
-        place.check()
+        storage.check()
         _create(root, disk)
-        layout = Layout(root, disk, _owner(root), seal)
+        layout = Layout(root, disk, _owner(root), signer)
         store_id = _read_id(layout)
     if store_id is None:
         raise CorruptError("disappeared as soon as it was written", file=str(root / STORE_FILE))
@@ -104,7 +104,7 @@ class Layout:
     root: Path
     disk: Disk
     owner: int = 0
-    seal: Seal | None = None
+    signer: Signer | None = None
 
     def record(self, id: str) -> Path:
         """The record file of an id. Raises `DataError` for what is no id: a foreign name never becomes a path."""
@@ -177,7 +177,7 @@ class Layout:
         payload = decode_record(data, id, str(path))
         status = self.load_status(id)
         experience = experience_of(payload, status, str(path))
-        if mistrust(data, payload, status, self.seal):
+        if verify_signature(data, payload, status, self.signer):
             experience = experience.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
         return None if self.there(self.tombstone(id)) else experience
 
@@ -214,7 +214,7 @@ class Layout:
         for folder in folders:
             self._advance(folder, self._info(folder))
 
-    def stamps(self) -> dict[str, int]:
+    def mtimes(self) -> dict[str, int]:
         """Time of last change (ns) of every shard folder there is, by its name (`records/ab`): 512 looks at most."""
         infos = {
             f"{kind}/{folder.name}": self._info(folder) for kind in (RECORDS, STATUS) for folder in self.shards(kind)

@@ -42,41 +42,43 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Place:
+class StorageLocation:
     """What carries the files of a folder to other machines, None for a local disk; and whether it may be written."""
 
     folder: str = ""
-    carrier: str | None = None
+    sync_provider: str | None = None
     allowed: bool = False
 
     def check(self) -> None:
         """Raise `RefusedError` (`E_NETWORK_STORE`) when nobody has allowed writing here."""
-        if self.carrier and not self.allowed:
+        if self.sync_provider and not self.allowed:
             raise RefusedError(
-                f"{self.folder} lies on {self.carrier}, where records can be lost or written twice; move the store "
-                "to a local disk, or pass --allow-network-store (setting allow_network_store)",
+                f"{self.folder} lies on {self.sync_provider}, where records can be lost or written twice; move the "
+                "store to a local disk, or pass --allow-network-store (setting allow_network_store)",
                 code=NETWORK_STORE,
             )
 
 
-LOCAL = Place()
+LOCAL = StorageLocation()
 
 
-def place_of(folder: Path, disk: Disk, *, allowed: bool = False, environment: Mapping[str, str] | None = None) -> Place:
+def storage_location(
+    folder: Path, disk: Disk, *, allowed: bool = False, environment: Mapping[str, str] | None = None
+) -> StorageLocation:
     """Where `folder` lies, it need not exist yet. Warns, once in a process, of a place that is not local."""
-    carrier = _carrier(folder, disk, os.environ if environment is None else environment)
-    if carrier is None:
+    sync_provider = _sync_provider(folder, disk, os.environ if environment is None else environment)
+    if sync_provider is None:
         return LOCAL
-    _warn_once(str(folder), carrier)
-    return Place(str(folder), carrier, allowed)
+    _warn_once(str(folder), sync_provider)
+    return StorageLocation(str(folder), sync_provider, allowed)
 
 
 @lru_cache(maxsize=256)
-def _warn_once(folder: str, carrier: str) -> None:
-    _log.warning("%s lies on %s: have one machine write to it, and keep a copy elsewhere", folder, carrier)
+def _warn_once(folder: str, sync_provider: str) -> None:
+    _log.warning("%s lies on %s: have one machine write to it, and keep a copy elsewhere", folder, sync_provider)
 
 
-def _carrier(folder: Path, disk: Disk, environment: Mapping[str, str]) -> str | None:
+def _sync_provider(folder: Path, disk: Disk, environment: Mapping[str, str]) -> str | None:
     path = os.path.realpath(folder)
     if disk.windows and (_UNC.match(str(folder)) or disk.on_network_drive(folder)):
         return "a network drive"

@@ -22,7 +22,7 @@ FIELD = "hmac"
 _LEAST = 16
 
 
-class Seal:
+class Signer:
     """HMAC-SHA-256 over the canonical JSON of a payload."""
 
     def __init__(self, key: bytes) -> None:
@@ -44,8 +44,8 @@ class Seal:
         return hmac.new(self._key, canonical(bare), sha256).hexdigest()
 
 
-def seal_from_environment(root: Path, environment: Mapping[str, str] | None = None) -> Seal | None:
-    """The seal of the key in `UFO_EXPERIENCE_HMAC_KEY`, or in the file `UFO_EXPERIENCE_HMAC_KEY_FILE` names.
+def signer_from_environment(root: Path, environment: Mapping[str, str] | None = None) -> Signer | None:
+    """The signer of the key in `UFO_EXPERIENCE_HMAC_KEY`, or in the file `UFO_EXPERIENCE_HMAC_KEY_FILE` names.
 
     None when neither is set.
 
@@ -59,8 +59,8 @@ def seal_from_environment(root: Path, environment: Mapping[str, str] | None = No
         if path.resolve().is_relative_to(root.resolve()):
             raise RefusedError(f"the key file {path} lies inside the store")
         try:
-            return Seal(path.read_bytes().strip())
+            return Signer(path.read_bytes().strip())
         except OSError as error:
             raise UsageError(f"key file {path}: {error.strerror or error}") from error
     key = env.get(KEY, "").strip()
-    return Seal(key.encode("utf-8")) if key else None
+    return Signer(key.encode("utf-8")) if key else None

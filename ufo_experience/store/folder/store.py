@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ufo_experience.errors import DataError, StorageError
 from ufo_experience.fileio.atomic import FSYNC_FAILED, Disk, make_folder, replace_file, sync_folder
+from ufo_experience.fileio.lock import WriterLock
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage
 from ufo_experience.store.base import Added, StoreReport, without
@@ -23,9 +24,8 @@ from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder import check
 from ufo_experience.store.folder.commit import new_files, recover, remove_file
 from ufo_experience.store.folder.layout import NOT_FOUND, RECORDS, STORE_FILE, TOMBSTONES, Layout, open_layout
-from ufo_experience.store.folder.location import Place, place_of
-from ufo_experience.store.folder.lock import WriterLock
-from ufo_experience.store.folder.signing import Seal, seal_from_environment
+from ufo_experience.store.folder.location import StorageLocation, storage_location
+from ufo_experience.store.folder.signing import Signer, signer_from_environment
 from ufo_experience.store.records import Status, encode_record, encode_status, encode_tombstone
 
 GROUP = 512  # records in one commit; the lock is free between groups
@@ -37,8 +37,10 @@ _log = logging.getLogger(__name__)
 class FileStore:
     """Experiences in a folder. Open it with `FileStore.open`."""
 
-    def __init__(self, layout: Layout, store_id: str, lock: WriterLock, place: Place, *, read_only: bool) -> None:
-        self._layout, self._store_id, self._lock, self.place = layout, store_id, lock, place
+    def __init__(
+        self, layout: Layout, store_id: str, lock: WriterLock, storage: StorageLocation, *, read_only: bool
+    ) -> None:
+        self._layout, self._store_id, self._lock, self.storage = layout, store_id, lock, storage
         self._closed_for_writing = "it was opened read-only" if read_only else ""
 
     @classmethod
@@ -51,15 +53,15 @@ class FileStore:
         read_only: bool = False,
         network: bool = False,
         disk: Disk | None = None,
-        seal: Seal | None = None,
+        signer: Signer | None = None,
     ) -> FileStore:
         """Open the store in a folder, making it first if allowed. Only making it writes anything.
 
         Args:
             lock_timeout: seconds a write waits for another writer.
-            network: also write to a folder whose files are carried to other machines (`place.py`).
+            network: also write to a folder whose files are carried to other machines (`location.py`).
             disk: the file system; tests pass their own.
-            seal: signs what is written and mistrusts what is not; default: that of the environment (`seal.py`).
+            signer: signs what is written and mistrusts what is not; default: that of the environment (`signer.py`).
 
         Raises:
             DataError: no store there (`E_NOT_FOUND`), or a store file that cannot be used.
@@ -67,10 +69,12 @@ class FileStore:
             StorageError: it cannot be made.
             RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
         """
-        seal, disk = seal or seal_from_environment(Path(path)), disk or Disk()
-        place = place_of(Path(path), disk, allowed=network)
-        layout, store_id = open_layout(Path(path), disk, create=create and not read_only, seal=seal, place=place)
-        return cls(layout, store_id, WriterLock(layout.root, lock_timeout, disk), place, read_only=read_only)
+        signer, disk = signer or signer_from_environment(Path(path)), disk or Disk()
+        storage = storage_location(Path(path), disk, allowed=network)
+        layout, store_id = open_layout(
+            Path(path), disk, create=create and not read_only, signer=signer, storage=storage
+        )
+        return cls(layout, store_id, WriterLock(layout.root, lock_timeout, disk), storage, read_only=read_only)
 
     @property
     def location(self) -> str:
@@ -86,6 +90,11 @@ class FileStore:
     def shared(self) -> bool:
         """False: who may write to a folder is decided by its owner."""
         return False
+
+    @property
+    def database(self) -> None:
+        """None: records are files."""
+        return None
 
     @property
     def store_id(self) -> str:
@@ -105,7 +114,7 @@ class FileStore:
         skipped: list[str] = []
         source = iter(experiences)
         while group := list(islice(source, GROUP)):
-            encoded = [(experience, encode_record(experience, self._layout.seal)) for experience in group]
+            encoded = [(experience, encode_record(experience, self._layout.signer)) for experience in group]
             fresh = self._add_group(encoded, revive)
             added += fresh
             skipped += without([experience.id for experience in group], fresh)
@@ -192,13 +201,13 @@ class FileStore:
         """A token that differs after every commit; costs one look at one file."""
         return self._layout.revision()
 
-    def shard_stamps(self) -> dict[str, int]:
+    def shard_mtimes(self) -> dict[str, int]:
         """Time of last change (ns) of each shard: `records/<first two digits of its ids>`, `status/<the same>`.
 
         Read them before listing a shard: what is committed in between then shows as a change. A disk may count time
         coarsely and a writer may die in between: a stamp younger than two seconds must be treated as changed.
         """
-        return self._layout.stamps()
+        return self._layout.mtimes()
 
     def ids_in(self, shard: str) -> list[str]:
         """Sorted ids of the live records of `records/ab`, or those with a status of their own of `status/ab`."""
@@ -226,7 +235,7 @@ class FileStore:
                 for id, (experience, data) in fresh.items():
                     if experience.usage != Usage():
                         status = Status(id=id, trust=experience.trust, usage=experience.usage, content=hash_in(data))
-                        files.stage(layout.status(id), encode_status(status, layout.seal))
+                        files.stage(layout.status(id), encode_status(status, layout.signer))
             if revive:
                 self._lift_tombstones(fresh)
         return list(fresh)
@@ -260,18 +269,18 @@ class FileStore:
                 make_folder(path.parent, self._layout.disk)
                 touched.add(path.parent)
                 bound = new.model_copy(update={"content": hash_in(self._layout.read(self._layout.record(id)) or b"")})
-                replace_file(path, encode_status(bound, self._layout.seal), self._layout.disk)
+                replace_file(path, encode_status(bound, self._layout.signer), self._layout.disk)
         return new
 
     @contextmanager
     def _writing(self) -> Iterator[set[Path]]:
-        """Hold the lock; the folders put into the set get new stamps at the end, whatever happened.
+        """Hold the lock; the folders put into the set get new mtimes at the end, whatever happened.
 
         After a failed fsync nobody knows what is on the medium: this store object writes no more.
         """
         if self._closed_for_writing:
             raise StorageError(f"{self.location}: not written, {self._closed_for_writing}")
-        self.place.check()
+        self.storage.check()
         if not self._layout.there(self._layout.root / STORE_FILE):
             raise StorageError(f"{self.location}: not written, the store is not there any more")
         touched: set[Path] = set()

@@ -13,9 +13,9 @@ missed by a reader who asks for what came after the last one he saw, and writers
 from __future__ import annotations
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, StorageError
+from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.ids import new_id
 from ufo_experience.store.folder.layout import NOT_FOUND
-from ufo_experience.store.postgres.connection import Connection, Database
 
 _RECORDS = """
 CREATE SCHEMA ufo_experience;

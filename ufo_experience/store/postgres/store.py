@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import CorruptError, DataError
+from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
 from ufo_experience.store.base import Added, StoreReport
 from ufo_experience.store.folder.layout import NOT_FOUND
 from ufo_experience.store.folder.location import LOCAL
-from ufo_experience.store.postgres.connection import Connection, Database
 from ufo_experience.store.postgres.schema import open_tables
 from ufo_experience.store.records import Status, decode_record, encode_record, experience_of
 from ufo_experience.text.applications import application_key
@@ -69,7 +69,7 @@ _log = logging.getLogger(__name__)
 class PostgresStore:
     """Experiences in a database, one store in each. Open it with `PostgresStore.open`."""
 
-    place = LOCAL
+    storage = LOCAL
 
     def __init__(self, database: Database, store_id: str) -> None:
         self.database, self._store_id = database, store_id
@@ -183,7 +183,7 @@ class PostgresStore:
                 report.records += 1
         return report
 
-    def shard_stamps(self) -> dict[str, int]:
+    def shard_mtimes(self) -> dict[str, int]:
         """The revision in which each shard changed last, instead of a time: it never needs a second look."""
         return dict(self._select("SELECT name, revision FROM ufo_experience.shards"))
 

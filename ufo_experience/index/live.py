@@ -1,0 +1,132 @@
+"""The index as a running program sees it: the published generation, and every commit since.
+
+`snapshot` is always caught up with the store. A process that only reads holds one snapshot until something changes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+from ufo_experience.embedding.base import Embedder, Repairable
+from ufo_experience.errors import CorruptError, ExperienceError
+from ufo_experience.index.build import (
+    IndexReport,
+    Progress,
+    begin,
+    check_embedder,
+    empty_snapshot,
+    load_snapshot,
+    publish,
+    sync,
+)
+from ufo_experience.index.generations import VERIFY_AT_OPEN, Generation, Generations
+from ufo_experience.index.manifest import Calibration
+from ufo_experience.index.snapshot import Snapshot, apply, find_changes
+from ufo_experience.store.base import ExperienceStore
+
+if TYPE_CHECKING:
+    from ufo_experience.index.forecast import IndexPlan
+
+_log = logging.getLogger(__name__)
+
+
+class EmbedderChoice(Protocol):
+    """Which embedder answers, made when first needed."""
+
+    @property
+    def asked_for(self) -> str | None:
+        """The name of the embedder somebody chose; None when the index decides."""
+        ...
+
+    def get(self) -> Embedder:
+        """The embedder in use."""
+        ...
+
+    def offline(self) -> Embedder | None:
+        """The embedder if it answers without a service, else None."""
+        ...
+
+
+class LiveIndex:
+    """The current snapshot of one store, and the jobs that change the index. Safe to use from many threads."""
+
+    def __init__(self, store: ExperienceStore, generations: Generations, embedders: EmbedderChoice) -> None:
+        self.store, self.generations = store, generations
+        self._embedders = embedders
+        self._damaged: set[int] = set()
+        self._snapshot: tuple[Snapshot, int] | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder in use, made when first needed."""
+        with self._lock:
+            return self._embedders.get()
+
+    def sync(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
+        """Bring the published index in line with the store; see `build.sync`."""
+        self.store.storage.check()
+        if rebuild and isinstance(self.embedder, Repairable):
+            self.embedder.repair()
+        report = sync(self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress)
+        with self._lock:
+            self._snapshot = None
+        return report
+
+    def plan(self, *, rebuild: bool = False) -> IndexPlan:
+        """How many texts `sync` would embed; nothing is written or sent. See `forecast.plan`."""
+        from ufo_experience.index.forecast import plan
+
+        return plan(self.store, self.generations, self.embedder, rebuild=rebuild)
+
+    def publish(self, calibration: Calibration) -> None:
+        """Publish the current view once more, with this calibration."""
+        publish(self.store, self.generations, self.snapshot(), self.embedder, calibration)
+        with self._lock:
+            self._snapshot = None
+
+    def snapshot(self) -> Snapshot:
+        """The current view of the store, caught up with every commit."""
+        with self._lock:
+            published = self.generations.stamp()
+            held = self._snapshot
+            snapshot = held[0] if held and held[1] == published else self._load()
+            if snapshot.revision != self.store.revision():
+                snapshot = apply(snapshot, find_changes(self.store, snapshot), self._embedders.offline())
+            self._snapshot = (snapshot, published)
+            return snapshot
+
+    def _load(self) -> Snapshot:
+        """The published generation; of one that cannot be used the work is done again in memory.
+
+        Nothing is written here: a query may come to a disk that is read-only, or full. `sync` repairs.
+        """
+        try:
+            snapshot = load_snapshot(self.store, self.generations)
+        except CorruptError as error:
+            _log.warning("answering from the records, the index cannot be used: %s", error)
+            snapshot = None
+        if snapshot is None or snapshot.manifest is None or snapshot.manifest.generation in self._damaged:
+            embedder = self._embedders.offline()
+            return begin(self.store, self.generations.engine, embedder) if embedder else empty_snapshot(dim=1)
+        if self._embedders.asked_for is not None:
+            check_embedder(snapshot.manifest, self.embedder)
+        self._check_later(self.generations.of(snapshot.manifest))
+        return snapshot
+
+    def _check_later(self, generation: Generation) -> None:
+        """Hash a generation that was too large to be hashed when it was opened."""
+        if generation.size > VERIFY_AT_OPEN:
+            threading.Thread(target=self._check, args=(generation,), name="ufo-experience-verify", daemon=True).start()
+
+    def _check(self, generation: Generation) -> None:
+        try:
+            generation.check()
+        except ExperienceError as error:
+            if generation.folder.is_dir():  # else a newer one took its place meanwhile
+                _log.warning("answering from the records, the index is damaged: %s", error)
+                with self._lock:
+                    self._damaged.add(generation.manifest.generation)
+                    self._snapshot = None

@@ -1,0 +1,108 @@
+"""Which parts a store is used with: embedder, index, retriever, ledger and trust policy, as the settings say."""
+
+from __future__ import annotations
+
+import threading
+
+from ufo_experience.config import Settings
+from ufo_experience.embedding import CACHE_FILE, open_embedder
+from ufo_experience.embedding.base import Embedder
+from ufo_experience.index.generations import Generations, open_generations
+from ufo_experience.index.live import LiveIndex
+from ufo_experience.openai_api.ledger import Ledger
+from ufo_experience.openai_api.settings import OpenAISettings, Provider
+from ufo_experience.retrieval.candidates import CandidateFinder
+from ufo_experience.retrieval.fusion import fusion_for
+from ufo_experience.retrieval.retriever import Retriever
+from ufo_experience.schema import Trust
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.trust.policy import TrustPolicy
+
+DEFAULT_OPENAI = "openai:text-embedding-3-small"
+OFFLINE = ("hashing", "local")
+PROVIDERS: dict[str, Provider] = {"openai": "openai", "azure": "azure"}
+SPENDING = "spending.sqlite"
+
+
+class Wiring:
+    """The parts of one store, each made when first needed. Safe to use from many threads."""
+
+    def __init__(
+        self,
+        store: ExperienceStore,
+        settings: Settings,
+        embedder: Embedder | None = None,
+        generations: Generations | None = None,
+    ) -> None:
+        """Wire up a store; `embedder` and `generations` replace those the settings name."""
+        self.store, self.settings = store, settings
+        kept = generations or open_generations(store, settings.index, lock_timeout=settings.lock_timeout)
+        self._ledger = open_ledger(store, settings)
+        self._embedder = embedder
+        self._finder: CandidateFinder | None = None
+        self._lock = threading.RLock()
+        self.live = LiveIndex(store, kept, self)
+
+    def service_settings(self, provider: Provider | None = None) -> OpenAISettings:
+        """How to reach the OpenAI service, as the environment and the settings say; all share one ledger."""
+        chosen = self.settings
+        return OpenAISettings.from_env(
+            provider,
+            ledger=self._ledger,
+            concurrency=chosen.concurrency,
+            requests_per_minute=chosen.requests_per_minute,
+            tokens_per_minute=chosen.tokens_per_minute,
+        )
+
+    def retriever(self) -> Retriever:
+        """A retriever over the current snapshot."""
+        snapshot = self.live.snapshot()
+        with self._lock:
+            if self._finder is None or self._finder.snapshot is not snapshot:
+                self._finder = CandidateFinder(snapshot, self._trust_policy(), before=self._finder)
+            finder = self._finder
+        fusion = fusion_for(self.get().name, snapshot.manifest.calibration if snapshot.manifest else None)
+        return Retriever(finder, self.store, self.get(), fusion)
+
+    @property
+    def asked_for(self) -> str | None:
+        """The name of the embedder somebody chose; None when it is up to us."""
+        if self._embedder is not None:
+            return self._embedder.name
+        return None if self.settings.embedder == "auto" else self.settings.embedder
+
+    def get(self) -> Embedder:
+        """The embedder in use, made when first needed."""
+        with self._lock:
+            if self._embedder is None:
+                spec = self._embedder_spec()
+                provider = PROVIDERS.get(spec.partition(":")[0])
+                access = self.service_settings(provider) if provider else None
+                self._embedder = open_embedder(spec, settings=access, cache=self.store.cache_folder / CACHE_FILE)
+            return self._embedder
+
+    def offline(self) -> Embedder | None:
+        """The embedder if it answers without a service: a query must not wait for others' records to be embedded."""
+        return self.get() if self._embedder_spec().partition(":")[0] in OFFLINE else None
+
+    def _embedder_spec(self) -> str:
+        """The embedder to use: the one asked for, else the index's, else OpenAI with a key, else hashing."""
+        asked = self.asked_for
+        manifest = None if asked else self.live.generations.last_manifest()
+        if manifest is not None:
+            return manifest.embedder
+        return asked or (DEFAULT_OPENAI if OpenAISettings.from_env().has_key() else "hashing")
+
+    def _trust_policy(self) -> TrustPolicy:
+        """What may be injected. In a store others write to, too, a judged run is not enough: somebody must approve."""
+        own = self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED)
+        return TrustPolicy(own, self.settings.min_trust_imported)
+
+
+def open_ledger(store: ExperienceStore, settings: Settings) -> Ledger:
+    """One ledger for all that a store's stages ask of a service, and the books of the day if they have a cap."""
+    if settings.max_cost_per_day is None:
+        return Ledger(settings.max_cost)
+    from ufo_experience.openai_api.daily_ledger import DailySpending
+
+    return Ledger(settings.max_cost, daily=DailySpending(store.cache_folder / SPENDING, settings.max_cost_per_day))
