@@ -145,6 +145,6 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def stale_folders(folder: Path) -> Iterator[Path]:
+def leftovers(folder: Path) -> Iterator[Path]:
     """Temp files below a folder."""
     return folder.rglob("*.tmp")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
+from ufo_experience.embedding import CACHE_FILE
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import CorruptError, DataError, LockedError, SchemaError, StorageError
@@ -31,7 +32,7 @@ from ufo_experience.fileio.reading import UNSAFE, read_file, unreadable
 from ufo_experience.ids import new_id
 from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Generations
-from ufo_experience.maintenance import CACHE, purge
+from ufo_experience.maintenance import purge
 from ufo_experience.schema import Trust
 from ufo_experience.store.base import without
 from ufo_experience.store.exchange import MAX_IMPORT_CHARS, import_json
@@ -407,15 +408,15 @@ def test_a_lock_whose_note_says_nothing_is_held_by_another_process(tmp_path, not
 def test_a_cache_that_cannot_be_purged_is_named(store, tmp_path):
     """It may still hold vectors of the source: nobody is told that all is gone. Caches set aside before go whole."""
     folder = Path(store.location)
-    with EmbeddingCache(folder / CACHE) as cache:
+    with EmbeddingCache(folder / CACHE_FILE) as cache:
         assert cache.warning is None
-    (folder / f"{CACHE}.corrupt-1").write_bytes(b"old vectors")
-    holder = sqlite3.connect(folder / CACHE)
+    (folder / f"{CACHE_FILE}.corrupt-1").write_bytes(b"old vectors")
+    holder = sqlite3.connect(folder / CACHE_FILE)
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(StorageError, match="not purged"):
         purge(store, Generations(folder / "index", UnsyncedDisk()), "s1")
     holder.close()
-    assert not (folder / f"{CACHE}.corrupt-1").exists()
+    assert not (folder / f"{CACHE_FILE}.corrupt-1").exists()
     assert store.ids()
     assert len(purge(store, Generations(folder / "index", UnsyncedDisk()), "s1")) == 1
 
@@ -472,11 +473,11 @@ def test_a_purge_of_any_store_takes_its_vectors_out_of_the_cache_of_this_machine
     """A vector is as sensitive as its text, wherever the records are kept."""
     folder = Path(store.location)
     store.add([experience(2, state={"task": "close the window"})])
-    cached = CachedEmbedder(HashingEmbedder(), EmbeddingCache(folder / CACHE))
+    cached = CachedEmbedder(HashingEmbedder(), EmbeddingCache(folder / CACHE_FILE))
     cached.embed([task_text(one) for one in store.scan()])
     cached.close()
     purge(Elsewhere(store), Generations(folder / "index"), "s1")
-    with EmbeddingCache(folder / CACHE) as cache:
+    with EmbeddingCache(folder / CACHE_FILE) as cache:
         assert len(cache) == len(store.ids()) == 1
 
 
