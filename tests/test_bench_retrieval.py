@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli_runner import Cli
 from tests.scoring_helpers import TEXTS, memory_of, record
 from ufo_experience.benchmark.retrieval.beir import from_experiences, read_beir, write_beir
 from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
@@ -170,19 +171,10 @@ def test_the_table_names_every_method(folder):
     assert "100.0 %" in text
 
 
-def command(*arguments):
-    """Run the command line; (exit code, answer)."""
-    done = subprocess.run(
-        [sys.executable, "-m", "ufo_experience", *map(str, arguments), "--json"], capture_output=True, encoding="utf-8"
-    )
-    assert "Traceback" not in done.stderr
-    return done.returncode, json.loads(done.stdout)
-
-
 def test_the_command_prints_one_object(folder):
     """`bench retrieval --data DIR --json`."""
-    code, data = command("bench", "retrieval", "--data", folder)
-    assert (code, data["corpus"], data["related"], data["unrelated"]) == (0, 8, 2, 1)
+    data = Cli(folder).json("bench", "retrieval", "--data", folder)
+    assert (data["corpus"], data["related"], data["unrelated"]) == (8, 2, 1)
     assert {row["method"] for row in data["rows"]} == {"BM25", "embedder alone", "product"}
 
 
@@ -190,10 +182,11 @@ def test_a_store_of_ones_own_is_measured_leave_one_out(tmp_path):
     """`bench retrieval --db STORE --leave-one-out`; without it, or without data, a usage error."""
     runs = [record(f'{text} "{n}"', session=f"{text}{n}") for text in TEXTS[:3] for n in range(2)]
     memory_of(tmp_path / "db", *runs)
-    code, data = command("bench", "retrieval", "--db", tmp_path / "db", "--leave-one-out")
-    assert (code, data["related"], data["hit@1"]) == (0, 6, 1.0)
-    assert command("bench", "retrieval", "--db", tmp_path / "db")[0] == 2
-    assert command("bench", "retrieval")[0] == 2
+    cli = Cli(tmp_path)
+    data = cli.json("bench", "retrieval", "--db", "db", "--leave-one-out")
+    assert (data["related"], data["hit@1"]) == (6, 1.0)
+    cli("bench", "retrieval", "--db", "db", code=2)
+    cli("bench", "retrieval", code=2)
 
 
 # ---- converters ----

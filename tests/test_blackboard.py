@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ufo_experience.errors import (
@@ -47,8 +47,6 @@ IMAGES = {
     "image/webp": b"RIFF\x1a\x00\x00\x00WEBPVP8L" + b"\x00" * 8,
     "image/bmp": b"BM" + struct.pack("<IHHIIiiHHIIiiII", 58, 0, 0, 54, 40, 1, 1, 1, 24, 0, 4, 0, 0, 0, 0) + b"\x00" * 4,
 }
-few = settings(max_examples=40, deadline=None, derandomize=True, database=None)
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -360,7 +358,6 @@ def test_check_data_url_passes_only_real_pictures(picture: Path) -> None:
 
 
 @given(st.binary(max_size=64))
-@few
 def test_random_bytes_are_hardly_ever_an_image(data: bytes) -> None:
     """No input breaks the check, and what it names starts as that kind does."""
     kind = image_type(data)
@@ -438,7 +435,6 @@ def test_the_dict_shares_nothing_with_the_blackboard() -> None:
 
 
 @given(item_lists, item_lists, item_lists, operations)
-@few
 def test_a_blackboard_comes_back_from_its_dict_and_json(
     questions: list[dict[str, Any]],
     requests: list[dict[str, Any]],

@@ -27,7 +27,6 @@ def test_a_process_killed_at_any_moment_loses_nothing_it_acknowledged(count, tmp
     tally = kills.campaign(count, seed=5, place=tmp_path)
     assert tally.acknowledged > count
     assert tally.first_fault == ""
-    assert tally.slowest_open_s < 2.0
 
 
 def test_the_judge_notices_a_lost_record(tmp_path):

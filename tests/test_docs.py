@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli_runner import ENV, Cli
+
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-ENV = {
-    name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_", "UFO_EXPERIENCE_"))
-}
 NONCE = re.compile(r"\b[0-9a-f]{32}\b(?=[-\s>\]])")
 
 
@@ -25,16 +24,7 @@ def run(command: str, folder: Path) -> str:
     """What a command of the README prints (its first word is our program)."""
     program, *arguments = shlex.split(command)
     assert program == "ufo-experience"
-    done = subprocess.run(
-        [sys.executable, "-m", "ufo_experience", *arguments],
-        cwd=folder,
-        env={**ENV, "COLUMNS": "120"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return Cli(folder)(*arguments, COLUMNS="120").stdout
 
 
 def same_every_time(output: str) -> str:

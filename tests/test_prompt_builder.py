@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -13,9 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cost import LINEAR, growth
 from ufo_experience.errors import SchemaError, UsageError
 from ufo_experience.formats.ufo_example import from_ufo_example
 from ufo_experience.prompt.builder import (
@@ -548,7 +548,6 @@ _known_text = _hostile.map(lambda text: text.encode("utf-8", "replace").decode("
 
 
 @given(_hostile)
-@settings(derandomize=True, max_examples=200, deadline=None)
 def test_cleaning_twice_is_cleaning_once(text: str) -> None:
     """For any text; and no role token survives."""
     once = clean(text)
@@ -562,7 +561,6 @@ def test_cleaning_twice_is_cleaning_once(text: str) -> None:
 @given(
     texts=st.lists(_known_text, min_size=1, max_size=3), success=st.sampled_from([True, False, None]), task=_known_text
 )
-@settings(derandomize=True, max_examples=60, deadline=None)
 def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | None, task: str) -> None:
     """For any text in every field: two markers, JSON that reads back to the cleaned values, the task untouched."""
     hits = [with_texts(text, number, success) for number, text in enumerate(texts)]
@@ -590,7 +588,6 @@ def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | Non
     count=st.integers(0, 4),
     format=st.sampled_from(FORMATS),
 )
-@settings(derandomize=True, max_examples=60, deadline=None)
 def test_the_budget_is_never_exceeded(text: str, budget: int, count: int, format: Any) -> None:
     """For any records, budget and format: what memory adds costs at most the budget, and ids tell what was shown."""
     hits = [with_texts(text, number) for number in range(count)]
@@ -613,7 +610,6 @@ def test_the_budget_is_never_exceeded(text: str, budget: int, count: int, format
     ),
     _known_text,
 )
-@settings(derandomize=True, max_examples=60, deadline=None)
 def test_roles_never_change_and_injecting_twice_is_once(messages: list[dict[str, str]], text: str) -> None:
     """For any messages: one user message more, the rest as it was, the caller's objects untouched."""
     messages = [*messages, {"role": "user", "content": TASK}]
@@ -630,9 +626,11 @@ def test_roles_never_change_and_injecting_twice_is_once(messages: list[dict[str,
     "piece", ["<", "< ", "[", "[ ", " ", "\n", " *", "system ", "`", f"<<<past-experiences {NONCE}>>>"]
 )
 def test_cleaning_and_stripping_take_linear_time(piece: str) -> None:
-    """A quarter of a megabyte of any one piece, after an opening bracket, is no way to stop an agent."""
-    text = "<" + piece * (250_000 // len(piece)) + "x"
-    start = time.perf_counter()
-    clean(text)
-    strip_block(text)
-    assert time.perf_counter() - start < 1.5
+    """Eight times as much of any one piece, after an opening bracket, takes about eight times as long."""
+
+    def work(size: int) -> None:
+        text = "<" + piece * (size // len(piece)) + "x"
+        clean(text)
+        strip_block(text)
+
+    assert growth(work, 10_000) < LINEAR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.scoring_helpers import TEXTS, WHEN, record
@@ -66,7 +66,6 @@ def test_untrusted_records_change_no_score_of_trusted_ones():
         assert all(before[text] == after[text] for text in TEXTS[:4])
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.text(max_size=80))
 def test_share_and_coverage_lie_between_0_and_1(query):
     """For any query."""

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
@@ -36,7 +36,6 @@ json_values = st.recursive(
 )
 keys = st.text(max_size=8) | st.sampled_from(RESERVED)
 fields = st.dictionaries(keys, json_values, max_size=5)
-few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 
 class ResultStatus(Enum):
@@ -192,7 +191,6 @@ def test_items_with_equal_fields_are_equal() -> None:
 
 
 @given(fields)
-@few
 def test_an_item_comes_back_from_its_json(data: dict[str, Any]) -> None:
     """from_dict of the parsed to_json gives an equal item, whatever JSON can hold."""
     item, twin = MemoryItem(**data), MemoryItem()
@@ -351,7 +349,6 @@ def test_from_list_of_dicts_refuses_other_shapes_and_keeps_the_content(data: Any
 
 
 @given(st.lists(fields, max_size=4))
-@few
 def test_a_memory_comes_back_from_its_json(data: list[dict[str, Any]]) -> None:
     """from_list_of_dicts of the parsed to_json gives the same items."""
     memory, twin = Memory(), Memory()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ufo_experience.redaction import redact
@@ -176,7 +176,6 @@ def _is_legal(names: list[str]) -> bool:
     return True
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
 @given(_walks())
 def test_every_shortened_run_can_be_walked(names):
     """Each step finds its control: what is kept is a legal run, ends as the run ended, and is not longer."""

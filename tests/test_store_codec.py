@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from hashlib import sha256
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cost import LINEAR, growth
 from tests.store_helpers import experience
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
 from ufo_experience.fileio.strict_json import MAX_LEVELS, parse
@@ -28,7 +28,6 @@ def wrap(body: bytes, schema: int = 1) -> bytes:
 
 
 @given(st.dictionaries(TEXT, VALUES, max_size=5))
-@settings(derandomize=True, max_examples=150, deadline=None)
 def test_what_was_encoded_is_decoded(payload):
     """Any JSON object comes back equal, and encodes to the same bytes again."""
     data = encode(payload)
@@ -117,23 +116,34 @@ def test_a_file_of_exactly_the_limit_is_read_and_one_byte_more_is_not():
     ],
     ids=["key twice", "NaN", "-Infinity", "too large", "5000 digits", "deep", "quotes"],
 )
-def test_bombs_with_a_right_hash_are_refused_fast(body):
-    """What JSON readers disagree about or choke on is refused within 100 ms; harmless quotes are read."""
-    began = time.perf_counter()
+def test_bombs_with_a_right_hash_are_refused(body):
+    """What JSON readers disagree about or choke on; harmless quotes are read."""
     if body.startswith(b'{"a":"'):
         assert decode(wrap(body))["a"].endswith("[")
     else:
         with pytest.raises(SchemaError, match=r"r\.json"):
             decode(wrap(body), file="r.json")
-    assert time.perf_counter() - began < 0.1
 
 
 def test_an_unended_text_is_scanned_once():
-    """Half a megabyte of escaped quotes without an end takes no quadratic time."""
-    began = time.perf_counter()
-    with pytest.raises(CorruptError):
-        parse("[" * (MAX_LEVELS // 2) + '"' + '\\"' * 250_000 + "{" * 100)
-    assert time.perf_counter() - began < 1
+    """Escaped quotes without an end take linear time."""
+
+    def work(size: int) -> None:
+        with pytest.raises(CorruptError):
+            parse("[" * (MAX_LEVELS // 2) + '"' + '\\"' * size + "{" * 100)
+
+    assert growth(work, 10_000) < LINEAR
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_deep_nesting_is_refused_in_linear_time(opening, closing):
+    """Before a value is built as deep as the text says."""
+
+    def work(size: int) -> None:
+        with pytest.raises(SchemaError):
+            parse(opening * size + "1" + closing * size)
+
+    assert growth(work, 10_000) < LINEAR
 
 
 def test_what_could_not_be_read_back_is_not_written():

@@ -98,13 +98,18 @@ def run(folder: Path, disk: Disk) -> Judge:
     return judge
 
 
-def each_call(total: int) -> Iterator[int]:
-    return iter(range(1, total + 1))
+EVERY = [3, pytest.param(1, marks=pytest.mark.slow)]  # the default suite disturbs every third call
 
 
-def test_dying_after_any_call_loses_nothing_acknowledged(prepared, total, tmp_path):
+def each_call(total: int, every: int = 1) -> range:
+    """Numbers of calls, from 1, and the last one always."""
+    return range(total % every or every, total + 1, every)
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_dying_after_any_call_loses_nothing_acknowledged(every, prepared, total, tmp_path):
     """The process stops after call 1, 2, …: what was acknowledged is there, every file can be read."""
-    for last in each_call(total):
+    for last in each_call(total, every):
         folder = shutil.copytree(prepared, tmp_path / str(last))
         judge = Judge()
         disk = DyingDisk(last)
@@ -115,9 +120,10 @@ def test_dying_after_any_call_loses_nothing_acknowledged(prepared, total, tmp_pa
         judge.check(folder)
 
 
-def test_any_call_failing_once_gives_a_typed_error_and_the_old_or_new_state(prepared, total, tmp_path):
+@pytest.mark.parametrize("every", EVERY)
+def test_any_call_failing_once_gives_a_typed_error_and_the_old_or_new_state(every, prepared, total, tmp_path):
     """Call 1, 2, … fails: only errors of ours leave, nothing acknowledged is lost, later writes work."""
-    for bad in each_call(total):
+    for bad in each_call(total, every):
         folder = shutil.copytree(prepared, tmp_path / str(bad))
         run(folder, FailingDisk(bad, CODES[bad % len(CODES)])).check(folder)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store_helpers import UnsyncedDisk, experience
@@ -134,7 +134,6 @@ def test_state_action_outcome_triples_are_taken(other):
 
 
 @given(st.lists(TEXT, min_size=1, max_size=4), TEXT)
-@settings(derandomize=True, max_examples=40, deadline=None)
 def test_any_text_survives_the_yaml_export(tmp_path_factory, words, name):
     """What a YAML reader finds is what `export_json` holds, for any text; every text is quoted."""
     store = FileStore.open(tmp_path_factory.mktemp("yaml") / "db", disk=UnsyncedDisk())

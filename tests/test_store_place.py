@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli_runner import Cli
 from tests.store_helpers import UnsyncedDisk, experience, tree
 from ufo_experience import ExperienceMemory
 from ufo_experience.config import Settings, load_settings
@@ -237,26 +237,15 @@ def test_no_index_is_published_on_a_share(tmp_path):
     assert tree(tmp_path) == before
 
 
-def test_the_command_line_refuses_with_77_and_takes_the_flag(tmp_path):
+def test_the_command_line_refuses_with_77_and_takes_the_flag(tmp_path, caplog):
     """`ingest` in a synced folder: one line that names the flag, nothing made; with the flag it works."""
     from ufo_experience.cli.demo import SAMPLES
 
-    def run(*flags: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "ufo_experience", "ingest", str(SAMPLES / "settings_bluetooth"), *flags],
-            cwd=tmp_path,
-            env={**os.environ, "OneDrive": str(tmp_path), "UFO_EXPERIENCE_EMBEDDER": "hashing"},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-        )
-
-    refused = run()
-    assert refused.returncode == 77, refused.stderr
+    command, synced = ("ingest", SAMPLES / "settings_bluetooth"), {"OneDrive": str(tmp_path)}
+    cli = Cli(tmp_path)
+    refused = cli(*command, code=77, **synced)
     assert "OneDrive" in refused.stderr
     assert "--allow-network-store" in refused.stderr
-    assert "Traceback" not in refused.stderr
     assert not (tmp_path / "experience_db").exists()
-    allowed = run("--allow-network-store")
-    assert allowed.returncode == 0, allowed.stderr
-    assert allowed.stderr.count("OneDrive") == 1
+    cli(*command, "--allow-network-store", **synced)
+    assert caplog.text.count("OneDrive") == 1

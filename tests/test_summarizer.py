@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import openai_stub as stub_server
@@ -141,7 +141,6 @@ _SOME_STEPS = st.lists(
 )
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
 @given(_SOME_STEPS)
 def test_kept_steps_are_logged_steps_in_their_order(steps):
     """Nothing is invented, nothing failed is kept, and something is kept if anything worked."""

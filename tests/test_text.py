@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ufo_experience.retrieval.contradictions import _REWRITES, conflict
@@ -53,7 +53,6 @@ def test_slots_are_found_with_their_values_in_order():
     assert find_slots('Email "hi" to Jane Doe') == [Slot("text", "hi"), Slot("name", "Jane Doe")]
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.text(max_size=200))
 def test_masking_takes_any_text(text):
     """No input breaks it, and no private mark of the masker is left in the result."""
@@ -158,7 +157,6 @@ def test_at_most_5_percent_of_labelled_rewordings_are_vetoed():
     assert sum(conflict(pair["a"], pair["b"]) is not None for pair in same) <= 0.05 * len(same)
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.sampled_from(PAIRS))
 def test_contradiction_is_symmetric_and_never_with_itself(pair):
     """The order of the two requests does not matter."""
@@ -173,7 +171,6 @@ def test_contradiction_is_symmetric_and_never_with_itself(pair):
 def test_every_value_in_ascii_holds_a_sign_of_its_kind(signs, pattern):
     """A pattern that is passed over for want of its signs could not have matched."""
 
-    @settings(max_examples=40, derandomize=True, deadline=None)
     @given(st.from_regex(pattern))
     def check(text):
         assert not text.isascii() or not signs.isdisjoint(text.lower())
@@ -185,7 +182,6 @@ def test_every_value_in_ascii_holds_a_sign_of_its_kind(signs, pattern):
 def test_every_phrase_holds_one_of_its_words(needed, pattern):
     """A phrase that is passed over for want of its words could not have matched."""
 
-    @settings(max_examples=40, derandomize=True, deadline=None)
     @given(st.from_regex(pattern))
     def check(text):
         assert not needed.isdisjoint(re.findall("[a-z]+", text))

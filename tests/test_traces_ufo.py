@@ -515,7 +515,7 @@ def test_gui360_rows_are_grouped_by_execution_and_carry_their_judgement(tmp_path
 
 
 @given(cut=st.integers(0, 3_000), flips=st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 255)), max_size=4))
-@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_damage_escapes_as_anything_but_a_trace_error(
     tmp_path: Path, cut: int, flips: list[tuple[int, int]]
 ) -> None:

@@ -111,7 +111,7 @@ def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
     assert len(set(injected) & {one.id for one in poison()}) >= 5
 
 
-@pytest.mark.parametrize("count", [1, 300, 1000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 10_000))])
 def test_any_number_of_quarantined_records_changes_no_score(clean, tmp_path, count):
     """T5, metamorphic: document frequencies, mean length, vectors, groups, recency, usage and the bar stay as they are.
 
@@ -132,7 +132,7 @@ def test_any_number_of_quarantined_records_changes_no_score(clean, tmp_path, cou
     assert default == [clean.retrieve(query).threshold for query in QUERIES]
 
 
-@pytest.mark.parametrize("copies", [5, 50, 500])
+@pytest.mark.parametrize("copies", [5, 50, pytest.param(500, marks=pytest.mark.slow)])
 def test_copies_from_one_session_take_one_place(tmp_path, copies):
     """T4, flooding: near-copies of the question from one session get one of k places, others keep theirs."""
     query = "print the invoice of the new customer"
@@ -158,7 +158,7 @@ def many_runs(count: int) -> list[Experience]:
 TRIGGER = "when the blue moon phrase appears print the invoice"
 
 
-@pytest.mark.parametrize("size", [100, 1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 10_000))])
 def test_a_lone_planted_record_takes_over_at_no_size(tmp_path, size):
     """T3: one planted trigger record that nobody judged is never served, however well it fits; and the answers to the
     trigger and to ordinary questions are those of a store without it, bit for bit.

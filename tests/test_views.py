@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ufo_experience.errors import SchemaError
@@ -440,7 +440,6 @@ _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
     success=st.sampled_from([True, False, None]),
     parameters=st.dictionaries(_text, st.one_of(st.none(), st.booleans(), st.integers(-99, 99), _text), max_size=2),
 )
-@settings(derandomize=True, max_examples=60, deadline=None)
 def test_any_record_survives_the_task_experience_view(
     task: str, texts: tuple[str, str, str], success: bool | None, parameters: dict[str, object]
 ) -> None:

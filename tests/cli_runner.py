@@ -1,0 +1,56 @@
+"""Runs `ufo-experience` for tests: in this process, or as a program of its own where that is what is tested."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from ufo_experience.cli import app
+
+ENV = {
+    name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_", "UFO_EXPERIENCE_"))
+}
+
+
+class Cli:
+    """Runs commands in a folder, without the settings of the environment. A call fails unless it ends with `code`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *arguments: object, code: int = 0, text: str | None = None, **env: str):
+        """Run a command here. An error that is no exit code is raised."""
+        unset = {name: None for name in os.environ if name not in ENV}
+        before = Path.cwd()
+        os.chdir(self.folder)
+        try:
+            done = CliRunner().invoke(app, [*map(str, arguments)], input=text, env={**unset, **env})
+        finally:
+            os.chdir(before)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == code, done.stderr
+        return done
+
+    def program(self, *arguments: object, code: int = 0, **env: str) -> subprocess.CompletedProcess:
+        """Run `python -m ufo_experience`."""
+        done = subprocess.run(
+            [sys.executable, "-m", "ufo_experience", *map(str, arguments)],
+            cwd=self.folder,
+            env={**ENV, **env},
+            capture_output=True,
+            encoding=env.get("PYTHONIOENCODING", "utf-8"),
+            timeout=60,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == code, done.stderr
+        return done
+
+    def json(self, *arguments: object, code: int = 0, text: str | None = None, **env: str) -> dict:
+        """The one object a command prints with --json."""
+        return json.loads(self(*arguments, "--json", code=code, text=text, **env).stdout)
