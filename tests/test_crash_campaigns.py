@@ -49,7 +49,12 @@ def test_ufo_s_way_of_saving_loses_records_when_killed(tmp_path):
     assert tally.lost + tally.mismatched > 0
 
 
-@pytest.fixture(scope="module", params=OPERATIONS)
+EVERY_SECOND = [
+    pytest.param(name, marks=pytest.mark.slow) if number % 2 else name for number, name in enumerate(OPERATIONS)
+]
+
+
+@pytest.fixture(scope="module", params=EVERY_SECOND)
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """Each operation with a store to try it on."""
     return Bench(request.param, tmp_path_factory.mktemp(request.param) / "bench")
