@@ -31,6 +31,7 @@ ROOMS = [
     "index",
     "retrieval",
     "prompt",
+    "guide",
     # what wires it together
     "ingest",
     "wiring",

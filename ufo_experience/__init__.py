@@ -19,6 +19,10 @@ _HOMES = {
     "inject": "prompt.builder",
     "parse_block": "prompt.builder",
     "strip_block": "prompt.builder",
+    "Guide": "guide.guide",
+    "Act": "guide.guide",
+    "Stop": "guide.guide",
+    "Target": "guide.procedure",
     "ExperienceMemory": "memory",
     "Experience": "schema",
     "State": "schema",
@@ -42,6 +46,10 @@ __all__ = [*_HOMES, "__version__"]
 if TYPE_CHECKING:
     from ufo_experience.embedding import open_embedder as open_embedder
     from ufo_experience.errors import ExperienceError as ExperienceError
+    from ufo_experience.guide.guide import Act as Act
+    from ufo_experience.guide.guide import Guide as Guide
+    from ufo_experience.guide.guide import Stop as Stop
+    from ufo_experience.guide.procedure import Target as Target
     from ufo_experience.integrations.memory_article import build_experience_summary as build_experience_summary
     from ufo_experience.integrations.memory_article import build_prompt_with_memory as build_prompt_with_memory
     from ufo_experience.integrations.memory_article import compare_with_without_memory as compare_with_without_memory

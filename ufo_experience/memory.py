@@ -28,6 +28,8 @@ from ufo_experience.wiring import Wiring
 
 # Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
 if TYPE_CHECKING:
+    from ufo_experience.guide.binding import Binder
+    from ufo_experience.guide.guide import Guide
     from ufo_experience.index.manifest import Calibration
     from ufo_experience.ingest import IngestReport
     from ufo_experience.prompt.builder import Format, PromptBlock
@@ -179,6 +181,27 @@ class ExperienceMemory:
 
             AuditLog(self.store.cache_folder / FILE).injection(task, shown, block, found)
         return block
+
+    def guide(
+        self,
+        task: str,
+        *,
+        application: str | None = None,
+        hits: Sequence[Hit] | None = None,
+        binder: Binder | None = None,
+        proven_after: int = 0,
+    ) -> Guide | None:
+        """A guide along the best known way for `task`; None when nothing is known well enough to be followed.
+
+        Args:
+            hits: what was retrieved for the task already (retrieved here when not given).
+            binder: binds slots the rules cannot, with one call of a model.
+            proven_after: how often a way must have helped since it last hurt.
+        """
+        from ufo_experience.guide.offer import offer
+
+        found = self.retrieve(task, application=application) if hits is None else hits
+        return offer(task, found, binder=binder, proven_after=proven_after)
 
     def report(
         self, what: PromptBlock | Iterable[Hit | str], *, success: bool, session: str | None = None

@@ -183,11 +183,15 @@ class Provenance(Model):
 
 
 class Usage(Model):
-    """What became of a record after it was injected; `sessions` are digests of the last ones that were reported."""
+    """What became of a record after it was injected; `sessions` are digests of the last ones that were reported.
+
+    `streak` counts how often it helped since it last hurt; while it never hurt, `helped` says that.
+    """
 
     injected: Count = 0
     helped: Count = 0
     hurt: Count = 0
+    streak: Count = 0
     last_success: Instant | None = None
     sessions: Annotated[tuple[Name, ...], Field(max_length=MAX_SESSIONS)] = ()
 

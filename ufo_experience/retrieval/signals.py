@@ -54,6 +54,7 @@ def credited(usage: Usage, success: bool, when: datetime, session: str | None = 
         injected=usage.injected + 1,
         helped=usage.helped + int(success),
         hurt=usage.hurt + int(not success),
+        streak=usage.streak + 1 if success and usage.hurt else 0,
         last_success=when if success else usage.last_success,
         sessions=(*usage.sessions, key)[-MAX_SESSIONS:] if key else usage.sessions,
     )

