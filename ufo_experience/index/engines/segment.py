@@ -199,10 +199,24 @@ class Segment:
         apart, rows = np.empty((len(queries), wanted), np.int32), np.empty((len(queries), wanted), np.int64)
         heap = faiss.int_maxheap_array_t()
         heap.nh, heap.k, heap.val, heap.ids = len(queries), wanted, faiss.swig_ptr(apart), faiss.swig_ptr(rows)
-        inside = None if chosen.bits is None else faiss.IDSelectorBitmap(chosen.bits)
         at = faiss.swig_ptr
-        faiss.hammings_knn_hc(heap, at(asked), at(codes), span, codes.shape[1], 0, faiss.EXACT_TOPK, inside)
+        if chosen.bits is None:
+            faiss.hammings_knn_hc(heap, at(asked), at(codes), span, codes.shape[1], 0)
+            return list(rows + chosen.first)
+        if not _takes_a_selector(faiss):
+            inside = chosen.rows()
+            codes = codes[inside - chosen.first]
+            faiss.hammings_knn_hc(heap, at(asked), at(codes), len(codes), codes.shape[1], 0)
+            return list(inside[rows])
+        selector = faiss.IDSelectorBitmap(chosen.bits)
+        faiss.hammings_knn_hc(heap, at(asked), at(codes), span, codes.shape[1], 0, faiss.EXACT_TOPK, selector)
         return list(rows + chosen.first)
+
+
+def _takes_a_selector(faiss: Any) -> bool:
+    """False before FAISS 1.9: there the rows inside a filter are copied apart instead."""
+    major, minor = faiss.__version__.split(".")[:2]
+    return (int(major), int(minor)) >= (1, 9)
 
 
 def _products(query: Vectors, rows: Vectors) -> Vectors:
