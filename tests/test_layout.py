@@ -35,14 +35,15 @@ ROOMS = [
     # what wires it together
     "ingest",
     "wiring",
-    "memory",
     "maintenance",
+    "memory",
     # doors
     "session",
     "integrations",
     "examples",
     "benchmark",
     "cli",
+    "public",
     "__init__",
     "__main__",
 ]

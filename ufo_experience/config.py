@@ -56,18 +56,27 @@ class Settings(BaseModel):
 
 
 def load_settings(
-    *, file: Path | None = None, environment: Mapping[str, str] | None = None, **arguments: Any
+    *,
+    base: Settings | None = None,
+    file: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    **arguments: Any,
 ) -> Settings:
-    """Merge file, environment and arguments (None means not given).
+    """Merge file, environment and arguments (None means not given); `base` stands in place of file and environment.
 
     Raises:
         UsageError: a key is unknown (the nearest valid one is named), or a value does not fit.
     """
+    if base is not None and not isinstance(base, Settings):
+        raise UsageError(f"settings is a Settings object, not {type(base).__name__}")
     env = os.environ if environment is None else environment
     from_env = {name: env[PREFIX + name.upper()] for name in Settings.model_fields if env.get(PREFIX + name.upper())}
     given = {name: value for name, value in arguments.items() if value is not None}
     chosen = file or (Path(env[CONFIG_VARIABLE]) if env.get(CONFIG_VARIABLE) else None)
-    merged = {**_from_file(chosen or Path(DEFAULT_FILE), required=chosen is not None), **from_env, **given}
+    if base is None:
+        merged = {**_from_file(chosen or Path(DEFAULT_FILE), required=chosen is not None), **from_env, **given}
+    else:
+        merged = {**base.model_dump(), **given}
     for key in merged:
         if key not in Settings.model_fields:
             near = get_close_matches(key, Settings.model_fields, n=1)

@@ -7,6 +7,7 @@
     │   ├── SchemaError          a record breaks the schema or its limits
     │   ├── CorruptError         bytes differ from their hash, or a file is torn
     │   ├── FormatVersionError   written by a newer version
+    │   ├── NotFoundError        no such record, store or file
     │   └── IndexMismatchError   the index was made by another embedder, size or store
     ├── ServiceError           a remote service failed or is not configured          exit 69
     │   ├── MissingExtraError    an optional package is not installed
@@ -15,6 +16,7 @@
     │   └── ConnectionLostError  whoever executes commands cannot be reached any more
     ├── StorageError           the disk refused                                      exit 73
     ├── LockedError            another process is writing                            exit 75
+    ├── ConflictError          a record is not any more what the caller saw          exit 75
     └── RefusedError           refused for safety                                    exit 77
 
 Catch `ExperienceError` to catch them all. Errors of other libraries are chained (`raise … from error`).
@@ -85,6 +87,12 @@ class FormatVersionError(DataError):
     default_code = "E_VERSION"
 
 
+class NotFoundError(DataError):
+    """There is no such record, store or source; the message says where it was looked for."""
+
+    default_code = "E_NOT_FOUND"
+
+
 class IndexMismatchError(DataError):
     """The index was made by another embedder, dimension, text template or store. The message names the cure."""
 
@@ -137,6 +145,13 @@ class LockedError(ExperienceError):
 
     exit_code = 75
     default_code = "E_LOCKED"
+
+
+class ConflictError(ExperienceError):
+    """A record was changed by somebody else after the caller looked at it; look again. Nothing was changed."""
+
+    exit_code = 75
+    default_code = "E_CONFLICT"
 
 
 class RefusedError(ExperienceError):

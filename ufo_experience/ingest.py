@@ -5,22 +5,26 @@ One bad file or one item a model stumbles over never stops the others; the repor
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any
 
-from ufo_experience.errors import DataError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.prompt.data_block import has_block, strip_blocks
 from ufo_experience.redaction import redact
-from ufo_experience.schema import Experience, Problem, Trajectory, Trust, validate
+from ufo_experience.schema import MAX_NAME, Experience, Problem, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarizer import Summarizer, experience_id
 from ufo_experience.traces import ReadReport, read_traces
+from ufo_experience.traces.in_memory import Run, json_values, runs_in
 
 COMMIT_EVERY = 64  # records made durable together
 QUIET_S = 2.0  # a log without an end that changed this recently is still being written
 
+Source = str | Path | Mapping[str, Any] | IO[Any]
 SameTask = Callable[[Experience], Iterable[Experience]]
 
 
@@ -29,7 +33,8 @@ class IngestReport:
     """Ids that were added, sources that were skipped or failed (each with why), and what it cost in US dollars.
 
     `problems` are lines of logs that could not be used although the rest of their file was. `conflicts` are added ids
-    whose session is known with other content: they are quarantined.
+    whose session is known with other content: they are quarantined. `known` are ids that were stored before, `trusted`
+    those of them that got the trust asked for.
     """
 
     added: list[str] = field(default_factory=list)
@@ -37,11 +42,13 @@ class IngestReport:
     failed: list[tuple[str, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     conflicts: list[tuple[str, str]] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    trusted: list[str] = field(default_factory=list)
     cost: float = 0.0
 
 
 def ingest(
-    paths: Iterable[str | Path],
+    sources: Iterable[Source],
     store: ExperienceStore,
     summarizer: Summarizer,
     *,
@@ -65,7 +72,7 @@ def ingest(
     before = summarizer.spending.cost
     known = set(store.ids())
     waiting: list[Experience] = []
-    for experience in _experiences(paths, summarizer, known, report, format, include_failures, force):
+    for experience in _experiences(sources, summarizer, known, report, format, include_failures, force):
         level = trust or experience.trust
         if older := next((one for one in (same_task or _none)(experience) if _is_revision(experience, one)), None):
             level = Trust.QUARANTINED
@@ -79,7 +86,7 @@ def ingest(
 
 
 def _experiences(
-    paths: Iterable[str | Path],
+    sources: Iterable[Source],
     summarizer: Summarizer,
     known: set[str],
     report: IngestReport,
@@ -87,14 +94,15 @@ def _experiences(
     include_failures: bool,
     force: bool,
 ) -> Iterator[Experience]:
-    for path in paths:
+    for given in sources:
         reading = ReadReport()
-        for trajectory in read_traces(path, format=format, report=reading):
+        for trajectory in _trajectories(given, format, reading):
             source = _name(trajectory)
             clean = redact(_without_our_prompts(trajectory))
             identifier = experience_id(clean)
             if identifier in known:
                 report.skipped.append((source, f"already stored as {identifier}"))
+                report.known.append(identifier)
             elif not (force or clean.complete or _is_quiet(trajectory)):
                 report.skipped.append((source, "still being written, it seems; --force reads it as incomplete"))
             elif clean.outcome.success is False and not include_failures:
@@ -109,6 +117,30 @@ def _experiences(
         report.problems += reading.problems
         report.skipped += reading.skipped
         report.failed += reading.failed
+
+
+def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None) -> Experience:
+    """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note."""
+    made = summarizer.summarize(redact(_without_our_prompts(run.trajectory)))
+    notes = (f"fields not kept: {', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
+    provenance = made.provenance.model_copy(update={"origin": "api", "notes": (*made.provenance.notes, *notes)})
+    return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
+
+
+def _trajectories(given: Source, format: str, reading: ReadReport) -> Iterator[Trajectory]:
+    """The runs of a source: a path, an open file, or a run as a mapping."""
+    if isinstance(given, (str, os.PathLike)):
+        yield from read_traces(Path(given), format=format, report=reading)
+        return
+    if isinstance(given, (bytes, int)) or not (isinstance(given, (Mapping, list)) or hasattr(given, "read")):
+        raise UsageError(f"a source is a path, an open file or a dict with task and steps, not {type(given).__name__}")
+    name = str(getattr(given, "name", "the given value"))
+    try:
+        values = [given] if isinstance(given, (Mapping, list)) else json_values(given.read(), file=name)
+        for value in values:
+            yield from (run.trajectory for run in runs_in(value))
+    except DataError as error:
+        reading.failed.append((name, str(error)))
 
 
 def _commit(store: ExperienceStore, waiting: list[Experience], report: IngestReport) -> None:

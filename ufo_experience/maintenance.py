@@ -1,12 +1,18 @@
-"""Looking after a store: find, approve, quarantine, remove, import, export, verify. (`purging` deletes by source.)"""
+"""Looking after a store: trust, removal, erasure, import, export, verification and repair, and what is in it.
+
+Every change takes a `RecordFilter`; with `dry_run` it only says what it would be about.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from typing import overload
 
 from ufo_experience.embedding import CACHE_FILE
 from ufo_experience.embedding.cache import EmbeddingCache
@@ -15,17 +21,18 @@ from ufo_experience.errors import (
     DataError,
     FormatVersionError,
     IndexMismatchError,
+    NotFoundError,
     StorageError,
     UsageError,
 )
-from ufo_experience.fileio.atomic import storage_errors
+from ufo_experience.fileio.atomic import Disk, replace_file, storage_errors
 from ufo_experience.fileio.regular import open_regular, read_regular
 from ufo_experience.index.build import check_origin, prune
 from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Generations, ids_digest
 from ufo_experience.ingest import ingest
 from ufo_experience.schema import Experience, Problem, Trust
-from ufo_experience.store.base import ExperienceStore, matches_source
+from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import (
     MAX_IMPORT_BYTES,
     VIEW,
@@ -33,41 +40,108 @@ from ufo_experience.store.exchange import (
     export_json,
     export_yaml,
     import_json,
+    in_view,
     ufo_view,
     write_view,
 )
-from ufo_experience.store.folder.layout import CORRUPT, NOT_FOUND
+from ufo_experience.store.folder.layout import CORRUPT
 from ufo_experience.store.folder.store import FileStore
+from ufo_experience.store.selection import RecordFilter, resolve, select
 from ufo_experience.summarizer import open_summarizer
+from ufo_experience.trust.risk import risks
 
 
-def purge(store: ExperienceStore, generations: Generations, source: str) -> list[Experience]:
-    """Delete every record of a source (its path, a folder above it, or its session), and whatever was derived from it.
+@dataclass(frozen=True)
+class ChangeReport(Sequence[Experience]):
+    """The records a change was about, as they are now (what is gone: as it was); a sequence of them.
+
+    `left_out` says of records that fit the filter and were not changed, why. After a `dry_run` nothing was changed.
+    """
+
+    records: tuple[Experience, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    dry_run: bool = False
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the records."""
+        return tuple(one.id for one in self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, place: int) -> Experience: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Experience, ...]: ...
+    def __getitem__(self, place: int | slice) -> Experience | tuple[Experience, ...]:
+        return self.records[place]
+
+
+def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_run: bool = False) -> ChangeReport:
+    """Give records another trust.
+
+    Approving by a filter leaves out records with a risky step unless `ids` or `risk` say that they are meant.
+
+    Raises:
+        UsageError: the filter is empty.
+        NotFoundError, ConflictError: as `select`; then nothing was changed.
+    """
+    found = select(store, _not_empty(where))
+    careful = trust is Trust.APPROVED and not where.ids and where.risk is None
+    kinds = {one.id: risks(one) for one in found} if careful else {}
+    chosen = [one for one in found if not kinds.get(one.id)]
+    left_out = tuple((id, f"risky ({', '.join(kind)}); approve it by its id") for id, kind in kinds.items() if kind)
+    if not dry_run:
+        for one in chosen:
+            store.set_status(one.id, trust=trust, expected=where.expected.get(one.id))
+        chosen = [store.get(one.id) for one in chosen]
+    return ChangeReport(tuple(chosen), left_out, dry_run)
+
+
+def remove(store: ExperienceStore, where: RecordFilter, *, dry_run: bool = False) -> ChangeReport:
+    """Delete records; the same log read again does not bring them back. Raises as `set_trust`."""
+    gone = select(store, _not_empty(where))
+    if not dry_run:
+        store.remove([one.id for one in gone], reason="removed by request")
+    return ChangeReport(tuple(gone), dry_run=dry_run)
+
+
+def purge(store: ExperienceStore, generations: Generations, where: RecordFilter | str) -> list[Experience]:
+    """Erase records, and whatever was derived from them. A text is a source: a file, a folder above it, or a session.
 
     Gone afterwards: records, cached vectors, every generation of the index that held them, copies of damaged files
     that mention them, and their part of `experience.yaml`. Returns what the records were.
 
     Raises:
         StorageError: something could not be deleted, and the message names it; run the same purge again.
-        CorruptError: all this is done, but a file that cannot be read may come from `source` too; it is named.
+        CorruptError: all this is done, but a file that cannot be read may be meant too; it is named.
         LockedError: another process is writing.
     """
+    where = RecordFilter(source=where) if isinstance(where, str) else _not_empty(where)
     folder = Path(store.location) if isinstance(store, FileStore) else None
     if isinstance(store, FileStore):
         store.set_aside_corrupt()
-    survey = _survey(store, source)
+    survey = _survey(store, where)
     _purge_cache(store.cache_folder / CACHE_FILE, survey.kept)
     if folder:
         _purge_temps(folder)
-        named = [f'"{form}{end}' for form in {source, _in_json(source)} if form for end in ('"', "/", "\\")]
+        names = {where.source or "", _in_json(where.source or "")} - {""}
+        named = [f'"{form}{end}' for form in names for end in ('"', "/", "\\")]
         _purge_copies(folder / CORRUPT, [*named, *(text for one in survey.found for text in _texts(one))])
     store.remove([one.id for one in survey.found], reason="purged")
     if folder and (folder / VIEW).exists():
         write_view(store, folder / VIEW)
     prune(store, generations)
     for error in survey.unread:
-        raise CorruptError(f"may come from {source!r} too: {error.reason}", file=error.file, code=error.code)
+        raise CorruptError(f"may be meant too: {error.reason}", file=error.file, code=error.code)
     return survey.found
+
+
+def _not_empty(where: RecordFilter) -> RecordFilter:
+    if where.is_empty:
+        raise UsageError("which records? give ids, a filter (application, session, …), or all")
+    return where
 
 
 def known_sources(store: ExperienceStore, source: str, limit: int = 3) -> list[str]:
@@ -85,15 +159,18 @@ class _Survey:
     unread: list[DataError] = field(default_factory=list)
 
 
-def _survey(store: ExperienceStore, source: str) -> _Survey:
+def _survey(store: ExperienceStore, where: RecordFilter) -> _Survey:
     survey = _Survey()
+    chosen = set(resolve(store, where.ids))
     for id in store.ids():
         try:
             one = store.get(id)
-        except DataError as error:
-            survey.unread += [error] if error.code != NOT_FOUND else []
+        except NotFoundError:
             continue
-        if matches_source(one.provenance, source):
+        except DataError as error:
+            survey.unread.append(error)
+            continue
+        if (not where.ids or id in chosen) and where.admits(one):
             survey.found.append(one)
         else:
             survey.kept.add(task_text(one))
@@ -139,55 +216,164 @@ def _in_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-MIN_PREFIX = 4
-
-
 @dataclass
 class Verification:
-    """What `verify` found. `index` is ok, stale (behind the records), corrupt or missing."""
+    """What `verify` found. `index` is ok, stale (behind the records), corrupt or missing; `repaired` was set aside."""
 
     records: int = 0
     corrupt: list[Problem] = field(default_factory=list)
     index: str = "missing"
     generation: int = 0
+    repaired: list[Problem] = field(default_factory=list)
 
 
-def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
-    """The full ids that begin so. Raises `DataError` for one that fits no record, `UsageError` for an unclear one."""
-    known = store.ids()
-    return [_resolve(known, beginning) for beginning in beginnings]
+def import_file(store: ExperienceStore, file: Path, *, restore: bool = False) -> ImportReport:
+    """Take in an export of this package (JSON), or a log or `experience.yaml` of UFO's; all of it quarantined.
 
-
-def set_trust(store: ExperienceStore, ids: Iterable[str], trust: Trust) -> list[Experience]:
-    """Give records another trust; returns them as they are now."""
-    changed = list(ids)
-    for identifier in changed:
-        store.set_status(identifier, trust=trust)
-    return [store.get(identifier) for identifier in changed]
-
-
-def remove(store: ExperienceStore, ids: Iterable[str]) -> list[Experience]:
-    """Delete records for good; returns what they were."""
-    gone = [store.get(identifier) for identifier in ids]
-    store.remove([one.id for one in gone], reason="removed by request")
-    return gone
-
-
-def import_file(store: ExperienceStore, file: Path) -> ImportReport:
-    """Take in an export of this package (JSON), or a log or `experience.yaml` of UFO's; all of it quarantined."""
+    Raises:
+        DataError: the file cannot be read, or `restore` is asked for and it is no export of ours.
+    """
     if file.suffix.lower() == ".json" and _is_export(file):
-        return import_json(store, _text_of(file))
+        return import_json(store, _text_of(file), restore=restore)
+    if restore:
+        raise DataError("not a JSON export of this package: only that can be restored", file=str(file))
     report = ingest([file], store, open_summarizer("extractive"), include_failures=True, trust=Trust.QUARANTINED)
     broken = [(problem.file, problem.message) for problem in report.problems]
-    return ImportReport(added=report.added, skipped=report.skipped, failed=[*report.failed, *broken])
+    failed = [*report.failed, *broken]
+    return ImportReport(added=report.added, skipped=report.skipped, failed=failed, known=report.known)
 
 
-def export(store: ExperienceStore, format: str) -> str:
-    """All records as one text: `json` (ours, imports again), `yaml` (ours), `ufo` (UFO's `experience.yaml`)."""
-    writers = {"json": export_json, "yaml": export_yaml, "ufo": ufo_view}
+@dataclass(frozen=True)
+class ExportReport:
+    """What was written: how many records, to which file (None: `text` holds it), and what was left out, by reason."""
+
+    format: str
+    records: int
+    left_out: dict[str, int]
+    file: Path | None = None
+    text: str = ""
+
+
+def export(store: ExperienceStore, format: str = "json", output: str | Path | None = None) -> ExportReport:
+    """Write the records to one file: `json` and `yaml` (ours, both can be imported), `ufo` (its `experience.yaml`).
+
+    UFO imitates what it reads: its format takes successes only, of records that are not quarantined.
+
+    Raises:
+        UsageError: no such format.
+        StorageError: the file cannot be written; an older file of that name is as it was.
+    """
+    writers: dict[str, Callable[[ExperienceStore], str]] = {"json": export_json, "yaml": export_yaml, "ufo": ufo_view}
     if format not in writers:
         raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
-    return writers[format](store)
+    left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := _why_not_in_view(one)))
+    text = writers[format](store)
+    count = len(store.ids()) - left_out.total()
+    if output is None:
+        return ExportReport(format, count, dict(left_out), text=text)
+    path = Path(output)
+    replace_file(path, text.encode("utf-8"), Disk())
+    return ExportReport(format, count, dict(left_out), file=path)
+
+
+def _why_not_in_view(one: Experience) -> str | None:
+    if in_view(one):
+        return None
+    if one.outcome.success is None:
+        return "without a judged outcome"
+    return "failures" if one.is_negative else "quarantined"
+
+
+@dataclass(frozen=True)
+class SourceInfo:
+    """Records of one source (a log file or an import): how many, of which format, when the newest was made."""
+
+    source: str
+    format: str
+    records: int
+    newest: datetime
+
+
+def sources(store: ExperienceStore) -> list[SourceInfo]:
+    """Where the records came from, the newest first; records added by a program have the source ""."""
+    found: dict[tuple[str, str], list[Experience]] = {}
+    for one in store.scan():
+        found.setdefault((one.provenance.source, one.provenance.format), []).append(one)
+    infos = [
+        SourceInfo(source, format, len(records), max(one.created_at for one in records))
+        for (source, format), records in found.items()
+    ]
+    return sorted(infos, key=lambda info: (info.newest, info.source), reverse=True)
+
+
+@dataclass(frozen=True)
+class StoreStats:
+    """What is in a store. The counts are by name, the most frequent first; `bytes` is what a folder takes on disk."""
+
+    location: str
+    records: int
+    trust: dict[str, int]
+    outcome: dict[str, int]
+    applications: dict[str, int]
+    formats: dict[str, int]
+    held_for_risk: int
+    injected: int
+    helped: int
+    hurt: int
+    oldest: datetime | None
+    newest: datetime | None
+    bytes: int | None
+    embedder: str | None = None
+    generation: int = 0
+    indexed: int = 0
+    threshold: float | None = None
+
+
+def stats(store: ExperienceStore, generations: Generations) -> StoreStats:
+    """Count what is in a store; reads every record."""
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("trust", "outcome", "application", "format")}
+    injected = helped = hurt = risky = 0
+    times: list[datetime] = []
+    for one in store.scan():
+        counts["trust"][one.trust.value] += 1
+        counts["outcome"][{True: "success", False: "failure", None: "unknown"}[one.outcome.success]] += 1
+        counts["application"][one.state.application or "-"] += 1
+        counts["format"][one.provenance.format or "-"] += 1
+        risky += bool(one.trust is not Trust.APPROVED and risks(one))
+        injected, helped, hurt = injected + one.usage.injected, helped + one.usage.helped, hurt + one.usage.hurt
+        times.append(one.created_at)
+    manifest = generations.last_manifest()
+    calibration = manifest.calibration if manifest else None
+    return StoreStats(
+        location=store.location,
+        records=len(times),
+        trust=dict(counts["trust"].most_common()),
+        outcome=dict(counts["outcome"].most_common()),
+        applications=dict(counts["application"].most_common()),
+        formats=dict(counts["format"].most_common()),
+        held_for_risk=risky,
+        injected=injected,
+        helped=helped,
+        hurt=hurt,
+        oldest=min(times, default=None),
+        newest=max(times, default=None),
+        bytes=_size(Path(store.location)) if isinstance(store, FileStore) else None,
+        embedder=manifest.embedder if manifest else None,
+        generation=manifest.generation if manifest else 0,
+        indexed=manifest.records if manifest else 0,
+        threshold=calibration.threshold if calibration else None,
+    )
+
+
+def _size(folder: Path) -> int:
+    with storage_errors(folder):
+        return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def repair(store: ExperienceStore) -> list[Problem]:
+    """Set aside what cannot be used, with the reason beside it; returns what it was. Caches are made again later."""
+    EmbeddingCache(store.cache_folder / CACHE_FILE).repair()
+    return store.set_aside_corrupt() if isinstance(store, FileStore) else []
 
 
 def verify(store: ExperienceStore, generations: Generations) -> Verification:
@@ -211,15 +397,6 @@ def verify(store: ExperienceStore, generations: Generations) -> Verification:
         return found
     found.index = "ok" if generation.manifest.ids_digest == ids_digest(store.ids()) else "stale"
     return found
-
-
-def _resolve(known: list[str], beginning: str) -> str:
-    fitting = [identifier for identifier in known if identifier.startswith(beginning.lower())]
-    if len(fitting) == 1 and (len(beginning) >= MIN_PREFIX):
-        return fitting[0]
-    if not fitting:
-        raise DataError(f"no record {beginning!r}", code="E_NOT_FOUND")
-    raise UsageError(f"{beginning!r} fits {len(fitting)} records; give more of the id (at least {MIN_PREFIX} digits)")
 
 
 def _is_export(file: Path) -> bool:

@@ -1,46 +1,61 @@
 """The façade: one object that wires the stages together.
 
-memory = ExperienceMemory.open("experience_db")
-memory.ingest("logs/2025-11-12-10-04-28/")
-hits = memory.retrieve("Email Jane about tomorrow's call", application="Outlook")
-block = memory.build_prompt("Email Jane about tomorrow's call", hits)
-memory.report(block, success=True, session="s-17")
+with ExperienceMemory.open("experience_db") as memory:
+    memory.ingest("logs/2025-11-12-10-04-28/")
+    hits = memory.retrieve("Email Jane about tomorrow's call", application="Outlook")
+    block = memory.build_prompt("Email Jane about tomorrow's call", hits)
+    memory.report(block, success=True, session="s-17")
+    memory.remember("Email Jane about tomorrow's call", steps, success=True, application="Outlook")
+
+What takes ids takes the beginnings of ids, too (at least 4 digits). Whatever is stored is found by the next `retrieve`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
-from ufo_experience.errors import LockedError, ServiceError
+from ufo_experience.errors import LockedError, NotFoundError, ServiceError, UsageError
 from ufo_experience.index.build import IndexReport, Progress
 from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.retrieval.signals import credited
-from ufo_experience.schema import Experience, Hit, State, Trust, Usage, validate
+from ufo_experience.schema import Experience, Hit, Judge, State, Trust, Usage, Verdict, expect, validate
 from ufo_experience.store import open_store, scheme_of
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.selection import RecordFilter, resolve, select, trust_level
 from ufo_experience.wiring import Wiring
 
 # Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ufo_experience.guide.binding import Binder
     from ufo_experience.guide.guide import Guide
     from ufo_experience.index.manifest import Calibration
     from ufo_experience.ingest import IngestReport
+    from ufo_experience.maintenance import ChangeReport, ExportReport, SourceInfo, StoreStats, Verification
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieval.structured import ActionAdvice
     from ufo_experience.store.exchange import ImportReport
+    from ufo_experience.traces.in_memory import RunDetails, Said, Steps
 
+Records = list[Experience]  # named here: inside the class `list` is a method
+Hits = list[Hit]
+Ids = list[str]
+Advice = list["ActionAdvice"]
+Sources = list["SourceInfo"]
 VIEW_RECORDS = 1_000  # rewriting the YAML view of more is work for a rebuild, not for every ingest
 
 
 class ExperienceMemory:
-    """A store, its index and the stages around them. Safe to use from many threads."""
+    """A store, its index and the stages around them. Safe to use from many threads; `with` closes it at the end."""
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
         self.store, self.settings = store, settings
@@ -53,43 +68,74 @@ class ExperienceMemory:
         location: str | Path | None = None,
         *,
         embedder: str | Embedder | None = None,
+        top_k: int | None = None,
+        threshold: float | Literal["auto"] | None = None,
+        index: str | None = None,
         create: bool = True,
         settings: Settings | None = None,
     ) -> ExperienceMemory:
         """Open (or create) the store at `location`: a folder or a URL.
 
         `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
-        was made with; for a new store OpenAI if a key is configured, else hashing.
+        was made with; for a new store OpenAI if a key is configured, else hashing. `top_k` and `threshold` are those of
+        every `retrieve` that gives none; `index` is an engine or its URL. What is given here stands over `settings`,
+        and those over file and environment (see `Settings`).
 
         Raises:
+            NotFoundError: there is no store and `create` is False.
             StorageError, FormatVersionError, UsageError: as the store.
         """
         spec = embedder if isinstance(embedder, str) else None
         where = None if location is None else str(location)
-        base = settings or load_settings(db=where, embedder=spec)
-        base = base.model_copy(update={k: v for k, v in {"db": where, "embedder": spec}.items() if v is not None})
+        base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold, index=index)
         store = open_store(base.db, create=create, lock_timeout=base.lock_timeout, network=base.allow_network_store)
         return cls(store, base, None if isinstance(embedder, str) else embedder)
+
+    def close(self) -> None:
+        """Let go of files and connections. What was stored is safe without it."""
+        self.wiring.close()
+        self.store.close()
+
+    def __enter__(self) -> ExperienceMemory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """How many records are stored."""
+        return len(self.store.ids())
+
+    def __bool__(self) -> bool:
+        return True  # an empty memory is one
+
+    def __repr__(self) -> str:
+        return f"<ExperienceMemory {self.store.location!r}: {len(self)} records>"
 
     # ---------------------------------------------------------------- stages
 
     def ingest(
         self,
-        *paths: str | Path,
+        *sources: str | Path | Mapping[str, Any] | IO[Any],
         format: str = "auto",
         summarizer: str | None = None,
         include_failures: bool = False,
         trust: Trust | str | None = None,
         force: bool = False,
     ) -> IngestReport:
-        """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`."""
+        """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
+
+        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`.
+        """
         from ufo_experience.ingest import ingest
         from ufo_experience.summarizer import open_summarizer
 
-        level = None if trust is None else Trust(trust)
+        level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.wiring.service_settings)
         report = ingest(
-            paths,
+            sources,
             self.store,
             engine,
             format=format,
@@ -98,11 +144,91 @@ class ExperienceMemory:
             force=force,
             same_task=self._same_task,
         )
+        if level is not None:
+            report.trusted = self._trust_known(report.known, level)
         if report.added:
             self.index_if_possible()
         return report
 
-    def _same_task(self, experience: Experience) -> list[Experience]:
+    def _trust_known(self, known: Ids, level: Trust) -> Ids:
+        """Give what was stored before the trust it is given now; returns the ids that had another."""
+        changed = [one.id for one in self.store.scan(known) if one.trust is not level]
+        for identifier in changed:
+            self.store.set_status(identifier, trust=level)
+        return changed
+
+    def remember(
+        self,
+        task: str,
+        steps: Steps,
+        success: bool | None = None,
+        application: str | None = None,
+        judge: Said | None = None,
+        *,
+        trust: Trust | str | None = None,
+        summarizer: str = "extractive",
+        **details: Unpack[RunDetails],
+    ) -> Experience:
+        """Store a run your program has just finished; returns the record as it is stored, without secrets.
+
+        A step is a mapping with an action, and what is known of control, parameters, observation, result, error and
+        time, by any of the names that logs use; see `traces.in_memory`. What is not kept is named in the record's
+        notes. Failed runs (`success=False`) are kept as what not to do.
+
+        Args:
+            success: None when nobody has judged the run: it is kept and not shown to agents until `judge` or `approve`.
+            judge: who says so: "person" (a user), "program" (a check, an evaluator), "llm", or "agent" (the agent
+                itself, which is no judgement). Default: the program that calls this.
+            trust: your word instead of what the outcome gives (verified when judged, else observed).
+            summarizer: who words the record; "openai" asks the service, the default nobody.
+            details: `session`, `env`, `agent`, `score`, `failure_reason`, `cost`, `tokens`, `latency_ms`, `plan`,
+                `started_at`; see `RunDetails`.
+
+        Raises:
+            SchemaError: a field is wrong; it is named.
+            DataError: nothing can be learned from it (`E_EMPTY`).
+        """
+        from ufo_experience.ingest import learn
+        from ufo_experience.summarizer import open_summarizer
+        from ufo_experience.traces.in_memory import judged_run
+
+        run = judged_run(task, steps, success, judge, application=application, **details)
+        level = None if trust is None else trust_level(trust)
+        engine = open_summarizer(summarizer, self.wiring.service_settings)
+        experience = learn(run, engine, trust=level)
+        self._add([experience])
+        return self.store.get(experience.id)
+
+    def judge(
+        self,
+        id: str,
+        *,
+        success: bool,
+        by: Judge = "person",
+        score: float | None = None,
+        reason: str | None = None,
+    ) -> Experience:
+        """Say how a run ended that nobody had judged, or that was judged wrongly; returns the record as it is now.
+
+        The record itself is not rewritten: the verdict is kept beside it, like its trust. An observed record becomes
+        verified by it; one in quarantine stays there until it is approved.
+
+        Raises:
+            NotFoundError, UsageError: no record, or several, have an id that begins so.
+        """
+        expect(bool, success, "success")
+        said = {"success": success, "judge": by, "score": score, "reason": reason}
+        verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
+        (full,) = resolve(self.store, [id])
+        observed = self.store.get(full).trust is Trust.OBSERVED
+        self.store.set_status(full, verdict=verdict, trust=Trust.VERIFIED if observed else None)
+        return self.store.get(full)
+
+    def _add(self, experiences: Records) -> None:
+        self.store.add(experiences)
+        self.index_if_possible()
+
+    def _same_task(self, experience: Experience) -> Records:
         """Stored records of the same task; those that cannot be read are left to `verify`."""
         catalog = self.live.snapshot().catalog
         return list(self.store.scan(catalog.ids(catalog.rows_of_task(experience.state.task))))
@@ -147,6 +273,7 @@ class ExperienceMemory:
         `similarity_threshold` None means the one calibrated for the embedder in use. `only` are ids: no other record
         answers, and they are ranked among themselves.
         """
+        expect(str, task, "task")
         threshold = similarity_threshold
         if threshold is None and self.settings.threshold != "auto":
             threshold = self.settings.threshold
@@ -204,8 +331,8 @@ class ExperienceMemory:
         return offer(task, found, binder=binder, proven_after=proven_after)
 
     def report(
-        self, what: PromptBlock | Iterable[Hit | str], *, success: bool, session: str | None = None
-    ) -> list[str]:
+        self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None
+    ) -> Ids:
         """Credit (or blame) records with the outcome of the run they were injected into; returns the ids updated.
 
         Exactly what is passed is credited: a block stands for what it shows, hits for all of them, whether or not a
@@ -213,7 +340,11 @@ class ExperienceMemory:
         """
         from ufo_experience.prompt.builder import PromptBlock
 
-        ids = list(what.ids) if isinstance(what, PromptBlock) else [_id(one) for one in what]
+        expect(bool, success, "success")
+        if isinstance(what, PromptBlock):
+            ids = list(what.ids)
+        else:
+            ids = resolve(self.store, [_id(one) for one in ([what] if isinstance(what, (str, Hit)) else what)])
         now = datetime.now(timezone.utc)
         return [identifier for identifier in dict.fromkeys(ids) if self._credit(identifier, success, now, session)]
 
@@ -243,6 +374,119 @@ class ExperienceMemory:
         self.live.publish(found)
         return found
 
+    # ---------------------------------------------------------------- looking after records
+
+    def get(self, id: str) -> Experience:
+        """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
+        return self.store.get(resolve(self.store, [id])[0])
+
+    def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
+        """The records that are meant (default: all), the newest first; at most `limit`."""
+        found = select(self.store, _filter(ids, where) or RecordFilter(all=True))
+        return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
+
+    def approve(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+        """Sign records off: they may be shown to agents everywhere. See `maintenance.set_trust`.
+
+        Named by a filter, records with a risky step are left out (and listed) unless the filter says `risk`.
+        """
+        from ufo_experience.maintenance import set_trust
+
+        return set_trust(self.store, _filter(ids, where) or RecordFilter(), Trust.APPROVED, dry_run=dry_run)
+
+    def quarantine(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+        """Take records out of use without deleting them. See `maintenance.set_trust`."""
+        from ufo_experience.maintenance import set_trust
+
+        return set_trust(self.store, _filter(ids, where) or RecordFilter(), Trust.QUARANTINED, dry_run=dry_run)
+
+    def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+        """Delete records; the same log read again does not bring them back."""
+        from ufo_experience.maintenance import remove
+
+        return remove(self.store, _filter(ids, where) or RecordFilter(), dry_run=dry_run)
+
+    def purge(
+        self, source: str | Path | None = None, *, where: RecordFilter | None = None, dry_run: bool = False
+    ) -> ChangeReport:
+        """Erase what came from a source (a file, a folder above it, a session), or what a filter says, everywhere:
+        records, index, cached vectors, damaged copies. See `maintenance.purge`.
+
+        Raises:
+            NotFoundError: no record comes from this source; the nearest known ones are named.
+        """
+        from ufo_experience.maintenance import ChangeReport, known_sources, purge
+
+        chosen = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
+        if source is not None and where is not None:
+            raise UsageError("give a source or a filter, not both (a filter has a source, too)")
+        gone = select(self.store, chosen) if dry_run else purge(self.store, self.live.generations, chosen)
+        if not gone and chosen.source:
+            near = ", ".join(known_sources(self.store, chosen.source))
+            raise NotFoundError(f"no record comes from {chosen.source!r}" + (f"; nearest: {near}" if near else ""))
+        return ChangeReport(tuple(gone), dry_run=dry_run)
+
+    def verify(self, *, repair: bool = False) -> Verification:
+        """Read every byte of records, index and cached vectors. `repair` first sets aside what cannot be used (into
+        `corrupt/`) and makes the index again.
+        """
+        from ufo_experience.maintenance import repair as mend
+        from ufo_experience.maintenance import verify
+
+        if not repair:
+            return verify(self.store, self.live.generations)
+        mended = mend(self.store)
+        if verify(self.store, self.live.generations).index != "ok":
+            self.index(rebuild=True)
+        found = verify(self.store, self.live.generations)
+        found.repaired = mended
+        return found
+
+    def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
+        """Write all records to one file, or into the report's `text`. See `maintenance.export`."""
+        from ufo_experience.maintenance import export
+
+        return export(self.store, format, output)
+
+    def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
+        """Take in an export of this package, UFO's `experience.yaml`, or logs; quarantined until approved.
+
+        `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
+        your own backup (JSON): trust and use are taken as written.
+
+        Raises:
+            DataError: the file as a whole cannot be read.
+        """
+        from ufo_experience.maintenance import import_file
+
+        report = import_file(self.store, Path(file), restore=restore)
+        if approve:
+            report.approved = [one.id for one in self._approve_import(Path(file), report)]
+        self.index_if_possible()
+        return report
+
+    def _approve_import(self, file: Path, report: ImportReport) -> Records:
+        """Approve what came in now and what came from the same file before."""
+        from ufo_experience.maintenance import set_trust
+
+        known = {*report.added, *report.known}
+        known |= {one.id for one in self.store.scan() if _same_file(one.provenance.source, file)}
+        if not known:
+            return []
+        return list(set_trust(self.store, RecordFilter(ids=tuple(sorted(known))), Trust.APPROVED))
+
+    def stats(self) -> StoreStats:
+        """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
+        from ufo_experience.maintenance import stats
+
+        return stats(self.store, self.live.generations)
+
+    def sources(self) -> Sources:
+        """Where the records came from, the newest first."""
+        from ufo_experience.maintenance import sources
+
+        return sources(self.store)
+
     # ---------------------------------------------------------------- state → action → outcome
 
     def add_experience(
@@ -263,9 +507,13 @@ class ExperienceMemory:
         from ufo_experience.formats.triple import from_triple
         from ufo_experience.redaction import redact_json
 
+        for name, part in (("state", state), ("action", action), ("outcome", outcome)):
+            expect(Mapping, part, name)
         clean_state, clean_action, clean_outcome = (redact_json(part) for part in (state, action, outcome))
-        experience = from_triple(clean_state, clean_action, clean_outcome, salience, episode_id, trust=Trust(trust))
-        self.store.add([experience])
+        experience = from_triple(
+            clean_state, clean_action, clean_outcome, salience, episode_id, trust=trust_level(trust)
+        )
+        self._add([experience])
         return experience.id
 
     def query(
@@ -274,10 +522,11 @@ class ExperienceMemory:
         k: int = 10,
         min_similarity: float = 0.0,
         filters: Mapping[str, Any] | None = None,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Past records of the same task, ranked by weighted overlap, outcome and recency; see `ranker.rank`."""
         from ufo_experience.retrieval.structured import rank
 
+        expect(Mapping, state, "state")
         catalog = self.live.snapshot().catalog
         ranked = rank(catalog, validate(State, dict(state)), k=k, min_similarity=min_similarity, filters=filters)
         parts = zip(
@@ -293,7 +542,7 @@ class ExperienceMemory:
             for identifier, score, sim, quality, fresh in parts
         ]
 
-    def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> list[ActionAdvice]:
+    def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> Advice:
         """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
         from ufo_experience.retrieval.structured import recommend
 
@@ -306,12 +555,32 @@ class ExperienceMemory:
 
         return export_json(self.store)
 
-    def import_json(self, json_str: str) -> ImportReport:
-        """Take in what `export_json` gave, quarantined until somebody approves it."""
+    def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
+        """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
         from ufo_experience.store.exchange import import_json
 
-        return import_json(self.store, json_str)
+        expect(str, json_str, "json_str")
+        report = import_json(self.store, json_str, restore=restore)
+        self.index_if_possible()
+        return report
 
 
-def _id(one: Hit | str) -> str:
-    return one if isinstance(one, str) else one.experience.id
+def _id(one: Hit | Experience | str) -> str:
+    if isinstance(one, Hit):
+        return one.experience.id
+    if isinstance(one, Experience):
+        return one.id
+    return str(expect(str, one, "id"))
+
+
+def _filter(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter | None:
+    """The filter with these ids; None when neither is given."""
+    if not ids:
+        return where
+    for one in ids:
+        expect(str, one, "id")
+    return replace(where or RecordFilter(), ids=(*ids, *(where.ids if where else ())))
+
+
+def _same_file(source: str, file: Path) -> bool:
+    return Path(source).name == file.name and Path(source).resolve() == file.resolve()

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
 
-from ufo_experience.errors import SchemaError
+from ufo_experience.errors import SchemaError, UsageError
 
 SCHEMA_VERSION = 1
 
@@ -196,6 +196,23 @@ class Usage(Model):
     sessions: Annotated[tuple[Name, ...], Field(max_length=MAX_SESSIONS)] = ()
 
 
+class Verdict(Model):
+    """What somebody said later of the outcome of a run; it stands over what the record says."""
+
+    success: Annotated[bool, Field(strict=True)]
+    judge: Judge = "person"
+    score: Unit | None = None
+    reason: Text | None = None
+    judged_at: Instant
+
+    def over(self, outcome: Outcome) -> Outcome:
+        """The outcome of a run after this verdict."""
+        said = {"score": self.score, "failure_reason": self.reason}
+        given = {name: value for name, value in said.items() if value is not None}
+        by = "user" if self.judge == "person" else "evaluator"
+        return outcome.model_copy(update={"success": self.success, "evaluated_by": by, "judge": self.judge, **given})
+
+
 class Experience(Model):
     """One remembered experience. `slots` maps a placeholder in the steps (`input:1`) to the type of its value."""
 
@@ -296,6 +313,16 @@ def validate(
         field = ".".join(str(part) for part in first["loc"]) or None
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         raise SchemaError(first["msg"] + more, file=file, line=line, field=field) from error
+
+
+_KINDS = {str: "a text", bool: "True or False", Mapping: "a dict of its fields"}
+
+
+def expect(kind: type, value: Any, name: str) -> Any:
+    """`value`, if it is of this kind (str, bool or Mapping). Raises `UsageError` naming the argument."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} is {_KINDS[kind]}, not {value!r:.60}")
+    return value
 
 
 def clip(text: str, limit: int = MAX_TEXT) -> str:

@@ -7,6 +7,7 @@ import threading
 from ufo_experience.config import Settings
 from ufo_experience.embedding import CACHE_FILE, open_embedder
 from ufo_experience.embedding.base import Embedder
+from ufo_experience.embedding.cache import CachedEmbedder
 from ufo_experience.index.generations import Generations, open_generations
 from ufo_experience.index.live import LiveIndex
 from ufo_experience.openai_api.ledger import Ledger
@@ -53,6 +54,12 @@ class Wiring:
             requests_per_minute=chosen.requests_per_minute,
             tokens_per_minute=chosen.tokens_per_minute,
         )
+
+    def close(self) -> None:
+        """Close the file of cached vectors; it is opened again when it is needed."""
+        with self._lock:
+            if isinstance(self._embedder, CachedEmbedder):
+                self._embedder.close()
 
     def retriever(self) -> Retriever:
         """A retriever over the current snapshot."""

@@ -163,10 +163,8 @@ def report(
     json: Json = False,
 ) -> None:
     """Credit what was injected with the outcome of the run."""
-    from ufo_experience import maintenance
-
     with open_memory(db, json=json, network=network) as (console, memory):
-        updated = memory.report(maintenance.resolve(memory.store, ids), success=outcome == "success", session=session)
+        updated = memory.report(ids, success=outcome == "success", session=session)
         console.answer({"updated": updated}, f"updated {len(updated)}")
 
 

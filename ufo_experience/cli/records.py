@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from ufo_experience.cli.answers import answer_records, pairs
 from ufo_experience.cli.app import App, Db, Ids, Json, Network, Trusts, app, open_memory
 from ufo_experience.errors import DataError
-
-if TYPE_CHECKING:
-    from ufo_experience.memory import ExperienceMemory
-    from ufo_experience.schema import Experience, Trust
 
 
 @app.command("list")
@@ -39,38 +35,30 @@ def list_records(
 @app.command()
 def show(id: Annotated[str, typer.Argument(help="Id of a record.")], db: Db = None, json: Json = False) -> None:
     """Print one record whole."""
-    from ufo_experience import maintenance
-
     with open_memory(db, json=json) as (console, memory):
-        record = memory.store.get(maintenance.resolve(memory.store, [id])[0])
+        record = memory.get(id)
         console.answer({"experiences": [record.model_dump(mode="json")]}, record.model_dump_json(indent=1))
 
 
 @app.command()
 def remove(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
     """Delete records for good; the same log read again does not bring them back."""
-    from ufo_experience import maintenance
-
     with open_memory(db, json=json, network=network) as (console, memory):
-        answer_records(console, maintenance.remove(memory.store, maintenance.resolve(memory.store, ids)))
+        answer_records(console, memory.remove(*ids))
 
 
 @app.command()
 def approve(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
     """Sign records off: they may be injected everywhere."""
-    from ufo_experience.schema import Trust
-
     with open_memory(db, json=json, network=network) as (console, memory):
-        answer_records(console, trusted(memory, ids, Trust.APPROVED))
+        answer_records(console, memory.approve(*ids))
 
 
 @app.command()
 def quarantine(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
     """Take records out of use without deleting them."""
-    from ufo_experience.schema import Trust
-
     with open_memory(db, json=json, network=network) as (console, memory):
-        answer_records(console, trusted(memory, ids, Trust.QUARANTINED))
+        answer_records(console, memory.quarantine(*ids))
 
 
 @app.command()
@@ -81,14 +69,8 @@ def purge(
     json: Json = False,
 ) -> None:
     """Delete everything that came from one source, from records, index and cache."""
-    from ufo_experience.maintenance import known_sources, purge
-
     with open_memory(db, json=json, network=network) as (console, memory):
-        gone = purge(memory.store, memory.live.generations, source)
-        if not gone:
-            nearest = ", ".join(known_sources(memory.store, source))
-            raise DataError(f"no record comes from {source!r}" + (f"; nearest: {nearest}" if nearest else ""))
-        answer_records(console, gone)
+        answer_records(console, memory.purge(source))
 
 
 @app.command("import")
@@ -126,25 +108,23 @@ def export(
     json: Json = False,
 ) -> None:
     """Write all records to one file."""
-    from ufo_experience import maintenance
-
     with open_memory(db, json=json) as (console, memory):
-        text = maintenance.export(memory.store, format)
-        count = len(memory.store.ids())
-        if output is None:
-            console.answer({"records": count, "format": format, "text": text}, text)
-            return
-        output.write_text(text, encoding="utf-8", newline="\n")
-        console.answer({"records": count, "format": format, "file": str(output)}, f"{count} records in {output}")
+        done = memory.export(format, output)
+        data = {"records": done.records, "left_out": done.left_out, "format": format}
+        reasons = ", ".join(f"{count} {reason}" for reason, count in done.left_out.items())
+        if reasons:
+            console.note(f"{sum(done.left_out.values())} left out: {reasons}")
+        if done.file is None:
+            console.answer({**data, "text": done.text}, done.text)
+        else:
+            console.answer({**data, "file": str(done.file)}, f"{done.records} records in {done.file}")
 
 
 @app.command()
 def verify(db: Db = None, json: Json = False) -> None:
     """Check every record, the index and its manifest; exit code 65 if anything is wrong."""
-    from ufo_experience import maintenance
-
     with open_memory(db, json=json) as (console, memory):
-        found = maintenance.verify(memory.store, memory.live.generations)
+        found = memory.verify()
         for problem in found.corrupt:
             console.note(f"corrupt: {problem.file}: {problem.message}")
         console.answer(
@@ -158,10 +138,3 @@ def verify(db: Db = None, json: Json = False) -> None:
         )
         if found.corrupt or found.index == "corrupt":
             raise SystemExit(DataError.exit_code)
-
-
-def trusted(memory: ExperienceMemory, beginnings: list[str], trust: Trust) -> list[Experience]:
-    """Give the records whose ids begin so another trust."""
-    from ufo_experience import maintenance
-
-    return maintenance.set_trust(memory.store, maintenance.resolve(memory.store, beginnings), trust)

@@ -6,7 +6,8 @@ What comes back in is untrusted: what a dict says of its own trust and usage is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ufo_experience.errors import SchemaError
@@ -19,6 +20,37 @@ SUMMARY_STEPS = 10
 _FAILED_RESULTS = frozenset({"error", "fail", "failed", "failure"})
 _STEP_VIEW = frozenset({"step_number", "observation", "action_type", "parameters", "result"})
 _KEPT = ("salience", "episode_id", "created_at", "provenance", "slots", "preconditions", "avoid_when")
+
+
+@dataclass(frozen=True)
+class TaskExperience:
+    """A recorded run under the article's names. `experience` is the record it is a view of."""
+
+    task_id: str
+    task_description: str
+    application: str
+    steps: list[dict[str, Any]]
+    total_steps: int
+    start_time: datetime
+    end_time: datetime
+    success: bool | None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    experience: Experience | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, experience: Experience) -> TaskExperience:
+        """The view of a record. Without times in its log it began when the record was made."""
+        view = to_task_experience(experience)
+        times = [step.timestamp for step in experience.action.steps if step.timestamp]
+        start = times[0] if times else experience.created_at
+        duration = timedelta(seconds=view.pop("duration_seconds"))
+        return cls(**view, start_time=start, end_time=start + duration, experience=experience)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The eight keys of the article's JSON."""
+        names = ("task_id", "task_description", "application", "steps", "total_steps", "success", "metadata")
+        seconds = (self.end_time - self.start_time).total_seconds()
+        return {**{name: getattr(self, name) for name in names}, "duration_seconds": seconds}
 
 
 def to_task_experience(experience: Experience) -> dict[str, Any]:
@@ -65,8 +97,10 @@ def from_task_experience(
     return validate(Experience, record | {key: metadata[key] for key in _KEPT if key in metadata})
 
 
-def build_experience_summary(experience: Mapping[str, Any] | Experience) -> str:
+def build_experience_summary(experience: Mapping[str, Any] | Experience | TaskExperience) -> str:
     """The searchable one-liner "Task: … App: … Steps: a(b) -> …" over the first ten steps."""
+    if isinstance(experience, TaskExperience):
+        experience = experience.to_dict()
     view = to_task_experience(experience) if isinstance(experience, Experience) else experience
     try:
         steps = " -> ".join(

@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import SchemaError
-from ufo_experience.formats.task_experience import build_experience_summary, from_task_experience, to_task_experience
+from ufo_experience.formats.task_experience import (
+    TaskExperience,
+    build_experience_summary,
+    from_task_experience,
+    to_task_experience,
+)
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.redaction import redact
@@ -23,6 +28,7 @@ from ufo_experience.summarizer import ExtractiveSummarizer
 
 __all__ = [
     "MemoryComparison",
+    "TaskExperience",
     "build_experience_summary",
     "build_prompt_with_memory",
     "compare_with_without_memory",

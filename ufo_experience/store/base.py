@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage
+from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, Verdict
 from ufo_experience.store.folder.location import StorageLocation
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class StoreReport:
 class ExperienceStore(Protocol):
     """Durable records. What a method has returned from is on disk; readers take no lock.
 
-    A record is immutable; `trust` and `usage` are its status and may change. Removed ids stay removed:
-    adding the same content again is skipped, unless `revive` is asked for.
+    A record is immutable; `trust`, `usage` and a verdict said later are its status and may change.
+    Removed ids stay removed: adding the same content again is skipped, unless `revive` is asked for.
     """
 
     @property
@@ -100,7 +100,7 @@ class ExperienceStore(Protocol):
         ...
 
     def get(self, id: str) -> Experience:
-        """The live record with this id. Raises `DataError` (`E_NOT_FOUND`) or `CorruptError`."""
+        """The live record with this id. Raises `NotFoundError` or `CorruptError`."""
         ...
 
     def ids(self) -> list[str]:
@@ -111,8 +111,19 @@ class ExperienceStore(Protocol):
         """Stream live records in id order; a corrupt one is left out here and named by `verify`."""
         ...
 
-    def set_status(self, id: str, *, trust: Trust | None = None, usage: Usage | None = None) -> None:
-        """Replace what is given of a record's trust and usage, atomically."""
+    def set_status(
+        self,
+        id: str,
+        *,
+        trust: Trust | None = None,
+        usage: Usage | None = None,
+        verdict: Verdict | None = None,
+        expected: str | None = None,
+    ) -> None:
+        """Replace what is given of a record's trust, usage and verdict, atomically. Raises as `get`.
+
+        `expected` is the `fingerprint` of the record as the caller saw it; another one raises `ConflictError`.
+        """
         ...
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
@@ -136,6 +147,10 @@ class ExperienceStore(Protocol):
 
     def ids_in(self, shard: str) -> list[str]:
         """Ids that have a live record (or a status) in this shard."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections and files; what was acknowledged is safe without it."""
         ...
 
     def revision(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, SchemaError
+from ufo_experience.errors import DataError, NotFoundError, SchemaError
 from ufo_experience.fileio.atomic import Disk, replace_file
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.formats.triple import from_triple
@@ -21,7 +21,6 @@ from ufo_experience.redaction import redact_json, redact_record
 from ufo_experience.schema import Experience, Trust, Usage, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.codec import canonical
-from ufo_experience.store.folder.layout import NOT_FOUND
 from ufo_experience.store.records import encode_record
 
 FORMAT = "ufo_experience"
@@ -39,12 +38,17 @@ _VIEW_HEAD = (
 
 @dataclass
 class ImportReport:
-    """What became of each thing in an import: ids added; skipped, failed and conflicts as (what, reason)."""
+    """What became of each thing in an import: ids added; skipped, failed and conflicts as (what, reason).
+
+    `known` are ids that were stored before, `approved` those approved by this import.
+    """
 
     added: list[str] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
     conflicts: list[tuple[str, str]] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    approved: list[str] = field(default_factory=list)
 
 
 def export_json(store: ExperienceStore) -> str:
@@ -98,6 +102,11 @@ def write_view(store: ExperienceStore, path: str | Path, disk: Disk | None = Non
         StorageError: the disk refused; the old view is as it was.
     """
     replace_file(Path(path), (chunk.encode("utf-8") for chunk in _view(store)), disk or Disk())
+
+
+def in_view(experience: Experience) -> bool:
+    """True for what UFO's `experience.yaml` takes: a success that is observed or better."""
+    return bool(experience.outcome.success) and experience.trust.rank >= Trust.OBSERVED.rank
 
 
 def _full(experience: Experience) -> dict[str, Any]:
@@ -157,12 +166,14 @@ def _place(
         return
     if _content(known) == _content(experience):
         report.skipped.append((what, "stored already"))
+        report.known.append(known.id)
         return
     renamed = experience.model_copy(
         update={"id": content_id({"id": experience.id, "content": _content(experience)}), "trust": Trust.QUARANTINED}
     )
     if renamed.id in pending or _existing(store, renamed.id):
         report.skipped.append((what, f"stored already, as {renamed.id}"))
+        report.known.append(renamed.id)
         return
     pending[renamed.id] = renamed
     report.conflicts.append((what, f"the store holds another record of this id; added as {renamed.id}, quarantined"))
@@ -171,10 +182,8 @@ def _place(
 def _existing(store: ExperienceStore, id: str) -> Experience | None:
     try:
         return store.get(id)
-    except DataError as error:
-        if error.code == NOT_FOUND:
-            return None
-        raise
+    except NotFoundError:
+        return None
 
 
 def _content(experience: Experience) -> dict[str, Any]:
@@ -184,7 +193,7 @@ def _content(experience: Experience) -> dict[str, Any]:
 
 def _view(store: ExperienceStore) -> Iterator[str]:
     yield _VIEW_HEAD
-    good = (one for one in store.scan() if one.outcome.success and one.trust.rank >= Trust.OBSERVED.rank)
+    good = filter(in_view, store.scan())
     entries = ({f"example{number}": to_ufo_example(one)} for number, one in enumerate(good))
     empty = True
     for text in _yaml_entries(entries, quoted=False):

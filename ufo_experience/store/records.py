@@ -12,9 +12,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ufo_experience.errors import CorruptError, SchemaError
-from ufo_experience.redaction import redact_record
-from ufo_experience.schema import Experience, Instant, Model, Text, Trust, Usage, validate
+from ufo_experience.errors import ConflictError, CorruptError, SchemaError
+from ufo_experience.ids import content_hash
+from ufo_experience.redaction import redact_record, redact_text
+from ufo_experience.schema import Experience, Instant, Model, Text, Trust, Usage, Verdict, validate
 from ufo_experience.store.codec import decode, encode, hash_in
 from ufo_experience.store.folder.signing import FIELD, Signer
 
@@ -25,6 +26,7 @@ class Status(Model):
     id: str
     trust: Trust
     usage: Usage = Usage()
+    verdict: Verdict | None = None
     content: str = ""  # hash of the record; none is named by a status that takes trust away
     hmac: str = ""
 
@@ -64,7 +66,25 @@ def experience_of(payload: dict[str, Any], status: Status | None, file: str) -> 
     """An experience from its record and status. Raises `SchemaError`."""
     changes = {} if status is None else {"trust": status.trust, "usage": status.usage}
     bare = {name: value for name, value in payload.items() if name != FIELD}
-    return validate(Experience, bare | changes, file=file)
+    experience = validate(Experience, bare | changes, file=file)
+    if status is None or status.verdict is None:
+        return experience
+    return experience.model_copy(update={"outcome": status.verdict.over(experience.outcome)})
+
+
+def fingerprint(experience: Experience) -> str:
+    """SHA-256 (hex) of a record as it is now: content, outcome and trust. Its use is left out, which changes by itself.
+
+    Given back as `expected` it makes sure that what is changed is what somebody looked at.
+    """
+    seen = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
+    return content_hash({**seen, "trust": experience.trust.value})
+
+
+def check_expected(experience: Experience, expected: str | None) -> None:
+    """Raise `ConflictError` unless the record is still the one with this fingerprint (None: any)."""
+    if expected is not None and fingerprint(experience) != expected:
+        raise ConflictError(f"{experience.id} was changed meanwhile: look at it again")
 
 
 def verify_signature(data: bytes, payload: dict[str, Any], status: Status | None, signer: Signer | None) -> str | None:
@@ -83,14 +103,21 @@ def verify_signature(data: bytes, payload: dict[str, Any], status: Status | None
 
 
 def encode_status(status: Status, signer: Signer | None = None) -> bytes:
-    """The bytes of a status file."""
+    """The bytes of a status file; the words of a verdict are redacted here."""
+    if status.verdict:
+        status = status.model_copy(update={"verdict": clean_verdict(status.verdict)})
     payload = _status_payload(status)
     return encode(signer.signed(payload) if signer else payload)
 
 
+def clean_verdict(verdict: Verdict) -> Verdict:
+    """The verdict with its words redacted, as they are stored."""
+    return verdict.model_copy(update={"reason": redact_text(verdict.reason)}) if verdict.reason else verdict
+
+
 def _status_payload(status: Status) -> dict[str, Any]:
     payload = status.model_dump(mode="json")
-    return {name: value for name, value in payload.items() if value or name not in ("content", FIELD)}
+    return {name: value for name, value in payload.items() if value or name not in ("verdict", "content", FIELD)}
 
 
 def decode_status(data: bytes, id: str, file: str) -> Status:

@@ -87,6 +87,8 @@ def as_amount(value: Any) -> float | None:
 def as_time(value: Any) -> datetime | None:
     """A moment: ISO 8601, seconds since 1970, or the stamps agents put into file names; naive ones are UTC."""
     try:
+        if isinstance(value, datetime):
+            return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, tz=timezone.utc)
         if isinstance(value, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,13 @@ _PARAMETERS = ("parameters", "args", "arguments", "params", "inputs")
 _OBSERVATION = ("observation", "thought", "thinking", "reasoning", "state")
 _TIME = ("timestamp", "time", "created_at")
 _FAILED = ("failed", "failure", "error", "fail")
+_STEP_KEYS = frozenset(
+    [
+        *(*_ACTION, *_CONTROL, *_PARAMETERS, *_OBSERVATION, *_TIME, *APPLICATION, *SESSION, *TASK),
+        *("control_type", "result", "error", "success", "agent", "cost", "is_password"),
+        *("step", "step_number", "index", "number", "source", "evaluated_by"),
+    ]
+)
 _LINES = (".jsonl", ".ndjson")
 _OUTCOMES = {"success": True, "succeeded": True, "yes": True, "failure": False, "failed": False, "no": False}
 _JUDGES = ("evaluator", "user", "agent")
@@ -41,6 +48,11 @@ def has_any(row: Any, keys: tuple[str, ...]) -> bool:
 def is_step(row: Any) -> bool:
     """True for an object that names an action."""
     return has_any(row, _ACTION)
+
+
+def unknown_keys(row: Mapping[str, Any]) -> list[str]:
+    """Names in a step that `add_row` does not read."""
+    return [str(key) for key in row if key not in _STEP_KEYS]
 
 
 def add_row(draft: Draft, row: dict[str, Any], *, line: int | None = None, application: Any = None) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ufo_experience.config import Settings, load_settings
-from ufo_experience.errors import DataError, ExperienceError, TraceError, UsageError
+from ufo_experience.errors import DataError, ExperienceError, NotFoundError, TraceError, UsageError
 from ufo_experience.integrations.ufo.config import RagConfig, from_rag_config
 from ufo_experience.integrations.ufo.documents import Document, KeyStyle, MetadataFilter, RecordFilter, example_of
 from ufo_experience.integrations.ufo.migration import Migration, migrate, old_index_files
@@ -25,7 +25,6 @@ from ufo_experience.redaction import redact
 from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.retrieval.retriever import MAX_K
 from ufo_experience.schema import Hit, Trajectory
-from ufo_experience.store.folder.layout import NOT_FOUND
 from ufo_experience.summarizer import open_summarizer
 from ufo_experience.traces import ReadReport, read_traces
 
@@ -208,9 +207,7 @@ class ExperienceRetriever:
             settings = self._settings.model_copy(update={"db": str(self.db_path)})
             try:
                 self._memory = ExperienceMemory.open(settings=settings, create=False)
-            except DataError as error:
-                if error.code != NOT_FOUND:
-                    raise
+            except NotFoundError:
                 self._tell(_nothing_here(self.db_path), logging.INFO)
         return self._memory
 

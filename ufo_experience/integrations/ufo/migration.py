@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ufo_experience import maintenance
 from ufo_experience.errors import DataError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.schema import Trust
 from ufo_experience.store.exchange import ImportReport
 
 _YAML_FILES = ("experience.yaml", "demonstration.yaml")
@@ -59,11 +57,7 @@ def migrate(source: str | Path, db_path: str | Path | None = None, *, approve: b
 
 def migrate_into(memory: ExperienceMemory, file: Path, *, approve: bool = False) -> Migration:
     """Import one file into an open memory: UFO's YAML file, or what `import_file` reads; see `migrate`."""
-    report = maintenance.import_file(memory.store, file)
-    if approve:
-        earlier = [one.id for one in memory.store.scan() if _is_file(one.provenance.source, file)]
-        maintenance.set_trust(memory.store, {*report.added, *earlier}, Trust.APPROVED)
-    memory.index_if_possible()
+    report = memory.import_(file, approve=approve)
     unopened = [path for name in _STORES for path in old_index_files(file.parent / name)]
     return Migration(file, report, approve, tuple(unopened))
 
@@ -79,7 +73,3 @@ def yaml_file(source: Path) -> Path | None:
 def old_index_files(folder: Path) -> list[Path]:
     """The files of a LangChain index in a folder."""
     return [folder / name for name in _INDEX_FILES if (folder / name).is_file()]
-
-
-def _is_file(source: str, file: Path) -> bool:
-    return Path(source).name == file.name and Path(source).resolve() == file.resolve()

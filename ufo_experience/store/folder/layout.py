@@ -15,7 +15,14 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 
-from ufo_experience.errors import CorruptError, DataError, FormatVersionError, RefusedError, StorageError
+from ufo_experience.errors import (
+    CorruptError,
+    DataError,
+    FormatVersionError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+)
 from ufo_experience.fileio.atomic import Disk, make_folder, publish_new, storage_errors, sync_folder, write_temp
 from ufo_experience.fileio.reading import UNSAFE, read_file
 from ufo_experience.ids import is_id, new_id
@@ -39,7 +46,7 @@ def open_layout(
     store_id = _read_id(layout)
     if store_id is None:
         if not create:
-            raise DataError("no experience store here", file=str(root), code=NOT_FOUND)
+            raise NotFoundError("no experience store here", file=str(root))
         storage.check()
         _create(root, disk)
         layout = Layout(root, disk, _owner(root), signer)
@@ -89,7 +96,6 @@ def _owner(root: Path) -> int:
 
 RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
 STORE_FILE, MARKER = "store.json", "changed"
-NOT_FOUND = "E_NOT_FOUND"
 
 _STEP_NS = 1_000  # NTFS counts in 100 ns
 _MARKER_BYTES = 4096
@@ -107,9 +113,9 @@ class Layout:
     signer: Signer | None = None
 
     def record(self, id: str) -> Path:
-        """The record file of an id. Raises `DataError` for what is no id: a foreign name never becomes a path."""
+        """The record file of an id. Raises `NotFoundError` for what is no id: a foreign name never becomes a path."""
         if not is_id(id):
-            raise DataError(f"no experience {str(id)[:64]!r}", file=str(self.root), code=NOT_FOUND)
+            raise NotFoundError(f"no experience {str(id)[:64]!r}", file=str(self.root))
         return self.shard(RECORDS, id[:2]) / f"{id}.json"
 
     def status(self, id: str) -> Path:
@@ -178,7 +184,8 @@ class Layout:
         status = self.load_status(id)
         experience = experience_of(payload, status, str(path))
         if verify_signature(data, payload, status, self.signer):
-            experience = experience.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
+            alone = experience_of(payload, None, str(path))
+            experience = alone.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
         return None if self.there(self.tombstone(id)) else experience
 
     def load_status(self, id: str) -> Status | None:

@@ -14,19 +14,19 @@ from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
 
-from ufo_experience.errors import DataError, StorageError
+from ufo_experience.errors import DataError, NotFoundError, StorageError
 from ufo_experience.fileio.atomic import FSYNC_FAILED, Disk, make_folder, replace_file, sync_folder
 from ufo_experience.fileio.lock import WriterLock
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Problem, Trust, Usage
+from ufo_experience.schema import Experience, Problem, Trust, Usage, Verdict
 from ufo_experience.store.base import Added, StoreReport, without
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder import check
 from ufo_experience.store.folder.commit import new_files, recover, remove_file
-from ufo_experience.store.folder.layout import NOT_FOUND, RECORDS, STORE_FILE, TOMBSTONES, Layout, open_layout
+from ufo_experience.store.folder.layout import RECORDS, STORE_FILE, TOMBSTONES, Layout, open_layout
 from ufo_experience.store.folder.location import StorageLocation, storage_location
 from ufo_experience.store.folder.signing import Signer, signer_from_environment
-from ufo_experience.store.records import Status, encode_record, encode_status, encode_tombstone
+from ufo_experience.store.records import Status, check_expected, encode_record, encode_status, encode_tombstone
 
 GROUP = 512  # records in one commit; the lock is free between groups
 
@@ -64,7 +64,8 @@ class FileStore:
             signer: signs what is written and mistrusts what is not; default: that of the environment (`signer.py`).
 
         Raises:
-            DataError: no store there (`E_NOT_FOUND`), or a store file that cannot be used.
+            NotFoundError: no store there.
+            DataError: a store file that cannot be used.
             FormatVersionError: a newer version made it; nothing was touched.
             StorageError: it cannot be made.
             RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
@@ -124,12 +125,12 @@ class FileStore:
         """The live record with this id.
 
         Raises:
-            DataError: there is none (`E_NOT_FOUND`).
+            NotFoundError: there is none.
             CorruptError, SchemaError, FormatVersionError: its file cannot be used.
         """
         experience = self._layout.load(id)
         if experience is None:
-            raise DataError(f"no experience {id!r}", file=self.location, code=NOT_FOUND)
+            raise NotFoundError(f"no experience {id!r}", file=self.location)
         return experience
 
     def ids(self) -> list[str]:
@@ -143,17 +144,31 @@ class FileStore:
         for id in self._stream_ids() if ids is None else sorted(set(ids)):
             try:
                 experience = self._layout.load(id)
+            except NotFoundError:
+                continue
             except DataError as error:
-                if error.code != NOT_FOUND:
-                    _log.warning("left out: %s", error)
+                _log.warning("left out: %s", error)
                 continue
             if experience is not None:
                 yield experience
 
-    def set_status(self, id: str, *, trust: Trust | None = None, usage: Usage | None = None) -> None:
-        """Replace what is given of a record's trust and usage, atomically. Raises as `get`, and as `add`."""
-        given = {"trust": trust, "usage": usage}
-        self._change_status(id, lambda old: old.model_copy(update={k: v for k, v in given.items() if v is not None}))
+    def set_status(
+        self,
+        id: str,
+        *,
+        trust: Trust | None = None,
+        usage: Usage | None = None,
+        verdict: Verdict | None = None,
+        expected: str | None = None,
+    ) -> None:
+        """Replace what is given of a record's trust, usage and verdict, atomically. Raises as `get`, and as `add`.
+
+        Raises:
+            ConflictError: the record has another `fingerprint` than `expected`.
+        """
+        given = {"trust": trust, "usage": usage, "verdict": verdict}
+        update = {name: value for name, value in given.items() if value is not None}
+        self._change_status(id, lambda old: old.model_copy(update=update), expected)
 
     def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
         """Replace a record's usage by `change` of it, under the lock: no credit of another process is lost."""
@@ -259,10 +274,16 @@ class FileStore:
             remove_file(path, self._layout)
         return there
 
-    def _change_status(self, id: str, change: Callable[[Status], Status]) -> Status:
+    def close(self) -> None:
+        """Nothing is held open between calls."""
+
+    def _change_status(self, id: str, change: Callable[[Status], Status], expected: str | None = None) -> Status:
         with self._writing() as touched:
             experience = self.get(id)
-            old = Status(id=id, trust=experience.trust, usage=experience.usage)
+            check_expected(experience, expected)
+            before = self._layout.load_status(id)
+            verdict = before.verdict if before else None
+            old = Status(id=id, trust=experience.trust, usage=experience.usage, verdict=verdict)
             new = change(old)
             if new != old:
                 path = self._layout.status(id)

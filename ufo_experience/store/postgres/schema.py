@@ -12,10 +12,9 @@ missed by a reader who asks for what came after the last one he saw, and writers
 
 from __future__ import annotations
 
-from ufo_experience.errors import CorruptError, DataError, FormatVersionError, StorageError
+from ufo_experience.errors import CorruptError, FormatVersionError, NotFoundError, StorageError
 from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.ids import new_id
-from ufo_experience.store.folder.layout import NOT_FOUND
 
 _RECORDS = """
 CREATE SCHEMA ufo_experience;
@@ -65,7 +64,8 @@ CREATE TABLE ufo_experience.generation_files (
 );
 ALTER TABLE ufo_experience.generation_files ALTER COLUMN data SET STORAGE EXTERNAL;
 """
-MIGRATIONS = (_RECORDS, _GENERATIONS)
+_VERDICTS = "ALTER TABLE ufo_experience.records ADD COLUMN verdict json;"
+MIGRATIONS = (_RECORDS, _GENERATIONS, _VERDICTS)
 _LOCK = 0x75666F5F657870  # of the advisory lock that lets one process at a time change the tables
 
 
@@ -73,7 +73,7 @@ def open_tables(database: Database, *, create: bool) -> str:
     """Make or update the tables where needed (and allowed); returns the id of the store.
 
     Raises:
-        DataError: there is no store, and `create` is False (`E_NOT_FOUND`).
+        NotFoundError: there is no store, and `create` is False.
         FormatVersionError: a newer version made the tables; nothing was touched.
         StorageError: the server refused, or its texts are not UTF-8.
     """
@@ -82,7 +82,7 @@ def open_tables(database: Database, *, create: bool) -> str:
     if version == len(MIGRATIONS):
         return store_id
     if not version and not create:
-        raise DataError("no experience store here", file=database.label, code=NOT_FOUND)
+        raise NotFoundError("no experience store here", file=database.label)
     return _migrate(database)
 
 

@@ -15,15 +15,21 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import CorruptError, DataError
+from ufo_experience.errors import CorruptError, DataError, NotFoundError
 from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
+from ufo_experience.schema import Experience, Problem, Trust, Usage, Verdict, validate
 from ufo_experience.store.base import Added, StoreReport
-from ufo_experience.store.folder.layout import NOT_FOUND
 from ufo_experience.store.folder.location import LOCAL
 from ufo_experience.store.postgres.schema import open_tables
-from ufo_experience.store.records import Status, decode_record, encode_record, experience_of
+from ufo_experience.store.records import (
+    Status,
+    check_expected,
+    clean_verdict,
+    decode_record,
+    encode_record,
+    experience_of,
+)
 from ufo_experience.text.applications import application_key
 
 VARIABLE = "UFO_EXPERIENCE_CACHE"
@@ -54,7 +60,12 @@ SELECT * FROM unnest(%s::text[], %b::text[], {", ".join(f"%s::{one}[]" for one i
 WHERE NOT EXISTS (SELECT FROM ufo_experience.tombstones gone WHERE gone.id = fresh.id)
 ON CONFLICT DO NOTHING RETURNING id
 """
-_READ = "SELECT id, record, trust, usage FROM ufo_experience.records"
+_READ = "SELECT id, record, trust, usage, verdict FROM ufo_experience.records"
+_UPDATE = """
+UPDATE ufo_experience.records SET trust = %(trust)s, usage = %(usage)s, verdict = %(verdict)s,
+    success = coalesce(%(success)s, success), changed = true
+WHERE id = %(id)s
+"""
 _KNOWN_LIVE = "SELECT id FROM ufo_experience.records WHERE id = ANY(%(ids)s)"
 _KNOWN = f"{_KNOWN_LIVE} UNION ALL SELECT id FROM ufo_experience.tombstones WHERE id = ANY(%(ids)s)"
 _CHANGED = 4  # place of `changed` in a row
@@ -87,7 +98,7 @@ class PostgresStore:
 
         Raises:
             ServiceError: no server answers there, or it does not let us in.
-            DataError: no store there (`E_NOT_FOUND`).
+            NotFoundError: no store there.
             FormatVersionError: a newer version made it; nothing was touched.
             StorageError: its tables cannot be made.
         """
@@ -147,10 +158,19 @@ class PostgresStore:
             else:
                 yield found
 
-    def set_status(self, id: str, *, trust: Trust | None = None, usage: Usage | None = None) -> None:
-        """Replace what is given of a record's trust and usage, atomically."""
-        given = {name: value for name, value in (("trust", trust), ("usage", usage)) if value is not None}
-        self._change_status(id, lambda old: old.model_copy(update=given))
+    def set_status(
+        self,
+        id: str,
+        *,
+        trust: Trust | None = None,
+        usage: Usage | None = None,
+        verdict: Verdict | None = None,
+        expected: str | None = None,
+    ) -> None:
+        """Replace what is given of a record's trust, usage and verdict, atomically; see `ExperienceStore`."""
+        given = {"trust": trust, "usage": usage, "verdict": verdict}
+        update = {name: value for name, value in given.items() if value is not None}
+        self._change_status(id, lambda old: old.model_copy(update=update), expected)
 
     def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
         """Replace a record's usage by `change` of it, while no other writer can; see `ExperienceStore`."""
@@ -219,20 +239,19 @@ class PostgresStore:
             _advance(connection, revision, records=fresh, status=[id for id in fresh if rows[id][_CHANGED]])
         return fresh
 
-    def _change_status(self, id: str, change: Callable[[Status], Status]) -> Status:
+    def _change_status(self, id: str, change: Callable[[Status], Status], expected: str | None = None) -> Status:
         with self.database.transaction() as connection:
             revision = _next_revision(connection)
             row = connection.execute(f"{_READ} WHERE id = %s", (id,)).fetchone() if is_id(id) else None
             if row is None:
                 raise self._not_found(id)
             experience = self._experience(*row)
-            old = Status(id=id, trust=experience.trust, usage=experience.usage)
+            check_expected(experience, expected)
+            verdict = validate(Verdict, row[-1]) if row[-1] else None
+            old = Status(id=id, trust=experience.trust, usage=experience.usage, verdict=verdict)
             new = change(old)
             if new != old:
-                connection.execute(
-                    "UPDATE ufo_experience.records SET trust = %s, usage = %s, changed = true WHERE id = %s",
-                    (new.trust.value, _json(new.usage), id),
-                )
+                connection.execute(_UPDATE, {**_status_columns(new), "id": id})
                 _advance(connection, revision, status=[id])
         return new
 
@@ -259,14 +278,14 @@ class PostgresStore:
         except DataError as error:
             return error
 
-    def _experience(self, id: str, record: str, trust: str, usage: object) -> Experience:
+    def _experience(self, id: str, record: str, trust: str, usage: object, verdict: object) -> Experience:
         """The record of a row. Raises `CorruptError`, `SchemaError`, `FormatVersionError` naming it."""
         file = f"{self.location} records/{id}"
-        status = validate(Status, {"id": id, "trust": trust, "usage": usage}, file=file)
+        status = validate(Status, {"id": id, "trust": trust, "usage": usage, "verdict": verdict}, file=file)
         return experience_of(decode_record(record.encode("utf-8"), id, file), status, file)
 
-    def _not_found(self, id: str) -> DataError:
-        return DataError(f"no experience {id!r}", file=self.location, code=NOT_FOUND)
+    def _not_found(self, id: str) -> NotFoundError:
+        return NotFoundError(f"no experience {id!r}", file=self.location)
 
 
 def _row(one: Experience) -> tuple[Any, ...]:
@@ -285,8 +304,19 @@ def _row(one: Experience) -> tuple[Any, ...]:
     )
 
 
-def _json(usage: Usage) -> str:
-    return dumps(usage.model_dump(mode="json"))
+def _json(model: Usage | Verdict) -> str:
+    return dumps(model.model_dump(mode="json"))
+
+
+def _status_columns(status: Status) -> dict[str, Any]:
+    """The columns of a status; a verdict also changes the column that says how the run ended."""
+    verdict = status.verdict and clean_verdict(status.verdict)
+    return {
+        "trust": status.trust.value,
+        "usage": _json(status.usage),
+        "verdict": verdict and _json(verdict),
+        "success": verdict and verdict.success,
+    }
 
 
 def _next_revision(connection: Connection) -> int:

@@ -1,0 +1,174 @@
+"""The public names, listed once: what can be imported from `ufo_experience`, in the order of the pipeline.
+
+The façade and everything it takes, returns or raises; the protocols of what can be replaced; the functions of UFO's
+memory article. `ufo_experience` loads this module when the first of them is asked for.
+"""
+
+from __future__ import annotations
+
+from ufo_experience.config import Settings, load_settings
+from ufo_experience.embedding import open_embedder
+from ufo_experience.embedding.base import Embedder, Spending
+from ufo_experience.errors import (
+    AgentError,
+    BudgetError,
+    ConflictError,
+    ConnectionLostError,
+    CorruptError,
+    DataError,
+    ExperienceError,
+    FormatVersionError,
+    IndexMismatchError,
+    LockedError,
+    MissingExtraError,
+    NotFoundError,
+    RefusedError,
+    SchemaError,
+    ServiceError,
+    StorageError,
+    TraceError,
+    UsageError,
+)
+from ufo_experience.guide.binding import Binder
+from ufo_experience.guide.guide import Act, Guide, Stop
+from ufo_experience.guide.procedure import Target
+from ufo_experience.index import open_index
+from ufo_experience.index.base import VectorIndex
+from ufo_experience.index.build import IndexReport, Progress
+from ufo_experience.index.manifest import Calibration
+from ufo_experience.ingest import IngestReport
+from ufo_experience.integrations.memory_article import (
+    MemoryComparison,
+    TaskExperience,
+    build_experience_summary,
+    build_prompt_with_memory,
+    compare_with_without_memory,
+    create_experience_index,
+    record_experience,
+    retrieve_relevant_experiences,
+)
+from ufo_experience.maintenance import ChangeReport, ExportReport, SourceInfo, StoreStats, Verification
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.prompt.builder import Format, PromptBlock, build_prompt, inject, parse_block, strip_block
+from ufo_experience.redaction import redact, redact_text
+from ufo_experience.retrieval.answer import Retrieval, Withheld
+from ufo_experience.retrieval.structured import ActionAdvice
+from ufo_experience.schema import (
+    Action,
+    Control,
+    Experience,
+    Hit,
+    Judge,
+    Outcome,
+    Problem,
+    Provenance,
+    State,
+    Step,
+    Trajectory,
+    Trust,
+    Usage,
+    Verdict,
+)
+from ufo_experience.store import open_store
+from ufo_experience.store.base import Added, ExperienceStore
+from ufo_experience.store.exchange import ImportReport
+from ufo_experience.store.records import fingerprint
+from ufo_experience.store.selection import RecordFilter
+from ufo_experience.summarizer import Summarizer, open_summarizer
+from ufo_experience.traces import read_traces
+from ufo_experience.traces.in_memory import RunDetails, Said, Steps
+
+__all__ = [  # noqa: RUF022 - grouped as a reader meets them
+    # the façade, its settings and filters
+    "ExperienceMemory",
+    "Settings",
+    "load_settings",
+    "RecordFilter",
+    "fingerprint",
+    "Steps",
+    "RunDetails",
+    "Said",
+    "Format",
+    "Progress",
+    # the data model
+    "Experience",
+    "State",
+    "Action",
+    "Outcome",
+    "Judge",
+    "Step",
+    "Control",
+    "Provenance",
+    "Usage",
+    "Verdict",
+    "Trust",
+    "Trajectory",
+    "Problem",
+    # what the façade answers
+    "Hit",
+    "Retrieval",
+    "PromptBlock",
+    "Withheld",
+    "Guide",
+    "Act",
+    "Stop",
+    "Target",
+    "Binder",
+    "ActionAdvice",
+    "Calibration",
+    "IngestReport",
+    "IndexReport",
+    "ImportReport",
+    "ExportReport",
+    "ChangeReport",
+    "Verification",
+    "StoreStats",
+    "SourceInfo",
+    # stages by themselves
+    "read_traces",
+    "redact",
+    "redact_text",
+    "open_summarizer",
+    "open_store",
+    "open_embedder",
+    "open_index",
+    "build_prompt",
+    "inject",
+    "parse_block",
+    "strip_block",
+    # protocols of what can be replaced
+    "Summarizer",
+    "ExperienceStore",
+    "Added",
+    "Embedder",
+    "Spending",
+    "VectorIndex",
+    # UFO's memory article
+    "TaskExperience",
+    "record_experience",
+    "create_experience_index",
+    "build_experience_summary",
+    "retrieve_relevant_experiences",
+    "build_prompt_with_memory",
+    "compare_with_without_memory",
+    "MemoryComparison",
+    # errors
+    "ExperienceError",
+    "UsageError",
+    "DataError",
+    "TraceError",
+    "SchemaError",
+    "CorruptError",
+    "FormatVersionError",
+    "NotFoundError",
+    "IndexMismatchError",
+    "ServiceError",
+    "MissingExtraError",
+    "BudgetError",
+    "AgentError",
+    "ConnectionLostError",
+    "StorageError",
+    "LockedError",
+    "ConflictError",
+    "RefusedError",
+]

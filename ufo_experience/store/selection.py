@@ -1,0 +1,157 @@
+"""Which records of a store are meant: by the beginnings of their ids, by what they are, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from difflib import get_close_matches
+from typing import Literal
+
+from ufo_experience.errors import NotFoundError, UsageError
+from ufo_experience.ids import is_id
+from ufo_experience.schema import Experience, Trust
+from ufo_experience.store.base import ExperienceStore, matches_source
+from ufo_experience.store.records import check_expected
+from ufo_experience.text.applications import application_key
+from ufo_experience.trust.risk import risks
+
+MIN_PREFIX = 4  # digits of an id that must be given
+
+
+@dataclass(frozen=True)
+class RecordFilter:
+    """Which records are meant; what is given must all hold, what is None does not count.
+
+    Attributes:
+        ids: ids, or the beginnings of them (at least 4 digits). One that fits no record is an error.
+        all: every record; without it a change needs at least one other field.
+        source: the file, a folder above it, or the session a record came from.
+        session: the session alone.
+        application: process and product names are one ("OUTLOOK.EXE", "Outlook").
+        format: the format of the log, such as "ufo" or "generic".
+        success: True, False, or "unknown" for runs nobody has judged.
+        trust: exactly this level.
+        risk: True for records with a risky step, False for those without, or one kind of risk ("shell", "payment").
+        search: words that all stand in the task, the request, the application or a control.
+        since: made at this time or later; without a time zone it is UTC.
+        expected: id → `fingerprint` of the record as the caller saw it. A record that is another now is not changed,
+            and neither is any other: `ConflictError`.
+    """
+
+    ids: tuple[str, ...] = ()
+    all: bool = False
+    source: str | None = None
+    session: str | None = None
+    application: str | None = None
+    env: str | None = None
+    format: str | None = None
+    success: bool | Literal["unknown"] | None = None
+    trust: Trust | str | None = None
+    risk: bool | str | None = None
+    search: str | None = None
+    since: datetime | None = None
+    expected: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ids, str) or not all(isinstance(one, str) for one in self.ids):
+            raise UsageError(f"ids is a list of texts, not {self.ids!r}")
+        if self.success is not None and self.success != "unknown" and not isinstance(self.success, bool):
+            raise UsageError(f"success is True, False or 'unknown', not {self.success!r}")
+        if self.trust is not None:
+            object.__setattr__(self, "trust", trust_level(self.trust))
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing says which records are meant."""
+        return self == RecordFilter(expected=self.expected)
+
+    def admits(self, one: Experience) -> bool:
+        """True for a record that has everything asked for; `ids` are not looked at."""
+        state, origin = one.state, one.provenance
+        outcome = "unknown" if one.outcome.success is None else one.outcome.success
+        return (
+            (self.source is None or matches_source(origin, self.source))
+            and self.session in (None, origin.session)
+            and (self.application is None or application_key(state.application) == application_key(self.application))
+            and (self.env is None or (state.env or "").casefold() == self.env.casefold())
+            and self.format in (None, origin.format)
+            and self.success in (None, outcome)
+            and self.trust in (None, one.trust)
+            and (self.since is None or one.created_at >= _aware(self.since))
+            and (self.search is None or _holds(one, self.search))
+            and (self.risk is None or _at_risk(one, self.risk))
+        )
+
+
+def trust_level(value: Trust | str) -> Trust:
+    """The level of trust of this name. Raises `UsageError`."""
+    try:
+        return Trust(value)
+    except ValueError as error:
+        raise UsageError(f"trust is one of {', '.join(level.value for level in Trust)}, not {value!r}") from error
+
+
+def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
+    """The full ids that begin so, each once.
+
+    Raises:
+        NotFoundError: one fits no record.
+        UsageError: one fits several, or is too short.
+    """
+    wanted = [str(one).strip().lower() for one in beginnings]
+    known = [] if all(is_id(one) for one in wanted) else store.ids()
+    return list(dict.fromkeys(one if is_id(one) else _resolve(known, one) for one in wanted))
+
+
+def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
+    """The records that are meant, in the order of `ids` where those are given, else by id.
+
+    Raises:
+        NotFoundError, UsageError: as `resolve`.
+        ConflictError: one is not any more what `expected` says.
+        CorruptError: one that was named by its id cannot be read.
+    """
+    if where.ids:
+        named = [store.get(id) for id in resolve(store, where.ids)]
+        found = [one for one in named if where.admits(one)]
+    else:
+        found = [one for one in store.scan() if where.admits(one)]
+    for one in found:
+        check_expected(one, where.expected.get(one.id))
+    return found
+
+
+def nearest_application(store: ExperienceStore, application: str) -> list[str]:
+    """Applications of the store whose names are spelled most like this one, best first; [] when it is there."""
+    known = {application_key(one.state.application): one.state.application for one in store.scan()}
+    wanted = application_key(application)
+    if wanted in known:
+        return []
+    near = get_close_matches(wanted, [key for key in known if key], n=3, cutoff=0.5)
+    return [str(known[key]) for key in near]
+
+
+def _resolve(known: list[str], beginning: str) -> str:
+    fitting = [id for id in known if id.startswith(beginning)] if beginning else []
+    if len(fitting) == 1 and len(beginning) >= MIN_PREFIX:
+        return fitting[0]
+    if not fitting:
+        raise NotFoundError(f"no record {beginning!r}")
+    raise UsageError(f"{beginning!r} fits {len(fitting)} records; give more of the id (at least {MIN_PREFIX} digits)")
+
+
+def _holds(one: Experience, words: str) -> bool:
+    state = one.state
+    texts = (state.task, state.request, state.application or "", *(s.target_control.name for s in one.action.steps))
+    said = " ".join(texts).casefold()
+    return all(word in said for word in words.casefold().split())
+
+
+def _at_risk(one: Experience, risk: bool | str) -> bool:
+    found = risks(one)
+    return bool(found) is risk if isinstance(risk, bool) else risk in found
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

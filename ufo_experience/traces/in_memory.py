@@ -1,0 +1,195 @@
+"""Runs handed in by a program as values instead of log files: the same names for the same things as in files.
+
+    run_of("Send the report", [{"action": "click", "control": "Send"}], success=True)
+    runs_in({"task": "…", "steps": [...], "success": True})
+
+A step is a mapping (or a `Step`) in any of three vocabularies: `action` and `control` of a plain file, `action_type`
+and `control_text` of UFO's memory article, `action_type` and `target_control: {name, type}` of our schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.fileio.strict_json import parse
+from ufo_experience.ids import content_hash, new_id
+from ufo_experience.schema import Judge, Step, Trajectory, expect
+from ufo_experience.traces.builder import Draft
+from ufo_experience.traces.coerce import as_amount, as_lines, as_list, as_name
+from ufo_experience.traces.common_keys import (
+    APPLICATION,
+    SESSION,
+    STEPS,
+    TASK,
+    add_row,
+    first_of,
+    has_any,
+    is_step,
+    stated_outcome,
+    unknown_keys,
+)
+
+FORMAT = "api"
+A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "parameters": {}, "observation": "…"}'
+
+
+Steps = Sequence[Mapping[str, Any] | Step]
+Said = Literal["person", "program", "llm", "agent"]
+_JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_by` and `judge` of the outcome
+    "caller": ("user", "program"),
+    "person": ("user", "person"),
+    "program": ("evaluator", "program"),
+    "llm": ("evaluator", "llm"),
+    "agent": ("agent", None),
+}
+
+
+class RunDetails(TypedDict, total=False):
+    """What else may be known of a run: `session` is its name (handed in again under it, it is stored once); `score`
+    is from 0 to 1, `cost` in US dollars, `started_at` a datetime, seconds since 1970 or ISO text.
+    """
+
+    session: str | None
+    env: str | None
+    agent: str | None
+    score: float | None
+    failure_reason: str | None
+    cost: float | None
+    tokens: int | None
+    latency_ms: float | None
+    plan: Sequence[str]
+    started_at: datetime | str | float | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as it was handed in. `unknown` are names of fields of its steps that were not kept."""
+
+    trajectory: Trajectory
+    unknown: tuple[str, ...] = ()
+
+
+def judged_run(
+    task: str, steps: Steps, success: bool | None, judge: Said | None, *, application: str | None, **details: Any
+) -> Run:
+    """A run and who judged it; without a `session` of its own it gets a random one. Raises as `run_of`, `UsageError`
+    for a judge nobody knows.
+    """
+    expect(str, task, "task")
+    if success is not None:
+        expect(bool, success, "success")
+    if (judge or "caller") not in _JUDGES:
+        raise UsageError(f"judge is one of {', '.join([*_JUDGES][1:])}, not {judge!r}")
+    if unknown := details.keys() - RunDetails.__annotations__:
+        raise UsageError(f"unknown: {', '.join(sorted(unknown))}; known are {', '.join(RunDetails.__annotations__)}")
+    by, said_by = _JUDGES[judge or "caller"]
+    return run_of(
+        task,
+        steps,
+        success=None if by == "agent" else success,
+        evaluated_by="none" if success is None else by,
+        judge=None if success is None else said_by,
+        session=details.pop("session", None) or new_id()[:16],
+        application=application,
+        **details,
+    )
+
+
+def run_of(
+    task: str,
+    steps: Steps,
+    *,
+    success: bool | None,
+    evaluated_by: str = "none",
+    judge: str | None = None,
+    session: str,
+    application: str | None = None,
+    format: str = FORMAT,
+    **more: Any,
+) -> Run:
+    """A run of these steps; `more` goes to `Draft.finish` (score, failure_reason, cost, tokens, …).
+
+    Raises:
+        SchemaError: there are no steps, or one names no action; the field is named, and the form a step has.
+    """
+    draft = Draft(Path(format), format=format, session=session, request=task)
+    draft.application(application)
+    unknown: dict[str, None] = {}
+    for place, given in enumerate(_sequence(steps)):
+        row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
+        if not isinstance(row, Mapping) or not is_step(dict(row)):
+            raise SchemaError(f"names no action; a step looks like {A_STEP}", field=f"steps.{place}")
+        add_row(draft, dict(row), application=application)
+        unknown |= dict.fromkeys(unknown_keys(row))
+    if not draft.steps:
+        raise SchemaError("there are none: what did the run do?", field="steps")
+    costs = [step.cost for step in draft.steps if step.cost is not None]
+    cost = more.pop("cost", None)
+    if cost is None and costs:
+        cost = sum(costs)
+    read = draft.finish(success=success, evaluated_by=evaluated_by, judge=judge, cost=cost, **more)
+    alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
+    return Run(read.model_copy(update={"steps": alone, "source_files": ()}), tuple(unknown))
+
+
+def runs_in(value: Any) -> Iterator[Run]:
+    """The runs of a JSON value: one run with a task and its steps, or a list of them.
+
+    Raises:
+        SchemaError: something in it is no run; its keys are named.
+    """
+    for place, record in enumerate(as_list(value)):
+        if not isinstance(record, Mapping) or not has_any(dict(record), TASK) or not has_any(dict(record), STEPS):
+            keys = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
+            wanted = '{"task": "…", "application": "…", "success": true, "evaluated_by": "user", "steps": [...]}'
+            raise SchemaError(f"no run with a task and steps, but: {keys[:200]}; a run looks like {wanted}")
+        yield _run_in(dict(record), place)
+
+
+def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
+    """The values of JSON text: one document, or one object a line.
+
+    Raises:
+        DataError: it is neither; file and line are named.
+    """
+    lines = [line for line in data.splitlines() if line.strip()]
+    try:
+        yield parse(data, file=file)
+    except DataError:
+        if len(lines) < 2:
+            raise
+        yield from (parse(line, file=file) for line in lines)
+
+
+def _run_in(record: dict[str, Any], place: int) -> Run:
+    task = first_of(record, TASK)
+    if not isinstance(task, str):
+        raise SchemaError("not text", field="task")
+    seconds = as_amount(record.get("duration_seconds"))
+    return run_of(
+        task,
+        first_of(record, STEPS),
+        **stated_outcome(record),
+        session=as_name(first_of(record, SESSION)) or f"{FORMAT}#{place + 1}-{content_hash(record)[:8]}",
+        application=as_name(first_of(record, APPLICATION)) or None,
+        cost=record.get("cost"),
+        tokens=record.get("tokens"),
+        latency_ms=seconds * 1000 if seconds else None,
+        plan=as_lines(record.get("plan")),
+        agent=record.get("agent"),
+        env=record.get("env"),
+        started_at=first_of(record, ("start_time", "started_at", "timestamp")),
+    )
+
+
+def _sequence(steps: Any) -> Iterable[Any]:
+    if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
+        raise SchemaError(f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", field="steps")
+    return steps
