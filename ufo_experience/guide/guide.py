@@ -10,12 +10,12 @@ A guide is advice with a place marker: it acts on nothing, and the agent decides
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
 from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find
-from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of
+from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of, needs_consent
 from ufo_experience.guide.screen import Control, Screen, bare, read_screen, role_of
 
 MAX_DETOURS = 3
@@ -125,6 +125,28 @@ class Guide:
                 acts.append(_act(step, found if isinstance(found, Control) else None))
         return tuple(acts)
 
+    def check(
+        self, act: Act, controls: Iterable[Any], *, application: str | None = None, consent: bool = False
+    ) -> Act | Stop:
+        """An action the agent foresaw, checked against the screen before it is carried out.
+
+        A step of the way is checked as `next` checks it, any other by its target alone. The answer is the action with
+        its target on the screen, `Stop` for `done` when its effect is there already, or why it cannot be done. What is
+        hard to take back needs `consent`: that of a person, or of an agent that decides with the screen in view.
+        """
+        screen = read_screen(controls)
+        place = None if self._given_up else self._place_of(act)
+        if place is None:
+            return _checked(act, screen, application, consent)
+        found = self._check(self._steps[place], screen, application)
+        if found is True:
+            self.note(act)
+            return Stop("done", "what it brings about is there already")
+        if isinstance(found, Miss):
+            return Stop(found.reason, found.detail)
+        ready = replace(act, target=_target(found)) if found is not None else act
+        return _for_a_person(ready) if self._steps[place].confirm and not consent else ready
+
     def note(self, act: Act, ok: bool = True) -> None:
         """Say what became of an action: the guide's own, or one the agent took by itself.
 
@@ -166,9 +188,7 @@ class Guide:
             else:
                 self._looks = 0
                 act = _act(step, checked)
-                if act.confirm and not consent:
-                    return Stop("needs_consent", f"step {step.number} ({act.action}) is for a person to allow", act)
-                return act
+                return act if consent or not act.confirm else _for_a_person(act)
         return Stop("done", f"all {len(self._steps)} steps of the way are behind")
 
     def _check(
@@ -241,6 +261,39 @@ class Guide:
             self._at, self._missed = self._at + 1, None
 
 
+def check_action(
+    act: Act, controls: Iterable[Any], *, application: str | None = None, consent: bool = False
+) -> Act | Stop:
+    """An action checked against the screen by its target alone; see `Guide.check`."""
+    return _checked(act, read_screen(controls), application, consent)
+
+
+def _checked(act: Act, screen: Screen, application: str | None, consent: bool) -> Act | Stop:
+    kind = kind_of(act.action)
+    step = ProcedureStep(0, act.action, kind, act.target, act.parameters)
+    if kind == "switch" or act.target is None:
+        found = _switch(step, screen, application) if kind == "switch" and act.target is not None else None
+    else:
+        found = find(step, screen, {one.bare for one in screen.controls})
+    if found is True or (kind in _STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True):
+        return Stop("done", "what it brings about is there already")
+    if isinstance(found, Miss):
+        return Stop(found.reason, found.detail)
+    ready = act if found is None else replace(act, target=_target(found))
+    risky = needs_consent(act.action, act.target.name if act.target else "")
+    return _for_a_person(ready) if risky and not consent else ready
+
+
+def _for_a_person(act: Act) -> Stop:
+    act = replace(act, confirm=True)
+    name = f' on "{act.target.name}"' if act.target else ""
+    return Stop("needs_consent", f"{act.action}{name} is hard to take back: look at the screen before it is done", act)
+
+
+def _target(control: Control) -> Target:
+    return Target(control.name, control.type, control.within, control.id)
+
+
 def _switch(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Miss | Literal[True]:
     name = step.target.name if step.target else ""
     if application and bare(application) == bare(name):
@@ -256,7 +309,7 @@ def _switch(step: ProcedureStep, screen: Screen, application: str | None) -> Con
 def _act(step: ProcedureStep, control: Control | None) -> Act:
     target = step.target
     if control is not None:
-        target = Target(control.name, control.type, control.within, control.id)
+        target = _target(control)
     return Act(step.action, target, dict(step.parameters), step.confirm)
 
 

@@ -140,7 +140,7 @@ def procedure_step(number: int, step: Step) -> ProcedureStep:
         target,
         parameters,
         step.application or "",
-        needs_consent(step),
+        needs_consent(step.action_type, name),
         step.agent or "",
     )
 
@@ -159,10 +159,9 @@ def kind_of(action: str) -> Kind:
     return "click" if name in _CLICKS else "other"
 
 
-def needs_consent(step: Step) -> bool:
-    """True for a step a person should be asked about first: what it is called says it is hard to take back."""
-    words = {*words_of(step.action_type), *words_of(step.target_control.name)}
-    return bool(words & _RISKY) and not is_typing(step.action_type)
+def needs_consent(action: str, name: str) -> bool:
+    """True when a person should be asked first: what the action or its control is called is hard to take back."""
+    return bool({*words_of(action), *words_of(name)} & _RISKY) and not is_typing(action)
 
 
 def _only_chords(step: Step) -> bool:

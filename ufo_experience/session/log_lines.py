@@ -12,7 +12,7 @@ from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.session.jsonform import plain
-from ufo_experience.session.protocols import Command, Decision, Outcomes, Result
+from ufo_experience.session.protocols import Command, Decision, Outcomes, Result, Target
 
 HOST, APP = "HostAgent", "AppAgent"
 
@@ -175,7 +175,7 @@ def _target(command: Command) -> dict[str, Any] | None:
     if target is None:
         return None
     known = {"kind": target.kind, "name": target.name, "id": target.id, "type": target.type, "rect": None}
-    return known | {"is_password": True} if target.is_password else known
+    return known | _more(target)
 
 
 def _host_control(target: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,7 +190,14 @@ def _host_control(target: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _controls(decision: Decision) -> list[dict[str, Any]]:
-    return [{"id": control.id, "name": control.name, "type": control.type} for control in decision.controls]
+    return [{"id": one.id, "name": one.name, "type": one.type} | _more(one) for one in decision.controls]
+
+
+def _more(target: Target) -> dict[str, Any]:
+    """What UFO's lines have no word for, where it is known."""
+    more = {"is_password": target.is_password, "within": target.within, "dialog": target.dialog}
+    state = {} if target.checked is None else {"checked": target.checked}
+    return {key: value for key, value in more.items() if value} | state
 
 
 def _said(decision: Decision) -> dict[str, Any]:

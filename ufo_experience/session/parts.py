@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ufo_experience.errors import UsageError
+from ufo_experience.guide.offer import PROVEN_AFTER
 from ufo_experience.session.blackboard import Blackboard
 from ufo_experience.session.files import StrPath
+from ufo_experience.session.following import RecallMode
 from ufo_experience.session.interact import AbsentUser
 from ufo_experience.session.log_writer import SessionLog
 from ufo_experience.session.protocols import Agent, CommandDispatcher, Evaluator, Interactor
@@ -19,7 +21,10 @@ from ufo_experience.session.save_policy import SavePolicy
 class SessionConfig:
     """Limits and habits of a session.
 
-    `recall` False saves experiences and shows none. `top_k` and `max_tokens` None leave that to the memory.
+    `recall` says how experiences are used: "advise" shows them, "ahead" also shows what comes next and carries out
+    several actions of one answer, each checked first, "replay" carries a proven way out without asking the agent; None
+    shows none. A way is proven when it has helped `replay_after` times since it last hurt. `look` is the tool that
+    tells the controls in view. `top_k` and `max_tokens` None leave that to the memory.
     """
 
     log_root: StrPath = "logs"
@@ -31,9 +36,22 @@ class SessionConfig:
     save_ui_tree: bool = False
     save_full_screen: bool = False
     log_to_markdown: bool = True
-    recall: bool = True
+    recall: RecallMode | bool | None = "advise"
+    replay_after: int = PROVEN_AFTER
+    look: str = "get_controls"
     top_k: int | None = None
     max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.recall_mode not in (None, "advise", "ahead", "replay"):
+            raise UsageError(f"recall is advise, ahead, replay or None, not {self.recall!r}")
+
+    @property
+    def recall_mode(self) -> RecallMode | None:
+        """How experiences are used; True stands for "advise", False for None."""
+        if isinstance(self.recall, bool):
+            return "advise" if self.recall else None
+        return self.recall
 
 
 @dataclass(frozen=True)
@@ -56,7 +74,10 @@ class SessionParts:
 
 @dataclass
 class Desk:
-    """What the rounds of a session share besides its context. `app_agent` is None where one agent works alone."""
+    """What the rounds of a session share besides its context. `app_agent` is None where one agent works alone.
+
+    `judged` is True when an evaluator looks at what was done in the end.
+    """
 
     log: SessionLog
     config: SessionConfig
@@ -65,6 +86,7 @@ class Desk:
     app_agent: Agent | None = None
     recall: Recall | None = None
     agent_name: str = "AppAgent"
+    judged: bool = False
 
 
 def need(agent: Agent | None, part: str, session_type: str) -> Agent:

@@ -46,13 +46,20 @@ class ResultStatus(str, Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """What a command acts on. `id` holds for one step only; `is_password` marks a field whose text is secret."""
+    """What a command acts on. `id` holds for one step only; `is_password` marks a field whose text is secret.
+
+    `within` names the row, group or dialog around it, `dialog` is True for what stands in a dialog, and `checked` the
+    state of a switch (None: not known). A target with a name and no `id` is looked for on the screen.
+    """
 
     name: str = ""
     type: str | None = None
     id: str = ""
     kind: str = "control"
     is_password: bool = False
+    within: str = ""
+    dialog: bool = False
+    checked: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,9 @@ class Turn:
     """What an agent is given for one step.
 
     `experiences` is the few-shot block for the task or sub-task, `warning` one about the step at hand, both "" when
-    memory has nothing to say. `proposed` is the agent's own decision when it is asked to reconsider it.
+    memory has nothing to say. `ahead` is a block with the actions a known way has next (`next_actions`), each of which
+    can be answered as it stands; `handed_back` says why actions the agent foresaw were not carried out. `proposed` is
+    the agent's own decision when it is asked to reconsider it.
     """
 
     request: str
@@ -127,6 +136,8 @@ class Turn:
     last: Outcomes = ()
     experiences: str = ""
     warning: str = ""
+    ahead: str = ""
+    handed_back: str = ""
     proposed: Decision | None = None
 
 

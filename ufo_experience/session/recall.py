@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ufo_experience.errors import ExperienceError
+from ufo_experience.guide.offer import PROVEN_AFTER, offer
 from ufo_experience.redaction import redact_text
 from ufo_experience.redaction.names import words_of
+from ufo_experience.session.following import RecallMode
 from ufo_experience.session.log_writer import SessionLog
 from ufo_experience.session.protocols import AgentStatus, Command, Decision
 
 if TYPE_CHECKING:
+    from ufo_experience.guide.guide import Guide
     from ufo_experience.ingest import IngestReport
     from ufo_experience.prompt.builder import PromptBlock
     from ufo_experience.retrieval.answer import Retrieval
@@ -63,7 +66,11 @@ class ExperienceSource(Protocol):
 
 
 class Recall:
-    """Asks memory on behalf of one session. `injected` are the ids shown so far, in order."""
+    """Asks memory on behalf of one session. `injected` are the ids shown or followed so far, in order.
+
+    `guide` leads along the way found for the latest request or sub-task (in `advise` there is none), `replays` is True
+    when it may do so without asking the agent.
+    """
 
     def __init__(
         self,
@@ -73,10 +80,16 @@ class Recall:
         *,
         top_k: int | None = None,
         max_tokens: int | None = None,
+        mode: RecallMode = "advise",
+        replay_after: int = PROVEN_AFTER,
     ) -> None:
         self._memory, self._log, self._session = memory, log, session
         self._top_k, self._max_tokens = top_k, max_tokens
+        self._mode, self._replay_after = mode, replay_after
         self._injected: dict[str, None] = {}
+        self._guides: list[Guide] = []
+        self.guide: Guide | None = None
+        self.replays = False
 
     @property
     def injected(self) -> tuple[str, ...]:
@@ -98,11 +111,18 @@ class Recall:
         return await asyncio.to_thread(self._ask, moment, task, application or None, tuple(commands))
 
     def credit(self, success: bool) -> list[str]:
-        """Credit or blame everything that was shown with the outcome of the session; returns the ids updated."""
+        """Credit or blame everything that was shown with the outcome of the session; returns the ids updated.
+
+        A way whose guide gave up is blamed however the session ended.
+        """
         if not self._injected:
             return []
+        astray = {guide.procedure.id for guide in self._guides if guide.gave_up} if success else set()
+        helped = [one for one in self._injected if one not in astray]
         try:
-            updated = self._memory.report(list(self._injected), success=success, session=self._session)
+            updated = self._memory.report(helped, success=success, session=self._session) if helped else []
+            if astray:
+                updated += self._memory.report(sorted(astray), success=False, session=self._session)
         except ExperienceError as error:
             self._fail("credit", error)
             return []
@@ -122,9 +142,22 @@ class Recall:
             self._fail(moment, error)
             return None
         shown = block if block is not None and block.ids else None
-        self._injected |= dict.fromkeys(shown.ids if shown else ())
+        if not commands:
+            self._find_way(task, found)
+        followed = (self.guide.procedure.id,) if self.guide is not None else ()
+        self._injected |= dict.fromkeys([*(shown.ids if shown else ()), *followed])
         self._write_down(moment, task, application, found, shown, commands)
         return shown
+
+    def _find_way(self, task: str, found: Retrieval) -> None:
+        """The best way among what was found: a proven one to replay, else one to look ahead on."""
+        self.guide, self.replays = None, False
+        if self._mode == "replay":
+            self.guide = offer(task, found, proven_after=self._replay_after)
+            self.replays = self.guide is not None
+        if self._mode != "advise" and self.guide is None:
+            self.guide = offer(task, found)
+        self._guides += [self.guide] if self.guide is not None else []
 
     def _about(self, commands: Sequence[Command], hits: Sequence[Hit]) -> list[Hit]:
         """Those not shown yet that have a step like one of `commands`."""
@@ -168,6 +201,8 @@ class Recall:
                     }
                     for hit in shown
                 ],
+                "guide": self.guide.procedure.id if self.guide is not None else None,
+                "replays": self.replays,
                 "tokens": block.tokens if block else 0,
                 "prompt_sha256": _digest(block.text) if block else None,
             }

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from ufo_experience.errors import DataError
 from ufo_experience.session.context import Context, ContextNames
+from ufo_experience.session.following import REPLAYED, Follower, names_only
 from ufo_experience.session.jsonform import plain
 from ufo_experience.session.log_lines import APP, HOST, StepRecord
 from ufo_experience.session.parts import Desk
@@ -61,6 +62,8 @@ class BaseRound:
         self._failed: Counter[tuple[str, str]] = Counter()
         self._agent_steps: Counter[str] = Counter()
         self._errors = 0
+        self._follower = Follower(desk.config.look, desk.config.recovery)
+        self._ahead = self._handed_back = ""
 
     @property
     def application(self) -> str:
@@ -85,6 +88,8 @@ class BaseRound:
             application = self.application if self._desk.app_agent is None else ""
             self._show(await self._desk.recall.before_task(self.request, application))
             self._task_block = self._block
+            if self._desk.app_agent is None:
+                self._follow()
         while not self.is_finished():
             await self._take_step()
         return self.result
@@ -93,11 +98,13 @@ class BaseRound:
 
     async def _take_step(self) -> None:
         started = time.perf_counter()
-        decided = await self._decide()
-        if isinstance(decided, Failure):
-            self._agent_failed(decided, started)
-            return
-        decision = decided.value
+        decision = await self._foregone()
+        if decision is None:
+            decided = await self._decide()
+            if isinstance(decided, Failure):
+                self._agent_failed(decided, started)
+                return
+            decision = await self._begun(decided.value)
         try:
             outcomes = await self._execute(decision)
         except ConnectionLostError as error:
@@ -105,10 +112,44 @@ class BaseRound:
             self._end_in_error(str(error))
             return
         self._errors = 0
-        self._last = outcomes
+        self._last += outcomes
+        self._follower.note(outcomes)
         self._count_failures(outcomes)
         self._write(decision, outcomes, started)
         await self._advance(decision)
+
+    async def _foregone(self) -> Decision | None:
+        """What is to be done without asking the agent: the rest of its own list, or a step of a proven way."""
+        if self._works_as_host():
+            return None
+        follower = self._follower
+        why, left = follower.handed_back, follower.left
+        decision = None if why else await follower.next(self.context, self.application)
+        why, left = why or follower.handed_back, left or follower.left
+        replayed = decision is not None and decision.comment == REPLAYED and not decision.commands
+        if replayed and not self._desk.judged:
+            decision, why = None, "the known way was followed to its end; is the task done?"
+        if decision is None:
+            follower.handed_back, follower.left = "", ()
+            self._last += left
+            self._handed_back, self._ahead = why, await follower.foresee(self.context, self.application)
+        return decision
+
+    async def _begun(self, decision: Decision) -> Decision:
+        """An agent's decision, of which one action is carried out at a time in `ahead` and `replay`."""
+        self._last = ()
+        several = self._desk.config.recall_mode in ("ahead", "replay") and len(decision.commands) > 1
+        asks = decision.status in (AgentStatus.CONFIRM, *_NOTHING_DONE)
+        if self._works_as_host() or asks or not (several or names_only(decision.commands)):
+            return decision
+        return await self._follower.begin(decision, self.context, self.application)
+
+    def _follow(self) -> None:
+        """Go along the way memory has found for the request or sub-task that begins."""
+        recall, config = self._desk.recall, self._desk.config
+        guide = recall.guide if recall is not None else None
+        replays = recall is not None and recall.replays
+        self._follower = Follower(config.look, config.recovery, guide=guide, replay=replays)
 
     async def _decide(self) -> Done[Decision] | Failure:
         """Ask the agent, and ask it again with what memory knows if the step is risky or repeats a failure."""
@@ -149,6 +190,8 @@ class BaseRound:
             blackboard=self._desk.blackboard,
             last=self._last,
             experiences=self._block,
+            ahead=self._ahead,
+            handed_back=self._handed_back,
         )
 
     async def _execute(self, decision: Decision) -> Outcomes:
@@ -192,6 +235,7 @@ class BaseRound:
         if self._desk.recall is not None:
             self._show(await self._desk.recall.before_subtask(self.subtask, self.application))
             self._block = self._block or self._task_block
+        self._follow()
 
     def _finish(self, status: AgentStatus) -> None:
         """End the sub-task, and the round if nobody is left to go on."""

@@ -195,11 +195,20 @@ class BaseSession(SessionState, ABC):
     def _make_desk(self) -> Desk:
         parts, config = self.parts, self.parts.config
         recall = None
-        if parts.memory is not None and config.recall:
+        if parts.memory is not None and config.recall_mode is not None:
             session = f"{self.task}#{self._id}"
-            recall = Recall(parts.memory, self._log, session, top_k=config.top_k, max_tokens=config.max_tokens)
+            recall = Recall(
+                parts.memory,
+                self._log,
+                session,
+                top_k=config.top_k,
+                max_tokens=config.max_tokens,
+                mode=config.recall_mode,
+                replay_after=config.replay_after,
+            )
         app_agent = self._app_agent if self._host_agent is not None else None
-        return Desk(self._log, config, parts.user, Blackboard(), app_agent, recall, self.agent_name)
+        judged = self._should_evaluate and parts.evaluator is not None
+        return Desk(self._log, config, parts.user, Blackboard(), app_agent, recall, self.agent_name, judged)
 
     # ---- running
 

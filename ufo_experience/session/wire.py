@@ -36,6 +36,9 @@ class WireTarget(Model):
     id: Name = ""
     kind: Name = "control"
     is_password: bool = False
+    within: Text = ""
+    dialog: bool = False
+    checked: bool | None = None
 
 
 class WireCommand(Model):

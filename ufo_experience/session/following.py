@@ -1,0 +1,211 @@
+"""A known way in a session: what the agent foresaw, and what a guide knows, carried out one action at a time.
+
+    ahead     the agent may answer with several actions, also with such whose target is named and not in view yet;
+              before each the screen is looked at, and at the first doubt the agent is asked again
+    replay    while the guide is sure, its steps are carried out without asking the agent; never one that needs consent
+
+A look is a command of the type data collection (`get_controls`) that answers with a list of controls.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ufo_experience.guide.block import ahead_block
+from ufo_experience.guide.guide import Act, Guide, Stop, check_action
+from ufo_experience.guide.procedure import Target as Aim
+from ufo_experience.session.context import Context
+from ufo_experience.session.protocols import (
+    DATA_COLLECTION,
+    AgentStatus,
+    Command,
+    Decision,
+    Outcomes,
+    Target,
+    describe,
+)
+from ufo_experience.session.recovery import RecoveryPolicy, execute, skipped
+
+RecallMode = Literal["advise", "ahead", "replay"]
+
+REPLAYED = "a step of a known way, carried out without asking the agent"
+FORESEEN = "foreseen by the agent"
+
+
+@dataclass(frozen=True)
+class View:
+    """What is in view: the controls as the dispatcher gave them."""
+
+    controls: tuple[Mapping[str, Any], ...]
+
+    def targets(self) -> tuple[Target, ...]:
+        """The controls as a decision keeps them."""
+        return tuple(as_target(one) for one in self.controls)
+
+
+class Follower:
+    """What is to be done next in one request or sub-task, without the agent: its own list first, then the guide.
+
+    `handed_back` says why the agent is asked again, "" when nothing was doubted.
+    """
+
+    def __init__(self, look: str, policy: RecoveryPolicy, *, guide: Guide | None = None, replay: bool = False) -> None:
+        self._look, self._policy = look, policy
+        self._guide, self._replay = guide, replay and guide is not None
+        self._queue: deque[tuple[Command, Decision]] = deque()
+        self._blind = False
+        self.handed_back = ""
+        self.left: Outcomes = ()
+
+    @property
+    def guide(self) -> Guide | None:
+        """The guide it follows; None when only the agent's own list is carried out."""
+        return self._guide
+
+    async def view(self, context: Context) -> View | None:
+        """Look at the screen; None when the dispatcher cannot tell what is in view, and it is not asked again."""
+        if self._blind:
+            return None
+        command = Command(self._look, tool_type=DATA_COLLECTION)
+        ((_, result),) = await execute(context.command_dispatcher, [command], self._policy)
+        seen = result.result if result.ok else None
+        if not isinstance(seen, (list, tuple)) or not all(isinstance(one, Mapping) for one in seen):
+            self._blind = True
+            return None
+        return View(tuple(seen))
+
+    async def next(self, context: Context, application: str) -> Decision | None:
+        """The next decision that needs no agent; None: ask it."""
+        self.handed_back, self.left = "", ()
+        while self._queue:
+            view = await self.view(context)
+            command, decision = self._queue[0]
+            checked = self._checked(command, view, application)
+            if isinstance(checked, Stop) and checked.reason != "done":
+                self.hand_back(checked.detail)
+                return None
+            self._queue.popleft()
+            if isinstance(checked, Command):
+                return replace(decision, commands=(checked,), controls=view.targets() if view else ())
+            if decision.status is not AgentStatus.CONTINUE:
+                return replace(decision, commands=())
+        return await self._guided(context, application)
+
+    async def foresee(self, context: Context, application: str) -> str:
+        """What comes next by the guide, as a block for the agent's prompt; "" when it knows nothing."""
+        if self._guide is None or self._guide.gave_up:
+            return ""
+        view = await self.view(context)
+        return ahead_block(self._guide.ahead(view.controls, application=application or None)) if view else ""
+
+    async def begin(self, decision: Decision, context: Context, application: str) -> Decision:
+        """The first action of a decision; those that follow it wait, each with the part of the decision it has.
+
+        An action whose target has a name and no id is found on the screen. One that cannot be is handed back.
+        """
+        first, *rest = decision.commands
+        if rest:
+            self._queue.extend((command, Decision(AgentStatus.CONTINUE, comment=FORESEEN)) for command in rest[:-1])
+            last = replace(decision, commands=(), comment=FORESEEN, cost=0.0, tokens=0, prompt=None, observation="")
+            self._queue.append((rest[-1], last))
+            decision = replace(decision, status=AgentStatus.CONTINUE, result="")
+        if not _is_named_only(first):
+            return replace(decision, commands=(first,))
+        view = await self.view(context)
+        checked = first if view is None else self._checked(first, view, application, consent=True)
+        if isinstance(checked, Command):
+            controls = decision.controls or (view.targets() if view else ())
+            return replace(decision, commands=(checked,), controls=controls)
+        if checked.reason == "done" and not rest:
+            return replace(decision, commands=())
+        if checked.reason != "done":
+            self._queue.appendleft((first, decision))
+            self.hand_back(checked.detail)
+        return replace(decision, status=AgentStatus.CONTINUE, commands=(), result="")
+
+    def note(self, outcomes: Outcomes) -> None:
+        """Tell the guide what became of the commands of a step; after one that failed, nothing foreseen is done."""
+        for command, result in outcomes:
+            if self._guide is not None:
+                self._guide.note(as_act(command), result.ok)
+            if not result.ok:
+                self.hand_back(f"{describe(command)} failed")
+
+    def hand_back(self, why: str) -> None:
+        """Drop what was foreseen and say why; `left` are those actions, not carried out."""
+        self.handed_back = why
+        self.left = tuple((command, skipped(command, f"not carried out: {why}")) for command, _ in self._queue)
+        self._queue.clear()
+
+    # ---- within
+
+    def _checked(
+        self, command: Command, view: View | None, application: str, *, consent: bool = False
+    ) -> Command | Stop:
+        """The command with its target on the screen, or why not; without a look only one that names an id."""
+        if view is None:
+            return Stop("target_missing", "the screen cannot be looked at") if _is_named_only(command) else command
+        act, known = as_act(command), application or None
+        if self._guide is not None:
+            answer = self._guide.check(act, view.controls, application=known, consent=consent)
+        else:
+            answer = check_action(act, view.controls, application=known, consent=consent)
+        return answer if isinstance(answer, Stop) else replace(as_command(answer), call_id=command.call_id)
+
+    async def _guided(self, context: Context, application: str) -> Decision | None:
+        """The guide's next step, while it is sure and nobody need be asked."""
+        guide = self._guide
+        if guide is None or not self._replay or not guide.sure:
+            return None
+        view = await self.view(context)
+        if view is None:
+            return None
+        answer = guide.next(view.controls, application=application or None)
+        if isinstance(answer, Act):
+            return Decision(AgentStatus.CONTINUE, (as_command(answer),), comment=REPLAYED, controls=view.targets())
+        if answer.reason == "done" and guide.place:
+            return Decision(AgentStatus.FINISH, comment=REPLAYED, result="the known way was followed to its end")
+        self.handed_back = answer.detail
+        return None
+
+
+def as_act(command: Command) -> Act:
+    """A command as a guide reads it."""
+    target = command.target
+    aim = Aim(target.name, target.type or "", target.within, target.id or None) if target else None
+    return Act(command.tool_name, aim, dict(command.parameters))
+
+
+def as_command(act: Act) -> Command:
+    """An action of a guide as a command."""
+    aim = act.target
+    target = (
+        Target(aim.name, aim.type or None, "" if aim.id is None else str(aim.id), within=aim.within) if aim else None
+    )
+    return Command(act.action, dict(act.parameters), target=target)
+
+
+def as_target(control: Mapping[str, Any]) -> Target:
+    """A control in view as a target."""
+    checked, kind = control.get("checked"), control.get("type")
+    return Target(
+        str(control.get("name") or ""),
+        str(kind) if kind else None,
+        str(control.get("id") or ""),
+        within=str(control.get("within") or ""),
+        dialog=control.get("dialog") is True,
+        checked=checked if isinstance(checked, bool) else None,
+    )
+
+
+def _is_named_only(command: Command) -> bool:
+    """True for a command whose target has still to be found on the screen."""
+    return command.target is not None and bool(command.target.name) and not command.target.id
+
+
+def names_only(commands: Sequence[Command]) -> bool:
+    """True when one of the commands has a target that has still to be found on the screen."""
+    return any(_is_named_only(command) for command in commands)
