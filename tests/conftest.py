@@ -1,4 +1,4 @@
-"""Shared by all tests: how many examples hypothesis tries, and the third-party data where it is there."""
+"""Shared by all tests: how many examples hypothesis tries, the folder of data, and whether a skip is a failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(__file__).parent / "data"
 
 # The same examples in every run; `HYPOTHESIS_PROFILE=thorough` (CI) tries many more.
 settings.register_profile("default", max_examples=20, derandomize=True, deadline=None, database=None)
@@ -17,8 +17,23 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder of third-party data; tests that read it are skipped where it is absent."""
-    if not SHARED.is_dir():
-        pytest.skip("shared/data is not beside this checkout")
-    return SHARED
+def data_folder() -> Path:
+    """Logs and files of other projects; `tests/data/README.md` says whose."""
+    return DATA
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--no-skips`: a skipped test fails the run. CI has everything that tests ask for."""
+    parser.addoption("--no-skips", action="store_true", help="fail when a test was skipped")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Turn skips into a failure where they were not expected, and name them."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if session.config.getoption("--no-skips") and skipped:
+        reporter.write_line("")
+        for report in skipped:
+            reporter.write_line(f"skipped: {report.nodeid}: {report.longrepr[2]}", red=True)
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED

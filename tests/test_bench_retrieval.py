@@ -227,12 +227,12 @@ def test_osworld_becomes_a_set(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_reach_on_webarena_and_osworld(shared_data, tmp_path):
+def test_the_reach_on_webarena_and_osworld(data_folder, tmp_path):
     """The figures docs/retrieval.md reports without a model, within a small margin."""
-    osworld = [shared_data / "osworld" / name for name in ("tasks_2024.jsonl", "tasks_verified.jsonl")]
+    osworld = [data_folder / "osworld" / name for name in ("tasks_2024.jsonl", "tasks_verified.jsonl")]
     web = tmp_path / "web"
     subprocess.run(
-        [sys.executable, BENCHMARKS / "convert_webarena.py", shared_data / "webarena" / "tasks.jsonl", web], check=True
+        [sys.executable, BENCHMARKS / "convert_webarena.py", data_folder / "webarena" / "tasks.jsonl", web], check=True
     )
     reworded = [BENCHMARKS / "convert_osworld.py", *osworld, tmp_path / "os", "--distractors", web]
     subprocess.run([sys.executable, *reworded], check=True)

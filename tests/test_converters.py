@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces import read_traces
 
@@ -45,13 +43,12 @@ def test_a_profile_of_autodroid_names_the_element_and_who_judged(tmp_path: Path)
     assert (only.outcome.success, only.outcome.evaluated_by, only.applications) == (True, "user", ("gallery",))
 
 
-@pytest.mark.slow
-def test_the_public_files_are_converted_whole(shared_data: Path, tmp_path: Path) -> None:
-    """Sessions of the three data sets as they are published."""
+def test_public_files_are_converted(data_folder: Path, tmp_path: Path) -> None:
+    """Sessions of the three data sets, as they are published, in part."""
     files = {
-        "pptc": ("pptc/sessions.jsonl", 1_807),
-        "autodroid": ("autodroid/profile_no_answer.json", 158),
-        "screenagent": ("screenagent/steps_subset.jsonl", 18),
+        "pptc": ("pptc/sessions.jsonl", 75),
+        "autodroid": ("autodroid/profile_no_answer.json", 14),
+        "screenagent": ("screenagent/steps_subset.jsonl", 4),
     }
     for name, (file, number) in files.items():
-        assert len(converted(name, shared_data / file, tmp_path)[0]) == number
+        assert len(converted(name, data_folder / file, tmp_path)[0]) == number

@@ -499,11 +499,11 @@ def test_the_command_imports_the_folder_the_file_or_the_index_folder(old_folder,
     assert stored.trust is Trust.APPROVED
 
 
-def test_ufos_published_examples_survive_the_way_in_and_out(shared_data, tmp_path):
+def test_ufos_published_examples_survive_the_way_in_and_out(data_folder, tmp_path):
     """Real examples of UFO's prompts, written as experiences, come back from the file as they were."""
     from ufo_experience.traces.safe_yaml import load_yaml
 
-    source = shared_data / "ufo_prompt_examples" / "v1.0.0" / "examples__visual__app_agent_example.yaml"
+    source = data_folder / "ufo_prompt_examples" / "v1.0.0" / "examples__visual__app_agent_example.yaml"
     entries = [
         {"example": one["Response"], "Tips": one.get("Tips", ""), "request": one["Request"], "app_list": ["a.exe"]}
         for key, one in load_yaml(source, typed="Args").items()

@@ -339,9 +339,9 @@ def test_senseless_calls_are_usage_errors(wrong: dict[str, Any]) -> None:
         build_prompt(**({"task": TASK, "hits": [a_hit()]} | wrong))
 
 
-def test_ufo_examples_have_the_shape_of_ufos_main_branch(shared_data: Path) -> None:
+def test_ufo_examples_have_the_shape_of_ufos_main_branch(data_folder: Path) -> None:
     """The keys are those of UFO's own visual examples, so its prompter and its model read them alike."""
-    file = shared_data / "ufo_prompt_examples" / "main_b28183fd" / "examples__visual__app_agent_example.yaml"
+    file = data_folder / "ufo_prompt_examples" / "main_b28183fd" / "examples__visual__app_agent_example.yaml"
     theirs = yaml.safe_load(file.read_text(encoding="utf-8"))["example1"]
     (ours,) = build_prompt(TASK, [a_hit()], format="ufo").prompt
     assert isinstance(ours, dict)
@@ -367,9 +367,9 @@ def test_ufo_examples_hold_no_failure_and_no_mere_advice() -> None:
         inject([{"role": "user", "content": TASK}], block)
 
 
-def test_ufos_own_real_records_become_examples(shared_data: Path) -> None:
+def test_ufos_own_real_records_become_examples(data_folder: Path) -> None:
     """From experience.yaml into a prompt, the real values intact."""
-    file = shared_data / "ufo_real" / "experience" / "46af9fb3_experience.yaml"
+    file = data_folder / "ufo_real" / "experience" / "46af9fb3_experience.yaml"
     entry = yaml.safe_load(file.read_text(encoding="utf-8"))["example0"]
     hit = Hit(experience=from_ufo_example(entry, success=True), score=0.8, ranked_by="vector")
     (record,) = parse_block(build_prompt("add a to do", [hit]).text)

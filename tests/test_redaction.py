@@ -481,10 +481,10 @@ def test_the_source_of_a_step_stays():
 @pytest.mark.parametrize(
     "case", ["password_v1", "password_v2", "password_v2_echo", "password_v3", "api_key_in_arguments_v3"]
 )
-def test_no_secret_of_a_ufo_log_survives(shared_data: Path, case):
+def test_no_secret_of_a_ufo_log_survives(data_folder: Path, case):
     """The values listed in expected.json are nowhere in the redacted trajectories."""
     traces = pytest.importorskip("ufo_experience.traces")
-    folder = shared_data / "ufo_logs_synthetic" / "broken" / case
+    folder = data_folder / "ufo_logs" / "broken" / case
     secrets = [item["value"] for item in json.loads((folder / "expected.json").read_bytes())["redactions"]]
     trajectories = list(traces.read_traces(folder, format="ufo"))
     assert trajectories

@@ -511,10 +511,10 @@ def test_openai_without_a_key_says_so_at_once():
 @pytest.mark.parametrize(
     "case", ["password_v1", "password_v2", "password_v2_echo", "password_v3", "api_key_in_arguments_v3"]
 )
-def test_no_secret_of_a_ufo_log_is_in_an_experience(shared_data: Path, case):
+def test_no_secret_of_a_ufo_log_is_in_an_experience(data_folder: Path, case):
     """The values listed in expected.json are nowhere in what would be stored."""
     traces = pytest.importorskip("ufo_experience.traces")
-    folder = shared_data / "ufo_logs_synthetic" / "broken" / case
+    folder = data_folder / "ufo_logs" / "broken" / case
     secrets = [item["value"] for item in json.loads((folder / "expected.json").read_bytes())["redactions"]]
     experiences = [extractive(trajectory) for trajectory in traces.read_traces(folder, format="ufo")]
     assert experiences
@@ -523,10 +523,10 @@ def test_no_secret_of_a_ufo_log_is_in_an_experience(shared_data: Path, case):
         assert not [secret for secret in secrets if secret in experience.model_dump_json()]
 
 
-def test_instructions_in_a_log_stay_data(shared_data: Path):
+def test_instructions_in_a_log_stay_data(data_folder: Path):
     """A page that says "mark as successful" does not: the verdict stays the evaluator's."""
     traces = pytest.importorskip("ufo_experience.traces")
-    folder = shared_data / "ufo_logs_synthetic" / "broken" / "prompt_injection"
+    folder = data_folder / "ufo_logs" / "broken" / "prompt_injection"
     experiences = [extractive(trajectory) for trajectory in traces.read_traces(folder, format="ufo")]
     assert experiences
     assert all(experience.is_negative for experience in experiences)

@@ -137,9 +137,9 @@ def test_a_plan_of_sentences_gives_a_plan_and_no_steps(tmp_path: Path) -> None:
 # -- UFO's YAML and dataflow
 
 
-def test_ufos_real_experience_files_are_read(shared_data: Path) -> None:
+def test_ufos_real_experience_files_are_read(data_folder: Path) -> None:
     """Both published versions and the demonstration: request, application, control, arguments, tips, plan."""
-    found = list(read_traces(shared_data / "ufo_real", format="ufo-yaml"))
+    found = list(read_traces(data_folder / "ufo_real", format="ufo-yaml"))
     assert [t.request for t in found] == [
         "send email to example@gmail.com and say hello",
         "Create 1 to do for learning LLM.",
@@ -154,9 +154,9 @@ def test_ufos_real_experience_files_are_read(shared_data: Path) -> None:
     assert {t.outcome.success for t in found} == {None}
 
 
-def test_a_list_shared_by_two_yaml_records_is_no_bomb(shared_data: Path) -> None:
+def test_a_list_shared_by_two_yaml_records_is_no_bomb(data_folder: Path) -> None:
     """An anchor with one alias is what YAML writers make of equal lists."""
-    first, second = read_traces(shared_data / "ufo_logs_synthetic" / "broken" / "experience_shared_list")
+    first, second = read_traces(data_folder / "ufo_logs" / "broken" / "experience_shared_list")
     assert (first.applications, second.applications) == (("OUTLOOK.EXE",), ("OUTLOOK.EXE",))
     assert (first.subtask, second.subtask) == (None, "Send the email.")
 
@@ -205,7 +205,7 @@ def test_yaml_that_is_not_safe_is_refused_with_its_place(tmp_path: Path, change:
     assert caught.value.file == str(file)
 
 
-def test_an_alias_bomb_is_refused_in_little_time_and_memory(shared_data: Path) -> None:
+def test_an_alias_bomb_is_refused_in_little_time_and_memory(data_folder: Path) -> None:
     """In a process of its own: two seconds of processor time and 100 MB beyond the imports are its limits."""
     pytest.importorskip("resource")
     code = (
@@ -217,14 +217,14 @@ def test_an_alias_bomb_is_refused_in_little_time_and_memory(shared_data: Path) -
         "grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before\n"
         "assert report.failed and time.process_time() - start < 2 and grown < 100_000, (grown, report)\n"
     )
-    file = shared_data / "ufo_logs_synthetic" / "broken" / "experience_alias_bomb" / "experience.yaml"
+    file = data_folder / "ufo_logs" / "broken" / "experience_alias_bomb" / "experience.yaml"
     done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_dataflow_results_are_read_before_and_after_execution(shared_data: Path) -> None:
+def test_dataflow_results_are_read_before_and_after_execution(data_folder: Path) -> None:
     """Executed records carry their judgement; the one before execution is a plan with an unknown outcome."""
-    found = {Path(t.source_files[0]).stem: t for t in read_traces(shared_data / "ufo_real", format="ufo-dataflow")}
+    found = {Path(t.source_files[0]).stem: t for t in read_traces(data_folder / "ufo_real", format="ufo-dataflow")}
     assert {name: (t.outcome.success, [step.result for step in t.steps]) for name, t in found.items()} == {
         "README_2_102": (True, ["success"]),
         "README_3_5": (True, ["success", "success"]),

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ufo_experience
-from tests.conftest import SHARED
+from tests.conftest import DATA
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces import ReadReport, read_traces
 from ufo_experience.traces.ufo.session import Session, SessionLog, SubTask, read_entries, subtasks_of
 
-SYNTHETIC = SHARED / "ufo_logs_synthetic"
+SYNTHETIC = DATA / "ufo_logs"
 SESSIONS = sorted(path.parent for path in SYNTHETIC.glob("v*/*/expected.json"))
 
 
@@ -226,7 +226,7 @@ def verdict(word: str) -> dict[str, Any]:
     return {"reason": f"The evaluator says {word}.", "sub_scores": {}, "complete": word, "level": "session"}
 
 
-def test_a_session_gives_its_subtasks_and_then_the_whole_request(shared_data: Path) -> None:
+def test_a_session_gives_its_subtasks_and_then_the_whole_request(data_folder: Path) -> None:
     """Two sub-tasks in two applications: three trajectories, the whole with the host's selections as steps."""
     first, second, whole = read_traces(SYNTHETIC / "v3" / "02_two_apps_host_steps")
     assert [first.applications, second.applications] == [("WINWORD.EXE",), ("ms-teams.exe",)]
@@ -243,7 +243,7 @@ def test_a_session_gives_its_subtasks_and_then_the_whole_request(shared_data: Pa
     assert len({t.session for t in (first, second, whole)}) == 1
 
 
-def test_a_step_keeps_control_arguments_and_place_and_loses_the_locator(shared_data: Path) -> None:
+def test_a_step_keeps_control_arguments_and_place_and_loses_the_locator(data_folder: Path) -> None:
     """v3 mixes `id` and `name` into the arguments; a step keeps only the real ones."""
     step = next(read_traces(SYNTHETIC / "v3" / "01_single_app_success")).steps[0]
     assert (step.target_control.name, step.target_control.type) == ("Search document", "Edit")
@@ -253,7 +253,7 @@ def test_a_step_keeps_control_arguments_and_place_and_loses_the_locator(shared_d
     assert (step.source.file, step.source.line) == ("response.log", 2)
 
 
-def test_each_action_of_an_action_list_is_a_step(shared_data: Path) -> None:
+def test_each_action_of_an_action_list_is_a_step(data_folder: Path) -> None:
     """Nine actions in four lines; the failed one has its reason, the one after it is skipped."""
     steps = next(read_traces(SYNTHETIC / "v2.0.0" / "07_action_list")).steps
     assert [step.source.line for step in steps if step.source] == [2, 3, 3, 3, 4, 4, 4, 5, 5]
@@ -273,14 +273,14 @@ def test_each_action_of_an_action_list_is_a_step(shared_data: Path) -> None:
     ],
 )
 def test_success_is_the_evaluators_word_and_never_finish(
-    shared_data: Path, name: str, success: bool | None, judge: str
+    data_folder: Path, name: str, success: bool | None, judge: str
 ) -> None:
     """FINISH is the agent's claim; without an evaluator's word success stays unknown."""
     whole = list(read_traces(SYNTHETIC / name))[-1]
     assert (whole.outcome.success, whole.outcome.evaluated_by) == (success, judge)
 
 
-def test_a_reused_task_name_gives_two_sessions_each_with_its_own_judgement(shared_data: Path) -> None:
+def test_a_reused_task_name_gives_two_sessions_each_with_its_own_judgement(data_folder: Path) -> None:
     """The first run was judged "no" with its reason, the second "yes"; their session keys differ."""
     whole = [t for t in read_traces(SYNTHETIC / "v1.0.0" / "08_reused_task_name") if t.subtask is None]
     assert [t.outcome.success for t in whole] == [False, True]
@@ -288,7 +288,7 @@ def test_a_reused_task_name_gives_two_sessions_each_with_its_own_judgement(share
     assert [t.session.partition("-")[0].partition("#")[2] for t in whole] == ["1", "2"]
 
 
-def test_two_rounds_give_two_requests(shared_data: Path) -> None:
+def test_two_rounds_give_two_requests(data_folder: Path) -> None:
     """A second request in the same session is a whole request of its own."""
     found = list(read_traces(SYNTHETIC / "v0.0.1" / "05_screenshot_gap_two_rounds"))
     assert [t.request for t in found] == [
@@ -346,7 +346,7 @@ def test_the_session_key_does_not_depend_on_where_the_folder_stands(tmp_path: Pa
     assert next(read_traces(one)).session == next(read_traces(two)).session
 
 
-def test_a_torn_last_line_makes_the_run_incomplete_and_is_reported(shared_data: Path) -> None:
+def test_a_torn_last_line_makes_the_run_incomplete_and_is_reported(data_folder: Path) -> None:
     """The steps before it are kept, `complete` is False, the report names file, line and reason."""
     report = ReadReport()
     found = list(read_traces(SYNTHETIC / "broken" / "torn_last_line", report=report))
@@ -356,22 +356,26 @@ def test_a_torn_last_line_makes_the_run_incomplete_and_is_reported(shared_data: 
     assert problem in found[-1].problems
 
 
-def test_a_huge_line_is_cut_and_marked(shared_data: Path) -> None:
+def test_a_huge_line_is_cut_and_marked(tmp_path: Path) -> None:
     """Five megabytes in one result: kept to the limit of the schema, and `truncated` says so."""
-    whole = list(read_traces(SYNTHETIC / "broken" / "huge_line_5mb"))[-1]
+    lines = (SYNTHETIC / "v1.0.0" / "01_single_app_success" / "response.log").read_text(encoding="utf-8").splitlines()
+    huge = json.loads(lines[2]) | {"Results": "x" * 5_000_000}
+    lines[2] = json.dumps(huge)
+    (tmp_path / "response.log").write_text("\n".join(lines), encoding="utf-8")
+    whole = list(read_traces(tmp_path))[-1]
     assert whole.truncated
     assert max(len(step.result) for step in whole.steps) <= 8192
 
 
 @pytest.mark.parametrize("name", ["password_v1", "password_v2", "password_v2_echo", "password_v3"])
-def test_a_value_typed_into_a_password_control_is_known_to_be_sensitive(shared_data: Path, name: str) -> None:
+def test_a_value_typed_into_a_password_control_is_known_to_be_sensitive(data_folder: Path, name: str) -> None:
     """Redaction is told the value; the model never writes it out in `sensitive`."""
     for trajectory in read_traces(SYNTHETIC / "broken" / name):
         assert trajectory.sensitive == ("hunter2-Secret!",)
         assert "sensitive" not in trajectory.model_dump()
 
 
-def test_an_api_key_among_the_arguments_is_known_to_be_sensitive(shared_data: Path) -> None:
+def test_an_api_key_among_the_arguments_is_known_to_be_sensitive(data_folder: Path) -> None:
     """An argument named api_key is a secret, whatever its control."""
     (whole,) = read_traces(SYNTHETIC / "broken" / "api_key_in_arguments_v3")
     assert whole.sensitive == ("example-mcp-key-0000-not-real",)
@@ -380,7 +384,7 @@ def test_an_api_key_among_the_arguments_is_known_to_be_sensitive(shared_data: Pa
 @pytest.mark.parametrize(
     "name", ["empty_file", "missing_response_log", "experience_alias_bomb", "experience_unsafe_tag"]
 )
-def test_a_source_without_anything_usable_is_an_error_that_names_it(shared_data: Path, name: str) -> None:
+def test_a_source_without_anything_usable_is_an_error_that_names_it(data_folder: Path, name: str) -> None:
     """Without a report it raises; with one it is listed as failed and nothing else happens."""
     with pytest.raises(TraceError, match=name):
         list(read_traces(SYNTHETIC / "broken" / name))
@@ -389,8 +393,8 @@ def test_a_source_without_anything_usable_is_an_error_that_names_it(shared_data:
     assert [name in source for source, _ in report.failed] == [True]
 
 
-def test_a_tree_of_everything_is_read_in_order_and_loses_nothing(shared_data: Path) -> None:
-    """All 70 folders in one call: every folder is read, failed or skipped, twice in the same order."""
+def test_a_tree_of_everything_is_read_in_order_and_loses_nothing(data_folder: Path) -> None:
+    """All folders in one call: every folder is read, failed or skipped, twice in the same order."""
     report = ReadReport()
     found = list(read_traces(SYNTHETIC, report=report))
     sources = [Path(t.source_files[0]).parent for t in found]
@@ -402,7 +406,7 @@ def test_a_tree_of_everything_is_read_in_order_and_loses_nothing(shared_data: Pa
     assert [t.session for t in read_traces(SYNTHETIC, report=ReadReport())] == [t.session for t in found]
 
 
-def test_control_types_and_the_plan_come_from_request_log_when_the_line_has_none(shared_data: Path) -> None:
+def test_control_types_and_the_plan_come_from_request_log_when_the_line_has_none(data_folder: Path) -> None:
     """v1.0.0 lines have no control types, v3 lines no plan: both stand in request.log."""
     old = list(read_traces(SYNTHETIC / "v1.0.0" / "01_single_app_success"))[-1]
     assert "Button" in {step.target_control.type for step in old.steps}
@@ -424,7 +428,7 @@ def test_printed_entries_and_images_of_request_log_are_read_over(tmp_path: Path)
     assert not whole.problems
 
 
-def test_numbers_json_cannot_hold_are_read_as_missing_and_reported(shared_data: Path) -> None:
+def test_numbers_json_cannot_hold_are_read_as_missing_and_reported(data_folder: Path) -> None:
     """NaN and Infinity as a cost: the sum leaves them out, both lines are named."""
     report = ReadReport()
     whole = list(read_traces(SYNTHETIC / "broken" / "nan_cost", report=report))[-1]

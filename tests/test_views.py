@@ -345,9 +345,9 @@ def test_notes_of_another_source_are_not_taken_for_ufos() -> None:
 @pytest.mark.parametrize(
     "name", ["experience/46af9fb3_experience.yaml", "experience/b3602b63_experience.yaml", "demonstration/example.yaml"]
 )
-def test_ufos_real_files_come_back_as_they_were(shared_data: Path, name: str) -> None:
+def test_ufos_real_files_come_back_as_they_were(data_folder: Path, name: str) -> None:
     """Every key of the real entries survives; only the later key Sub-task is added."""
-    entries = yaml.safe_load((shared_data / "ufo_real" / name).read_text(encoding="utf-8"))
+    entries = yaml.safe_load((data_folder / "ufo_real" / name).read_text(encoding="utf-8"))
     for entry in entries.values():
         record = from_ufo_example(entry, created_at=NOON)
         assert to_ufo_example(record) == entry | {"Sub-task": entry["request"]}
@@ -356,10 +356,10 @@ def test_ufos_real_files_come_back_as_they_were(shared_data: Path, name: str) ->
         assert record.id == from_ufo_example(entry).id
 
 
-def test_ufos_prompt_examples_of_every_generation_are_read(shared_data: Path) -> None:
+def test_ufos_prompt_examples_of_every_generation_are_read(data_folder: Path) -> None:
     """PascalCase, ActionList and snake_case: every app-agent example that acts gives its steps, none another error."""
     steps: dict[str, int] = {}
-    for file in sorted((shared_data / "ufo_prompt_examples").rglob("*app_agent*.yaml")):
+    for file in sorted((data_folder / "ufo_prompt_examples").rglob("*app_agent*.yaml")):
         entries = yaml.safe_load(file.read_text(encoding="utf-8"))
         read = [from_ufo_example(value) for key, value in entries.items() if key.startswith("example")]
         steps[file.parent.name] = steps.get(file.parent.name, 0) + sum(len(record.action.steps) for record in read)
