@@ -1,0 +1,231 @@
+"""The MCP server, by the official client: in memory for the rules, over a stdio subprocess for both protocol eras."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.types import ElicitResult
+
+from ufo_experience import ExperienceMemory
+from ufo_experience.integrations.mcp_server import build_server
+from ufo_experience.text.tokens import estimate_tokens
+
+pytestmark = pytest.mark.server
+
+STEPS = [
+    {"action": "click", "control": "New Email", "control_type": "Button"},
+    {"action": "type", "control": "To", "control_type": "Edit", "text": "jane@example.com"},
+    {"action": "click", "control": "Save", "control_type": "Button"},
+]
+TASK = "Draft an email to Jane about the budget"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> ExperienceMemory:
+    """A store that knows one task, judged by a person."""
+    opened = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    opened.remember(TASK, STEPS, success=True, application="Outlook", judge="person")
+    return opened
+
+
+def talk(
+    memory: ExperienceMemory,
+    say: Callable[[Client], Awaitable[Any]],
+    *,
+    mode: str = "auto",
+    answer: Any = None,
+    **allowed: bool,
+) -> Any:
+    """Run a conversation with a server in this process."""
+
+    async def run() -> Any:
+        async with Client(build_server(memory, **allowed), mode=mode, elicitation_callback=answer) as client:
+            return await say(client)
+
+    return asyncio.run(run())
+
+
+async def tool_names(client: Client) -> set[str]:
+    return {tool.name for tool in (await client.list_tools()).tools}
+
+
+def test_only_reading_is_offered_by_default(memory):
+    """No writing tool is even listed."""
+    assert talk(memory, tool_names) == {"find_experience", "experience_prompt"}
+
+
+def test_writing_and_approving_are_offered_when_they_are_allowed(memory):
+    """Each switch adds its own tools."""
+    assert talk(memory, tool_names, allow_writes=True) >= {"report_outcome", "record_run"}
+    assert talk(memory, tool_names, allow_approve=True) >= {"approve_experience", "quarantine_experience"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_known_task_is_found_and_told_as_a_block(memory, mode):
+    """By clients of either protocol era."""
+
+    async def say(client: Client) -> Any:
+        found = await client.call_tool("find_experience", {"task": "Draft an email to Bob about the trip"})
+        block = await client.call_tool("experience_prompt", {"task": "Draft an email to Bob about the trip"})
+        return found.structured_content, block.structured_content
+
+    found, block = talk(memory, say, mode=mode)
+    assert [hit["outcome"] for hit in found["hits"]] == ["success"]
+    assert not found["abstained"]
+    assert "New Email" in block["block"]
+    assert block["ids"] == [found["hits"][0]["id"]]
+
+
+def test_nothing_known_is_a_normal_answer(memory):
+    """The agent goes on without; nothing is an error."""
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool("find_experience", {"task": "Rotate the scanned photograph by ninety degrees"})
+
+    result = talk(memory, say)
+    assert not result.is_error
+    assert result.structured_content["abstained"]
+    assert result.structured_content["reason"]
+
+
+def test_a_recorded_run_lands_observed_and_is_shown_to_nobody(memory):
+    """An agent cannot vouch for itself."""
+
+    async def say(client: Client) -> Any:
+        steps = [{"action": "click", "control": "Rotate", "control_type": "Button"}]
+        await client.call_tool("record_run", {"task": "Rotate the photo", "steps": steps, "outcome": "success"})
+        return await client.call_tool("find_experience", {"task": "Rotate the photo"})
+
+    result = talk(memory, say, allow_writes=True)
+    assert result.structured_content["hits"] == []
+    assert result.structured_content["withheld"] == 1
+    assert {one.trust.value for one in memory.list()} == {"verified", "observed"}
+
+
+def test_an_outcome_counts_once_for_a_session(memory):
+    """Asked twice, credited once."""
+    (known,) = memory.list()
+
+    async def say(client: Client) -> Any:
+        arguments = {"ids": [known.id], "success": True, "session": "s1"}
+        return [(await client.call_tool("report_outcome", arguments)).structured_content["ids"] for _ in range(2)]
+
+    assert talk(memory, say, allow_writes=True) == [[known.id], []]
+
+
+def observed(memory: ExperienceMemory) -> str:
+    return memory.remember("Rotate the photo", [{"action": "click", "control": "Rotate"}], application="Photos").id
+
+
+def test_approval_shows_task_steps_and_hash_and_takes_the_persons_word(memory):
+    """The question holds what is decided on."""
+    waiting, asked = observed(memory), []
+
+    async def yes(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"approve": True})
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool("approve_experience", {"id": waiting})
+
+    assert waiting in talk(memory, say, answer=yes, allow_approve=True).content[0].text
+    assert memory.get(waiting).trust.value == "approved"
+    assert all(part in asked[0] for part in ("otate the photo", "click Rotate", "SHA-256"))
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel", "accept"])
+def test_without_the_persons_yes_nothing_is_approved(memory, action):
+    """Refused, closed, or answered with no."""
+    waiting = observed(memory)
+
+    async def no(context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action=action, content={"approve": False} if action == "accept" else None)
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool("approve_experience", {"id": waiting})
+
+    talk(memory, say, answer=no, allow_approve=True)
+    assert memory.get(waiting).trust.value == "observed"
+
+
+def test_a_client_that_cannot_ask_gets_an_error_and_nothing_is_approved(memory):
+    """Approval fails closed."""
+    waiting = observed(memory)
+
+    async def say(client: Client) -> Any:
+        try:
+            return (await client.call_tool("approve_experience", {"id": waiting})).is_error
+        except Exception as error:  # noqa: BLE001  whatever the client raises, it is no approval
+            return type(error).__name__
+
+    assert talk(memory, say, allow_approve=True)
+    assert memory.get(waiting).trust.value == "observed"
+
+
+def test_an_error_of_ours_keeps_its_message(memory):
+    """The model reads what was wrong."""
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool("report_outcome", {"ids": ["feedfeed"], "success": True, "session": "s"})
+
+    result = talk(memory, say, allow_writes=True)
+    assert result.is_error
+    assert "feedfeed" in result.content[0].text
+
+
+def test_the_list_of_tools_is_small(memory):
+    """Every host pays for it in each conversation: at most 1,200 tokens."""
+
+    async def say(client: Client) -> Any:
+        return [tool.model_dump_json(exclude_none=True, by_alias=True) for tool in (await client.list_tools()).tools]
+
+    listed = talk(memory, say, allow_writes=True, allow_approve=True)
+    assert estimate_tokens("".join(listed)) <= 1_200
+
+
+def test_records_can_be_read_as_resources_and_the_task_as_a_prompt(memory):
+    """For clients that show resources and prompts to people."""
+    (known,) = memory.list()
+
+    async def say(client: Client) -> Any:
+        one = await client.read_resource(f"experience://record/{known.id}")
+        prompt = await client.get_prompt("with_experience", {"task": TASK})
+        return one.contents[0].text, prompt.messages[0].content.text
+
+    one, prompt = talk(memory, say)
+    assert json.loads(one)["id"] == known.id
+    assert "New Email" in prompt
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_command_serves_a_client_over_stdio(memory, mode):
+    """The whole way: a process, its pipes, the official client, in both protocol eras."""
+    arguments = ["-m", "ufo_experience", "mcp", "--db", memory.store.location]
+    process = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+
+    async def run() -> Any:
+        async with Client(process, mode=mode) as client:
+            return (await client.call_tool("find_experience", {"task": TASK})).structured_content
+
+    assert len(asyncio.run(run())["hits"]) == 1
+
+
+def test_another_address_is_refused(memory, capsys):
+    """The server answers this machine only."""
+    from ufo_experience.cli import app
+
+    with pytest.raises(SystemExit) as left:
+        app(["mcp", "--http", "--host", "0.0.0.0", "--db", memory.store.location])
+    assert left.value.code == 77
