@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import logging
 import platform as host
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,26 +29,28 @@ from ufo_experience.session.session import BaseSession
 from ufo_experience.session.task_status import FILE_NAME, TaskStatus
 from ufo_experience.session.windows import OpenAIOperatorSession, Session
 
-WINDOWS, LINUX = "windows", "linux"
 PLAN_SUFFIX = ".json"
-
-_log = logging.getLogger(__name__)
 
 MakeParts = Callable[[str], SessionParts]
 
+_INTERACTIVE: dict[tuple[str, str], type[BaseSession]] = {
+    ("windows", "normal"): Session,
+    ("windows", "normal_operator"): Session,
+    ("windows", "operator"): OpenAIOperatorSession,
+    ("linux", "normal"): LinuxSession,
+    ("linux", "normal_operator"): LinuxSession,
+}
+_SERVICE: dict[tuple[str, str], type[BaseSession]] = {
+    ("windows", "service"): ServiceSession,
+    ("linux", "service"): LinuxServiceSession,
+}
+_FROM_FILE: dict[tuple[str, str], type[BaseSession]] = {
+    ("windows", "follower"): FollowerSession,
+    ("windows", "batch_normal"): FromFileSession,
+}
+_KINDS = _INTERACTIVE | _SERVICE | _FROM_FILE
 
-@dataclass(frozen=True)
-class Order:
-    """What is asked of the factory, with defaults filled in."""
-
-    task: str
-    mode: str
-    plan: StrPath
-    request: str
-    should_evaluate: bool
-    id: str | int
-    parts: MakeParts
-    extra: Mapping[str, Any]
+_log = logging.getLogger(__name__)
 
 
 class SessionFactory:
@@ -83,74 +84,50 @@ class SessionFactory:
             DataError: the plan cannot be read (in a folder such a file is logged, noted and left out).
         """
         system = (platform or host.system()).casefold()
-        makers = _MAKERS.get(system)
-        if makers is None:
-            raise UsageError(f"no sessions for platform {system!r}: use one of {', '.join(_MAKERS)}")
-        if mode not in makers:
-            raise UsageError(f"no mode {mode!r} on {system}: use one of {', '.join(makers)}")
+        _check(system, mode)
         judge = self._should_evaluate if should_evaluate is None else should_evaluate
-        return makers[mode](Order(task, mode, plan, request, judge, id, self._parts, extra), self._status)
-
-
-Maker = Callable[[Order, "TaskStatus | None"], list[BaseSession]]
-
-
-def _interactive(kind: Callable[..., BaseSession], *, moded: bool = True) -> Maker:
-    def make(order: Order, _status: TaskStatus | None) -> list[BaseSession]:
-        mode = {"mode": order.mode} if moded else {}
-        extra = {**mode, **order.extra}
-        session = kind(
-            order.task, order.should_evaluate, order.id, order.request, parts=order.parts(order.task), **extra
-        )
-        return [session]
-
-    return make
-
-
-def _service(kind: Callable[..., BaseSession]) -> Maker:
-    def make(order: Order, _status: TaskStatus | None) -> list[BaseSession]:
-        if "task_protocol" not in order.extra:
+        kind: Callable[..., BaseSession] = _KINDS[system, mode]
+        if (system, mode) in _FROM_FILE:
+            return list(self._from_files(kind, task, plan, judge, id, extra))
+        if (system, mode) in _SERVICE and "task_protocol" not in extra:
             raise UsageError("a service session needs task_protocol")
-        session = kind(
-            order.task,
-            order.should_evaluate,
-            order.id,
-            order.request,
-            order.extra["task_protocol"],
-            parts=order.parts(order.task),
-        )
-        return [session]
+        if mode == "normal_operator":
+            extra = {"mode": mode, **extra}
+        return [kind(task, judge, id, request, parts=self._parts(task), **extra)]
 
-    return make
-
-
-def _from_files(kind: Callable[..., BaseSession]) -> Maker:
-    def make(order: Order, status: TaskStatus | None) -> list[BaseSession]:
-        files = plan_files(order.plan)
-        several = Path(order.plan).is_dir()
-        sessions: list[BaseSession] = []
-        for file in files:
-            task = f"{order.task}/{file.stem}" if several else order.task
-            if status is not None and status.is_done(task):
+    def _from_files(
+        self,
+        kind: Callable[..., BaseSession],
+        name: str,
+        plan: StrPath,
+        judge: bool,
+        id: str | int,
+        extra: Mapping[str, Any],
+    ) -> Iterator[BaseSession]:
+        """One session a plan file. One bad file in a folder is a failed task and does not stop the others."""
+        several = Path(plan).is_dir()
+        for file in plan_files(plan):
+            task = f"{name}/{file.stem}" if several else name
+            if self._status is not None and self._status.is_done(task):
                 continue
             try:
-                parts = order.parts(task)
-                sessions.append(kind(task, file, order.should_evaluate, order.id, parts=parts, **order.extra))
+                yield kind(task, file, judge, id, parts=self._parts(task), **extra)
             except DataError as error:
                 if not several:
                     raise
-                _leave_out(task, error, status)
-        return sessions
+                _log.error("task %s is left out: %s", task, error)
+                if self._status is not None:
+                    self._status.begin(task)
+                    self._status.end(task, str(error))
 
-    return make
 
-
-def _leave_out(task: str, error: DataError, status: TaskStatus | None) -> None:
-    """One bad file in a folder is a failed task and does not stop the batch."""
-    _log.error("task %s is left out: %s", task, error)
-    if status is not None:
-        status.begin(task)
-        status.end(task, str(error))
+def _check(system: str, mode: str) -> None:
+    modes = [mode for platform, mode in _KINDS if platform == system]
+    if not modes:
+        names = dict.fromkeys(platform for platform, _ in _KINDS)
+        raise UsageError(f"no sessions for platform {system!r}: use one of {', '.join(names)}")
+    if mode not in modes:
+        raise UsageError(f"no mode {mode!r} on {system}: use one of {', '.join(modes)}")
 
 
 def plan_files(plan: StrPath) -> list[Path]:
@@ -172,20 +149,3 @@ def plan_files(plan: StrPath) -> list[Path]:
 
 def _is_plan(file: Path) -> bool:
     return file.is_file() and file.suffix == PLAN_SUFFIX and file.name != FILE_NAME
-
-
-_MAKERS: dict[str, dict[str, Maker]] = {
-    WINDOWS: {
-        "normal": _interactive(Session),
-        "normal_operator": _interactive(Session),
-        "service": _service(ServiceSession),
-        "follower": _from_files(FollowerSession),
-        "batch_normal": _from_files(FromFileSession),
-        "operator": _interactive(OpenAIOperatorSession, moded=False),
-    },
-    LINUX: {
-        "normal": _interactive(LinuxSession),
-        "normal_operator": _interactive(LinuxSession),
-        "service": _service(LinuxServiceSession),
-    },
-}

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ufo_experience.session.files import StrPath
 from ufo_experience.session.interact import AbsentUser
+from ufo_experience.session.interactive import next_from_file
 from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.plan import check_replayable, load_plan, plan_agents
-from ufo_experience.session.requests import next_from_file
 from ufo_experience.session.windows import WindowsBaseSession
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ufo_experience.session.context import ContextNames
+from ufo_experience.session.interactive import NORMAL, InteractiveSession
 from ufo_experience.session.parts import SessionParts, need
-from ufo_experience.session.requests import MODES, next_from_user, one_of
 from ufo_experience.session.session import BaseSession
 
 
@@ -17,8 +17,8 @@ class LinuxBaseSession(BaseSession):
         self._app_agent = need(self.parts.app_agent, "app_agent", self.session_type)
 
 
-class LinuxSession(LinuxBaseSession):
-    """Interactive: the first request is given or asked for, then the user is asked what comes next."""
+class LinuxSession(InteractiveSession, LinuxBaseSession):
+    """Interactive, with one agent."""
 
     def __init__(
         self,
@@ -26,31 +26,20 @@ class LinuxSession(LinuxBaseSession):
         should_evaluate: bool,
         id: int | str,
         request: str = "",
-        mode: str = "normal",
+        mode: str = NORMAL,
         application_name: str | None = None,
         *,
         parts: SessionParts,
     ) -> None:
         """`application_name` is the application to work in, where it is known beforehand."""
-        self._mode = one_of(mode, MODES)
-        self._init_request = request
         self._application_name = application_name
-        super().__init__(task, should_evaluate, id, parts=parts)
-
-    def _init_agents(self) -> None:
-        super()._init_agents()
-        if self._mode == "normal_operator" and self.parts.operator_agent is not None:
-            self._app_agent = self.parts.operator_agent
+        super().__init__(task, should_evaluate, id, request, mode, parts=parts)
 
     def _init_context(self) -> None:
         super()._init_context()
         if self._application_name:
             self.context.set(ContextNames.APPLICATION_ROOT_NAME, self._application_name)
             self.application_window_info = {"name": self._application_name}
-
-    def next_request(self) -> str:
-        """The request given at first, then what the user says; none ends the session."""
-        return next_from_user(self, self._init_request)
 
     def request_to_evaluate(self) -> str:
         """The requests of all rounds as JSON; before the first round, the one given."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from uuid import uuid4
+
+from pydantic import ConfigDict
 
 from ufo_experience.errors import AgentError as AgentError
 from ufo_experience.errors import ConnectionLostError as ConnectionLostError
+from ufo_experience.schema import Name, Text
 
 if TYPE_CHECKING:
     from ufo_experience.session.blackboard import Blackboard
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 DATA_COLLECTION = "data_collection"
 ACTION = "action"
+
+_STRICT = ConfigDict(extra="forbid")  # where they are read from a message, nothing unknown is let through
 
 
 class AgentStatus(str, Enum):
@@ -52,25 +57,29 @@ class Target:
     state of a switch (None: not known). A target with a name and no `id` is looked for on the screen.
     """
 
-    name: str = ""
-    type: str | None = None
-    id: str = ""
-    kind: str = "control"
+    name: Text = ""
+    type: Name | None = None
+    id: Name = ""
+    kind: Name = "control"
     is_password: bool = False
-    within: str = ""
+    within: Text = ""
     dialog: bool = False
     checked: bool | None = None
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
 
 @dataclass(frozen=True)
 class Command:
     """A call of a tool. `call_id` stays the same when it is sent again, so that it is not executed twice."""
 
-    tool_name: str
+    tool_name: Name
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    tool_type: str = ACTION
+    tool_type: Name = ACTION
     target: Target | None = None
-    call_id: str = field(default_factory=lambda: uuid4().hex)
+    call_id: Name = field(default_factory=lambda: uuid4().hex)
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
 
 @dataclass(frozen=True)
@@ -79,9 +88,11 @@ class Result:
 
     status: ResultStatus = ResultStatus.SUCCESS
     result: Any = None
-    error: str | None = None
-    namespace: str = ""
-    call_id: str = ""
+    error: Text | None = None
+    namespace: Name = ""
+    call_id: Name = ""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     @property
     def ok(self) -> bool:

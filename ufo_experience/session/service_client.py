@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from ufo_experience.errors import ConnectionLostError, DataError, MissingExtraError, RefusedError
-from ufo_experience.session.protocols import CommandDispatcher, Result, ResultStatus
+from ufo_experience.session.protocols import Command, CommandDispatcher, Result, ResultStatus
 from ufo_experience.session.recovery import Done, attempt
 from ufo_experience.session.service_protocol import closed_error
 from ufo_experience.session.wire import (
@@ -20,10 +20,8 @@ from ufo_experience.session.wire import (
     ResumeMessage,
     TaskEnd,
     TaskMessage,
-    WireCommand,
     decode,
     encode,
-    read_command,
     results_message,
 )
 
@@ -113,17 +111,16 @@ class ServiceClient:
                 raise DataError(f"unexpected message {type(message).__name__}")
         return "the server closed the connection"
 
-    async def _execute(self, wire: WireCommand) -> Result:
+    async def _execute(self, command: Command) -> Result:
         """The result of a command: the one remembered if it was executed before."""
-        if wire.call_id not in self._results:
-            command = read_command(wire)
+        if command.call_id not in self._results:
             done = await attempt(self._dispatcher.execute_commands([command], self._command_timeout))
             if isinstance(done, Done) and done.value:
                 result = done.value[0]
             else:
                 reason = "no result" if isinstance(done, Done) else done.message
-                result = Result(ResultStatus.FAILURE, error=reason, call_id=wire.call_id)
-            self._results[wire.call_id] = result
+                result = Result(ResultStatus.FAILURE, error=reason, call_id=command.call_id)
+            self._results[command.call_id] = result
             while len(self._results) > _REMEMBERED:
                 self._results.popitem(last=False)
-        return self._results[wire.call_id]
+        return self._results[command.call_id]

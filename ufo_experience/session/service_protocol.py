@@ -17,7 +17,6 @@ from ufo_experience.session.wire import (
     commands_message,
     decode,
     encode,
-    read_result,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class TaskExecutionProtocol:
             self._waiting.pop(batch_id, None)
         if [result.call_id for result in message.results] != [command.call_id for command in commands]:
             raise DataError("the results do not fit the commands", field="results")
-        return [read_result(result) for result in message.results]
+        return list(message.results)
 
     async def wait_connected(self) -> bool:
         """Wait until a client is connected; False when none came within the grace."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ufo_experience.session.interactive import InteractiveSession
 from ufo_experience.session.parts import SessionParts, need
-from ufo_experience.session.requests import MODES, next_from_user, one_of
 from ufo_experience.session.session import BaseSession
 
 
@@ -19,51 +19,22 @@ class WindowsBaseSession(BaseSession):
         return self.blackboard.requests_to_json()
 
 
-class Session(WindowsBaseSession):
-    """Interactive: the first request is given or asked for, then the user is asked what comes next."""
-
-    def __init__(
-        self,
-        task: str,
-        should_evaluate: bool,
-        id: int | str,
-        request: str = "",
-        mode: str = "normal",
-        *,
-        parts: SessionParts,
-    ) -> None:
-        """In mode `normal_operator` the operator agent does the work of the app agent, where there is one."""
-        self._mode = one_of(mode, MODES)
-        self._init_request = request
-        super().__init__(task, should_evaluate, id, parts=parts)
-
-    def _init_agents(self) -> None:
-        super()._init_agents()
-        if self._mode == "normal_operator" and self.parts.operator_agent is not None:
-            self._app_agent = self.parts.operator_agent
-
-    def next_request(self) -> str:
-        """The request given at first, then what the user says; none ends the session."""
-        return next_from_user(self, self._init_request)
+class Session(InteractiveSession, WindowsBaseSession):
+    """Interactive, with host and app agent."""
 
 
-class OpenAIOperatorSession(WindowsBaseSession):
-    """Pure operator mode: one agent with the rights of an operator, asked like in normal mode."""
+class OpenAIOperatorSession(InteractiveSession, WindowsBaseSession):
+    """Interactive, with one agent that has the rights of an operator and works alone."""
 
-    _mode = "operator"
     agent_name = "OpenAIOperatorAgent"
 
     def __init__(
         self, task: str, should_evaluate: bool, id: int | str, request: str = "", *, parts: SessionParts
     ) -> None:
-        """`parts.operator_agent` works alone (`parts.app_agent` if there is none)."""
-        self._init_request = request
-        super().__init__(task, should_evaluate, id, parts=parts)
+        """The agent is `parts.operator_agent`, or `parts.app_agent` if there is none."""
+        super().__init__(task, should_evaluate, id, request, parts=parts)
+        self._mode = "operator"
 
     def _init_agents(self) -> None:
         operator = self.parts.operator_agent or self.parts.app_agent
         self._app_agent = need(operator, "operator_agent", self.session_type)
-
-    def next_request(self) -> str:
-        """The request given at first, then what the user says; none ends the session."""
-        return next_from_user(self, self._init_request)

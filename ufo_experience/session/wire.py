@@ -13,52 +13,20 @@ resume {session_id}                 ──▶    after a lost connection; open c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from ufo_experience.errors import CorruptError, FormatVersionError, SchemaError
 from ufo_experience.fileio.strict_json import parse
-from ufo_experience.schema import Json, JsonObject, Model, Name, Text, validate
+from ufo_experience.schema import MAX_TEXT, Model, Name, validate
 from ufo_experience.session.jsonform import plain
-from ufo_experience.session.protocols import Command, Result, ResultStatus, Target
+from ufo_experience.session.protocols import Command, Result
 
 VERSION = 1
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 MAX_COMMANDS = 100
-
-
-class WireTarget(Model):
-    """A `Target`."""
-
-    name: Text = ""
-    type: Name | None = None
-    id: Name = ""
-    kind: Name = "control"
-    is_password: bool = False
-    within: Text = ""
-    dialog: bool = False
-    checked: bool | None = None
-
-
-class WireCommand(Model):
-    """A `Command`."""
-
-    call_id: Name
-    tool_name: Name
-    parameters: JsonObject = Field(default_factory=dict)
-    tool_type: Name = "action"
-    target: WireTarget | None = None
-
-
-class WireResult(Model):
-    """A `Result`."""
-
-    call_id: Name
-    status: ResultStatus
-    result: Json = None
-    error: Text | None = None
-    namespace: Name = ""
 
 
 class Message(Model):
@@ -87,7 +55,7 @@ class ResultsMessage(Message):
 
     type: Literal["results"] = "results"
     batch_id: Name
-    results: Annotated[tuple[WireResult, ...], Field(max_length=MAX_COMMANDS)]
+    results: Annotated[tuple[Result, ...], Field(max_length=MAX_COMMANDS)]
 
 
 class AcceptedMessage(Message):
@@ -102,7 +70,7 @@ class CommandsMessage(Message):
 
     type: Literal["commands"] = "commands"
     batch_id: Name
-    commands: Annotated[tuple[WireCommand, ...], Field(max_length=MAX_COMMANDS)]
+    commands: Annotated[tuple[Command, ...], Field(max_length=MAX_COMMANDS)]
 
 
 class TaskEnd(Message):
@@ -121,15 +89,11 @@ class ErrorMessage(Message):
     error: str
 
 
-_MESSAGES: dict[str, type[Message]] = {
-    "task": TaskMessage,
-    "resume": ResumeMessage,
-    "results": ResultsMessage,
-    "accepted": AcceptedMessage,
-    "commands": CommandsMessage,
-    "task_end": TaskEnd,
-    "error": ErrorMessage,
-}
+AnyMessage = TaskMessage | ResumeMessage | ResultsMessage | AcceptedMessage | CommandsMessage | TaskEnd | ErrorMessage
+
+
+class _Envelope(RootModel[Annotated[AnyMessage, Field(discriminator="type")]]):
+    """Any message, told apart by its `type`."""
 
 
 def encode(message: Message) -> str:
@@ -137,7 +101,7 @@ def encode(message: Message) -> str:
     return message.model_dump_json()
 
 
-def decode(data: str | bytes) -> Message:
+def decode(data: str | bytes) -> AnyMessage:
     """Text as a message.
 
     Raises:
@@ -148,54 +112,18 @@ def decode(data: str | bytes) -> Message:
         fields = parse(data)
     except CorruptError as error:
         raise SchemaError(f"the message is {error.reason}") from error
-    kind = fields.get("type") if isinstance(fields, dict) else None
-    if not isinstance(kind, str) or kind not in _MESSAGES:
-        raise SchemaError(f"unknown message: use one of {', '.join(_MESSAGES)}", field="type")
-    version = fields.get("version", VERSION)
+    version = fields.get("version", VERSION) if isinstance(fields, dict) else VERSION
     if isinstance(version, int) and version > VERSION:
         raise FormatVersionError(f"the other side speaks version {version}, this one {VERSION}")
-    return validate(_MESSAGES[kind], fields)
+    return validate(_Envelope, fields).root
 
 
 def commands_message(batch_id: str, commands: Sequence[Command]) -> CommandsMessage:
-    """Commands, ready to be sent."""
-    return CommandsMessage(batch_id=batch_id, commands=tuple(map(_to_wire, commands)))
+    """Commands, ready to be sent; parameters without a JSON form become text."""
+    return validate(CommandsMessage, {"batch_id": batch_id, "commands": plain(list(commands))})
 
 
 def results_message(batch_id: str, results: Sequence[Result]) -> ResultsMessage:
-    """Results, ready to be sent; what has no JSON form becomes text."""
-    return ResultsMessage(batch_id=batch_id, results=tuple(map(_result_to_wire, results)))
-
-
-def read_command(wire: WireCommand) -> Command:
-    """A command as it was sent."""
-    target = Target(**wire.target.model_dump()) if wire.target else None
-    return Command(wire.tool_name, wire.parameters, wire.tool_type, target, wire.call_id)
-
-
-def read_result(wire: WireResult) -> Result:
-    """A result as it was sent."""
-    return Result(wire.status, wire.result, wire.error, wire.namespace, wire.call_id)
-
-
-def _to_wire(command: Command) -> WireCommand:
-    fields: dict[str, Any] = {
-        "call_id": command.call_id,
-        "tool_name": command.tool_name,
-        "parameters": plain(dict(command.parameters)),
-        "tool_type": command.tool_type,
-        "target": None if command.target is None else plain(command.target),
-    }
-    return validate(WireCommand, fields)
-
-
-def _result_to_wire(result: Result) -> WireResult:
-    error = result.error if result.error is None else result.error[:8192]
-    fields = {
-        "call_id": result.call_id,
-        "status": result.status,
-        "result": plain(result.result),
-        "error": error,
-        "namespace": result.namespace,
-    }
-    return validate(WireResult, fields)
+    """Results, ready to be sent; what has no JSON form becomes text, and an error is cut to `MAX_TEXT`."""
+    cut = [replace(one, error=one.error and one.error[:MAX_TEXT]) for one in results]
+    return validate(ResultsMessage, {"batch_id": batch_id, "results": plain(cut)})
