@@ -18,13 +18,13 @@ ROOMS = [
     "config",
     # foundations
     "text",
-    "trust",
     "fileio",
     "openai_api",
     "formats",
     # the pipeline
     "traces",
     "redaction",
+    "trust",
     "embedding",
     "summarizer",
     "store",

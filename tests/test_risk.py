@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.store_helpers import experience
+from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.trust.risk import HELD, injectable_rank, risks
+from ufo_experience.trust.risk import injectable_rank, risks
+from ufo_experience.trust.values import presentable
 
 Arguments = dict[str, Any]
 
@@ -254,12 +256,16 @@ ALL_RISKY = RISKY + STILL_RISKY
 
 
 @pytest.mark.parametrize(("kind", "action", "control", "arguments", "request_"), ALL_RISKY, ids=range(len(ALL_RISKY)))
-def test_a_risky_argument_is_held_until_approved(kind, action, control, arguments, request_):
-    """Row 79: whatever the trust below approval; a person's word releases it."""
+def test_a_risky_argument_is_known_and_never_shown(kind, action, control, arguments, request_):
+    """Row 79: the record is served, but no argument of its own reaches an agent until a person approved it."""
     one = record(action, control, arguments, request_)
     assert kind in risks(one)
-    assert injectable_rank(one) == HELD
-    assert injectable_rank(one.model_copy(update={"trust": Trust.APPROVED})) == Trust.APPROVED.rank
+    assert injectable_rank(one) == Trust.VERIFIED.rank
+    step = presentable(one, request_).experience.action.steps[0]
+    own = [text for text in arguments.values() if isinstance(text, str) and text.casefold() not in request_.casefold()]
+    assert not [
+        text for text in own if len(text) > 2 and text in str(step.parameters.values()) and not PLACEHOLDER.search(text)
+    ]
 
 
 ALL_HARMLESS = HARMLESS + ORDINARY

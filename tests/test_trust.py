@@ -177,18 +177,19 @@ def test_a_lone_planted_record_takes_over_at_no_size(tmp_path, size):
 
 
 @pytest.mark.parametrize("sessions", [1, 2, 20])
-def test_no_number_of_sessions_releases_a_risky_step(tmp_path, sessions):
-    """T3: stricter than two corroborating runs, which an attacker can record too: only a person's word does."""
+def test_no_number_of_runs_of_one_request_shows_a_planted_address(tmp_path, sessions):
+    """T3: runs that repeat one request corroborate nothing; a person's word shows the address."""
     step = {"step_number": 1, "action_type": "goto", "parameters": {"url": "https://collect.evil.test/x"}}
     action = experience(0, action={"steps": [step]}).action
     text = "rotate the backup tapes"
     planted = [run(600 + n, text, session=f"own {n}").model_copy(update={"action": action}) for n in range(sessions)]
     memory = memory_of(tmp_path / "db", [*good_runs(30), *planted])
-    found = memory.retrieve(text, similarity_threshold=0.05)
-    assert not {hit.experience.id for hit in found} & {one.id for one in planted}
-    assert set(found.withheld_why) == {"risky"}
-    memory.store.set_status(planted[0].id, trust=Trust.APPROVED)
-    assert [hit.experience.id for hit in memory.retrieve(text, similarity_threshold=0.05)] == [planted[0].id]
+    block = memory.build_prompt(text, memory.retrieve(text, similarity_threshold=0.05))
+    assert block.ids
+    assert "evil.test" not in block.text
+    for one in planted:
+        memory.store.set_status(one.id, trust=Trust.APPROVED)
+    assert "evil.test" in memory.build_prompt(text, memory.retrieve(text, similarity_threshold=0.05)).text
 
 
 @pytest.mark.parametrize("credit", [0, 1, 50])
@@ -206,25 +207,21 @@ def test_no_use_of_a_record_raises_its_trust(tmp_path, credit):
 
 
 def test_withheld_records_say_why(tmp_path):
-    """Unproven, risky and harmful are told apart, and approval releases the first two."""
+    """Unproven and harmful are told apart, and approval releases the first."""
     text = "rotate the backup tapes"
-    step = {"step_number": 1, "action_type": "execute_command", "parameters": {"command": "rm -rf /backup"}}
-    risky = experience(0, action={"steps": [step]}).action
     records = [
         run(501, text, trust=Trust.OBSERVED),
-        run(502, text).model_copy(update={"action": risky}),
         run(503, text, usage=Usage(injected=9, hurt=9)),
     ]
     memory = memory_of(tmp_path / "db", [*records, *good_runs(30)])
     found = memory.retrieve(text, similarity_threshold=0.05)
     assert not found.hits
     assert dict(zip(found.withheld_ids, found.withheld_why, strict=True)) == {
-        records[0].id: "unproven", records[1].id: "risky", records[2].id: "harmful",
+        records[0].id: "unproven", records[1].id: "harmful",
     }  # fmt: skip
-    for one in records[:2]:
-        memory.store.set_status(one.id, trust=Trust.APPROVED)
+    memory.store.set_status(records[0].id, trust=Trust.APPROVED)
     released = memory.retrieve(text, similarity_threshold=0.05)
-    assert set(released.withheld_ids) == {records[2].id}
+    assert set(released.withheld_ids) == {records[1].id}
 
 
 def test_what_an_index_says_of_trust_is_checked_against_the_record(tmp_path):

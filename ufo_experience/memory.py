@@ -302,7 +302,14 @@ class ExperienceMemory:
         negatives = found.negatives if isinstance(found, Retrieval) else ()
         limit = self.settings.max_tokens if max_tokens is None else max_tokens
         shown = [*found, *negatives]
-        block = build_prompt(task, shown, max_tokens=limit, format=format, allowed_actions=allowed_actions)
+        block = build_prompt(
+            task,
+            shown,
+            max_tokens=limit,
+            format=format,
+            allowed_actions=allowed_actions,
+            agreement=self.wiring.finder().agreement if shown else None,
+        )
         if block.ids and self.settings.audit:
             from ufo_experience.prompt.audit import FILE, AuditLog
 

@@ -63,13 +63,18 @@ class Wiring:
 
     def retriever(self) -> Retriever:
         """A retriever over the current snapshot."""
+        finder = self.finder()
+        manifest = finder.snapshot.manifest
+        fusion = fusion_for(self.get().name, manifest.calibration if manifest else None)
+        return Retriever(finder, self.store, self.get(), fusion)
+
+    def finder(self) -> CandidateFinder:
+        """What finds candidates in the current snapshot, and knows what its runs agree on."""
         snapshot = self.live.snapshot()
         with self._lock:
             if self._finder is None or self._finder.snapshot is not snapshot:
                 self._finder = CandidateFinder(snapshot, self._trust_policy(), before=self._finder)
-            finder = self._finder
-        fusion = fusion_for(self.get().name, snapshot.manifest.calibration if snapshot.manifest else None)
-        return Retriever(finder, self.store, self.get(), fusion)
+            return self._finder
 
     @property
     def asked_for(self) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from ufo_experience.schema import Experience, State
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import request_terms
+from ufo_experience.trust.values import facts
 
 TEMPLATE_VERSION = "1"  # of the embedded text; an index made with another one is refused
 
@@ -25,7 +26,13 @@ def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     terms, length = request_terms(task_text(experience))
     counts = {name: float(term.times) for name, term in terms.items()}
     structured = {name: 1.0 for group in state_terms(experience.state).values() for name in group}
-    return {**counts, **structured}, length
+    agreed_on = {} if experience.is_negative else {fact_term(one): 1.0 for one in facts(experience)}
+    return {**counts, **structured, **agreed_on}, length
+
+
+def fact_term(fact: str) -> str:
+    """The term of a name or value that runs may agree on (`trust.values.fact`); it has no say in a score."""
+    return f"\x00a {fact}"
 
 
 def state_terms(state: State) -> dict[str, list[str]]:

@@ -22,6 +22,7 @@ from ufo_experience.prompt.data_block import frame, new_nonce, parse_block, stri
 from ufo_experience.prompt.examples import Example, Fits, text_example, ufo_example
 from ufo_experience.schema import Hit
 from ufo_experience.text.tokens import estimate_tokens
+from ufo_experience.trust.values import Agreement, presentable
 
 __all__ = ["PromptBlock", "build_prompt", "inject", "parse_block", "read_step", "strip_block"]
 
@@ -58,6 +59,7 @@ def build_prompt(
     max_tokens: int = 1200,
     format: Format = "text",
     allowed_actions: Collection[str] | None = None,
+    agreement: Agreement | None = None,
     nonce: str | None = None,
     count_tokens: TokenCounter | None = None,
     now: datetime | None = None,
@@ -65,8 +67,9 @@ def build_prompt(
     """Show `hits` (best first, already filtered by trust) as examples for `task`.
 
     `max_tokens` bounds what is added to the task, by `count_tokens` (default: `estimate_tokens`). Steps whose action
-    is not in `allowed_actions` are left out. `nonce` and `now` are for repeatable output; the nonce is fresh
-    otherwise.
+    is not in `allowed_actions` are left out. Of each record only what may be shown for the task is (see
+    `trust.values`); `agreement` tells what other runs agree on. `nonce` and `now` are for repeatable output; the nonce
+    is fresh otherwise.
 
     Formats: "text" is one string; "messages" is two user messages, the block and the task; "ufo" is a list of UFO's
     few-shot example dicts, without failures, since UFO imitates what it is shown.
@@ -76,7 +79,7 @@ def build_prompt(
     """
     _check(task, format, max_tokens, allowed_actions, nonce)
     shape, count = _SHAPES[format], count_tokens or estimate_tokens
-    examples, dropped_actions = _admit(hits, allowed_actions, to_imitate=format == "ufo")
+    examples, dropped_actions = _admit(task, hits, allowed_actions, agreement, to_imitate=format == "ufo")
     nonce = nonce or new_nonce()
     moment = _aware(now or datetime.now(timezone.utc))
     cap = max(RECORD_TOKENS, max_tokens // 2)
@@ -148,14 +151,22 @@ def _check(task: str, format: str, max_tokens: int, allowed_actions: Collection[
         raise UsageError("the nonce stands in the task: draw a fresh one")
 
 
-def _admit(hits: Sequence[Hit], allowed: Collection[str] | None, *, to_imitate: bool) -> tuple[list[Example], int]:
+def _admit(
+    task: str,
+    hits: Sequence[Hit],
+    allowed: Collection[str] | None,
+    agreement: Agreement | None,
+    *,
+    to_imitate: bool,
+) -> tuple[list[Example], int]:
     """The examples that can be shown, with the steps to show, and how many steps name an action the agent lacks.
 
     One that loses all its steps is out; so is, where examples are there `to_imitate`, a failure or mere advice.
     """
     examples, lacking = [], 0
     for hit in hits:
-        experience = hit.experience
+        presented = presentable(hit.experience, task, agreement)
+        experience = presented.experience
         steps = experience.action.steps
         tried = [step for step in steps if step.status != "not_executed"]  # the steps of a plan are nobody's experience
         known = tuple(step for step in tried if allowed is None or step.action_type in allowed)
@@ -163,7 +174,9 @@ def _admit(hits: Sequence[Hit], allowed: Collection[str] | None, *, to_imitate: 
         shown = tuple(step for step in known if step.ok) if experience.outcome.success else known
         usable = shown and not experience.is_negative if to_imitate else shown or not steps
         if usable:
-            examples.append(Example(hit, shown))
+            view = hit.model_copy(update={"experience": experience})
+            asked = {} if experience.is_negative else presented.confirm
+            examples.append(Example(view, shown, asked, presented.optional))
     return examples, lacking
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -43,10 +43,13 @@ _DETAILS = (
 
 @dataclass(frozen=True)
 class Example:
-    """A hit, and those of its steps that are to be shown."""
+    """A hit whose record holds only what may be shown (`trust.values`), those of its steps that are to be shown, and
+    by number of the step why a person is asked before it, and how many of how many runs did it."""
 
     hit: Hit
     steps: tuple[Step, ...]
+    confirm: Mapping[int, str] = field(default_factory=dict)
+    optional: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def experience(self) -> Experience:
@@ -78,7 +81,7 @@ def _record(example: Example, detail: _Detail, now: datetime) -> dict[str, Any]:
         "strategy": None if example.steps else action.strategy,  # steps say it better
         "skill": None if example.steps else action.skill,
         "parameters": action.parameters,
-        _STEPS_KEY[outcome.success]: [_step(step, state.application, detail) for step in example.steps[: detail.steps]],
+        _STEPS_KEY[outcome.success]: [_step(step, example, detail) for step in example.steps[: detail.steps]],
         "steps_not_shown": max(0, len(example.steps) - detail.steps) or None,
         "reason": (outcome.failure_reason or "not recorded") if experience.is_negative else None,
         "slots": experience.slots,
@@ -94,16 +97,19 @@ def _record(example: Example, detail: _Detail, now: datetime) -> dict[str, Any]:
     }
 
 
-def _step(step: Step, application: str | None, detail: _Detail) -> dict[str, Any]:
+def _step(step: Step, example: Example, detail: _Detail) -> dict[str, Any]:
     """A step as the seed writes it, and what a follower needs besides: parameters, kind of control, application."""
     action, target = clean(step.action_type, detail.text), clean(step.target_control.name, detail.text)
     observation = clean(step.observation, detail.observation) if detail.observation else ""
     line = f"{step.step_number}. {action}({target})" + (f" - {observation}" if observation else "")
+    did, runs = example.optional.get(step.step_number, (0, 0))
     fields = {
         "parameters": step.parameters,
         "control_type": step.target_control.type if detail.observation else None,
-        "application": step.application if step.application != application else None,
+        "application": step.application if step.application != example.experience.state.application else None,
         "error": step.error,
+        "confirm": "ask the user before this step" if step.step_number in example.confirm else None,
+        "optional": f"{runs - did} of {runs} runs did not do this" if runs else None,
     }
     kept = {key: value for key, value in fields.items() if value not in (None, "", {})}
     return {"step": line, **clean_json(kept, detail.text, detail.entries)}

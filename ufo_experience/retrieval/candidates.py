@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import Mask, key_hash
 from ufo_experience.index.snapshot import Snapshot
+from ufo_experience.retrieval.agreement import CatalogAgreement
 from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.signals import drag, harmful
 from ufo_experience.trust.policy import TrustPolicy
-from ufo_experience.trust.risk import HELD
 
 POOL = 100  # candidates that words and vectors each put forward
 WORDS_ALONE = 3 * POOL  # where vectors put forward none: enough that near-duplicates of one task crowd out no other
@@ -49,7 +49,8 @@ class Words:
 class CandidateFinder:
     """Finds candidates in one snapshot. Statistics come from trusted rows, whatever the filters of a query.
 
-    `trusted` says which rows may be injected, `size` is the number of runs they come from.
+    `trusted` says which rows may be injected, `agreement` what their runs agree on,
+    `size` is the number of runs they come from.
     """
 
     def __init__(self, snapshot: Snapshot, policy: TrustPolicy, before: CandidateFinder | None = None) -> None:
@@ -65,12 +66,13 @@ class CandidateFinder:
             before=before._words if before else None,
         )
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted])
+        self.agreement = CatalogAgreement(snapshot.catalog, self.trusted)
 
     def why_held(self, row: int) -> Why:
-        """Why the record of this row may not be injected: risky, unproven (by trust) or harmful (by what became)."""
+        """Why the record of this row may not be injected: unproven (by trust) or harmful (by what became)."""
         if self.trusted[row]:
             return "harmful"
-        return "risky" if self.snapshot.catalog.column("trust")[row] == HELD else "unproven"
+        return "unproven"
 
     def find(
         self,
@@ -89,7 +91,7 @@ class CandidateFinder:
         `only` are the ids that may answer at all; None means any. Candidates below `floor` may be left out: where words
         alone make the score, they choose among what reaches it, and vectors say no more than which of these is better.
         """
-        inside = self.snapshot.catalog.mask(Filter(application, env, min_trust=HELD, min_trust_imported=HELD))
+        inside = self.snapshot.catalog.mask(Filter(application, env, min_trust=-1, min_trust_imported=-1))
         if only is not None:
             inside &= self._among(only)
         if exclude_session:

@@ -31,7 +31,6 @@ from ufo_experience.retrieval.signals import drag, usefulness
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.trust.risk import HELD
 
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
@@ -162,7 +161,7 @@ class Retriever:
             only=query.only,
             floor=self._threshold(query, fusion) if served else None,
         )
-        inside = self._catalog.mask(Filter(query.application, query.env, min_trust=HELD, min_trust_imported=HELD))
+        inside = self._catalog.mask(Filter(query.application, query.env, min_trust=-1, min_trust_imported=-1))
         return Ranking(candidates, held, fusion, degraded, int(inside.sum()))
 
     def _vector(self, text: str) -> tuple[Floats | None, str | None]:

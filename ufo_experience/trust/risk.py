@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from ufo_experience.schema import Experience, Step, Trust
+from ufo_experience.schema import Experience, Step
 
 HELD = -1  # rank of a risky record that nobody approved: below every level a policy can ask for
 
@@ -142,13 +142,14 @@ def risks(experience: Experience) -> tuple[str, ...]:
 
 
 def injectable_rank(experience: Experience) -> int:
-    """The trust that decides about injection: a risky record counts for nothing until it is approved.
+    """The trust that decides about injection. What is risky in a record does not hold it back: values that only it
+    knows are never shown (`trust.values`), and its grave steps ask first (`trust.confirm`)."""
+    return experience.trust.rank
 
-    A failed run is shown as what not to do, so its risky step is a warning and holds nothing back.
-    """
-    if experience.trust is Trust.APPROVED or experience.is_negative or not risks(experience):
-        return experience.trust.rank
-    return HELD
+
+def runs_commands(action_type: str) -> bool:
+    """True for an action that runs commands or code (`run_shell`, `executeCommand`, …)."""
+    return _of_verb(action_type)[1]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,199 @@
+"""Before which steps a person is asked: those that give rights, send, pay, share, install, delete, run code or change
+what guards the machine.
+
+A step is judged by what it does: the verb, the kind of control, its name, and the place it stands in. A grave choice
+("Manage roles") makes the button that carries it out ("Save") a step to ask before. A step whose control only its own
+run knows is one too: nobody can say what it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ufo_experience.redaction.actions import is_press, is_typing, plain
+from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.schema import Step
+from ufo_experience.trust.risk import runs_commands
+
+SEND, PAY, SHARE, INSTALL, DELETE, RUN, SECURITY, UNKNOWN = (
+    "send", "pay", "share", "install", "delete", "run", "security", "unknown",
+)  # fmt: skip
+
+# Beginnings of words, by what they say a control does; one more signal beside verb, kind and place.
+_NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(rf"(?i)(?<![^\W_])(?:{latin})|(?:{others})"))
+    for kind, latin, others in (
+        (
+            PAY,
+            r"pay(?!roll|load)|buy|purchas|place (?:your |an )?order|check ?out|transfer|donat|subscrib|withdraw"
+            r"|refund|authori[sz]e"
+            r"|bezahl|kauf|überweis|zahl(?:en|ung)|payer|paiement|ache?t|virement|valider le pai|pagar|pago"
+            r"|compr(?:a|ar)\b"
+            r"|transferir|pag(?:a|amento)|acquist|bonific|betal|kop(?:en|a)\b|köp|osta\b|maksa|zapła|kup\b|zaplat"
+            r"|koupit|öde(?:me)?\b"
+            r"|satın|оплат|купи|перевод|перевес|сплат",
+            r"支付|付款|购买|購買|转账|轉帳|購入|支払|振込|결제|구매|송금|이체|دفع|شراء|تحويل|שלם|קנה|भुगतान|खरीद"
+            r"|ชำระ|ซื้อ|โอน",
+        ),
+        (
+            DELETE,
+            r"delet|remov|eras|wip(?:e|ing)|empty|uninstall|factory reset|format (?:disk|drive|volume)|permanent"
+            r"|discard|clear (?:data"
+            r"|all|history|browsing)|cancel (?:order|subscription|membership|standing|account|booking|meeting)"
+            r"|deactivat|terminate"
+            r"|unshar|revok|lösch|entfern|leeren|deinstall|kündig|supprim|effac|vider|désinstall|résilier|elimin"
+            r"|borra|vaciar|quitar"
+            r"|desinstal|exclu|apagar|remover|rimuov|cancell|svuota|disinstall|verwijder|wissen|ta bort|radera"
+            r"|slett|fjern|poista"
+            r"|usuń|odinstal|smaza|odstran|odinst|töröl|eltávol|sil\b|kaldır|удал|очист|стер|видал|διαγραφ|șterge"
+            r"|xóa|hapus",
+            r"删除|刪除|清空|卸载|削除|消去|アンインストール|삭제|제거|حذف|إزالة|מחק|הסר|हटा|मिटा|ลบ|ถอนการติดตั้ง",
+        ),
+        (
+            SECURITY,
+            r"firewall|antivir|defender|malware|real-time|tamper|macro|enable (?:content|editing)|exclusion|encrypt"
+            r"|two-step|two-factor"
+            r"|multi-?factor|2fa|mfa|passw|passcode|remote|unattended|vpn|proxy|dns|certificat|permission|privileg"
+            r"|administrat|admin\b"
+            r"|roles?\b|grant|allow|give (?:control|access)|full control|delegat|forwarding|forward (?:all|mail)"
+            r"|redirect|webhook"
+            r"|collaborator|recovery|developer mode|load unpacked|unknown sources|automatic repl|link a device"
+            r"|oauth|api key|policy"
+            r"|turn off|disabl|echtzeit|schutz|brandmauer|makro|passwort|kennwort|berechtig|erlaub|zulass"
+            r"|fernzugriff|weiterleit"
+            r"|deaktiv|ausschalt|pare-feu|mot de passe|autoris|désactiv|droits|cortafuegos|contraseñ|permit|permis"
+            r"|desactiv|rol\b"
+            r"|senha|firewall|consenti|disattiv|wachtwoord|toestaan|uitschak|lösenord|tillåt|hasło|zezw|wyłącz"
+            r"|heslo|povol|vypn|jelszó"
+            r"|şifre|izin|güvenlik|devre dışı|брандмауэр|парол|разреш|отключ|права|макрос|удалённ|дозвол|вимкн",
+            r"防火墙|防火牆|杀毒|宏|マクロ|密码|密碼|权限|權限|允许|允許|禁用|关闭防|远程|遠端|パスワード|許可|無効"
+            r"|リモート|방화벽|매크로|비밀번호|권한|허용"
+            r"|원격|جدار الحماية|كلمة المرور|السماح|تعطيل|עט חומת|סיסמ|הרשא|पासवर्ड|अनुमति|รหัสผ่าน|อนุญาต",
+        ),
+        (
+            SHARE,
+            r"shar|invit|add people|add (?:a )?member|publi[cs]|anyone|everyone|general access|make available"
+            r"|manage access|remove access"
+            r"|teil(?:en)?\b|freigeb|einlad|partag|compart|condivid|delen\b|dela\b|uitnod|udostęp|sdílet|megoszt"
+            r"|paylaş|davet|поделит"
+            r"|доступ|пригла|общий",
+            r"共享|分享|公开|公開|邀请|邀請|共有|招待|공유|초대|공개|مشارك|دعوة|שתף|הזמן|साझा|आमंत्र|แชร์|เชิญ",
+        ),
+        (
+            INSTALL,
+            r"install|add to (?:chrome|edge|firefox)|add extension|get (?:app|extension)|run anyway|instal"
+            r"|aggiungi estens|asenna|zainst"
+            r"|telepít|yükle|kur\b|установ|встанов",
+            r"安装|安裝|インストール|설치|تثبيت|התקן|इंस्टॉल|ติดตั้ง",
+        ),
+        (
+            SEND,
+            r"send|submit|post\b|publish|reply all|tweet|merge|deploy|release|file (?:claim|return)|book (?:now|it)"
+            r"|absend|senden|abschick"
+            r"|veröffentlich|envoy|publier|soumettre|enviar|publicar|invia|inviare|pubblica|verz[eo]nd|verstu"
+            r"|skicka|lähetä|wyślij|opubl"
+            r"|odesl|küldés|gönder|yayınla|отправ|опублик|надісл|αποστολ|trimite|gửi|kirim",
+            r"发送|發送|发布|發佈|提交|送信|投稿|公開する|보내|게시|제출|إرسال|نشر|שלח|פרסם|भेज|ส่ง|โพสต์",
+        ),
+    )
+)
+_CARRIES_OUT = re.compile(  # carries out what was chosen before
+    r"(?i)\s*(?:ok|okay|yes|save(?: changes)?|apply|done|confirm\b.*|continue|proceed|finish|next|authori[sz]e"
+    r"|accept|agree|create|add|update"
+    r"|ja|speichern|sichern|übernehmen|fertig|bestätigen|weiter|ausführen|oui|enregistrer|appliquer|terminer"
+    r"|valider|confirmer|sí|si|guardar"
+    r"|aplicar|listo|aceptar|confirmar|salva|applica|conferma|sim|salvar|opslaan|toepassen|bevestigen|spara"
+    r"|bekräfta|lagre|bekreft|tallenna"
+    r"|zapisz|zastosuj|potwierdź|uložit|potvrdit|mentés|kaydet|uygula|onayla|tamam|да|сохранить|применить|готово"
+    r"|подтвердить|зберегти"
+    r"|确定|確定|保存|应用|套用|完成|确认|確認|適用|完了|はい|확인|저장|적용|완료|예|حفظ|تطبيق|تم|موافق|تأكيد|שמור"
+    r"|החל|אישור)\s*"
+)
+_LEADS_ON = frozenset("tab treeitem listitem link hyperlink row cell dataitem option text label header image".split())
+_TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
+_MESSAGE = re.compile(
+    r"(?i)\b(?:message|chat|comment|reply|post|nachricht|kommentar|messag\w*|mensaje|mensagem|messaggio|bericht"
+    r"|сообщен\w*)\b|消息|メッセージ|메시지"
+)
+_LOOKS_ROUND = re.compile(r"(?i)\s*(?:cd|pushd)(?:\s+[\w./~ -]*)?\s*")
+_ENTER = frozenset("enter return".split())
+_DELETE_KEYS = frozenset("delete del".split())
+
+
+def confirm_of(step: Step, before: Sequence[Step] = ()) -> str | None:
+    """Why a person is asked before `step`: send, pay, share, install, delete, run, security or unknown; None if not.
+
+    `before` are the steps that led to it, in order.
+    """
+    kind = _does(step)
+    if kind:
+        return kind
+    if _CARRIES_OUT.fullmatch(step.target_control.name) or _pressed(step) & _ENTER:
+        return _pending(before)
+    return None
+
+
+def confirms(steps: Sequence[Step]) -> dict[int, str]:
+    """The steps of a run to ask before: number of the step → why."""
+    found = {step.step_number: confirm_of(step, steps[:place]) for place, step in enumerate(steps)}
+    return {number: why for number, why in found.items() if why}
+
+
+def _does(step: Step) -> str | None:
+    """What a step itself brings about."""
+    if runs_commands(step.action_type) or _in_terminal(step):
+        return None if _only_moves(step) else RUN
+    if _pressed(step) & _DELETE_KEYS:
+        return DELETE
+    if is_typing(step.action_type) or is_press(step.action_type):
+        return None
+    role = plain(step.target_control.type or "")
+    if PLACEHOLDER.fullmatch(step.target_control.name.strip()):
+        return None if role in _LEADS_ON else UNKNOWN
+    kind = _kind(step.target_control.name) or _kind(" ".join(re.findall("[A-Z]?[a-z]+|[A-Z]+", step.action_type)))
+    return None if role in _LEADS_ON and kind != PAY else kind
+
+
+def _pending(before: Sequence[Step]) -> str | None:
+    """What the steps since something was last carried out have chosen."""
+    for step in reversed(before):
+        name = step.target_control.name
+        if is_typing(step.action_type) and _MESSAGE.search(name):
+            return SEND
+        if _CARRIES_OUT.fullmatch(name):
+            return None
+        kind = _kind(f"{name} {_chosen(step)}")
+        if kind:
+            return kind
+    return None
+
+
+def _kind(text: str) -> str | None:
+    return next((kind for kind, pattern in _NAMES if pattern.search(text)), None)
+
+
+def _chosen(step: Step) -> str:
+    """What was chosen of a list; what was typed says nothing of what a step does."""
+    if is_typing(step.action_type):
+        return ""
+    return " ".join(str(value) for value in step.parameters.values() if isinstance(value, str) and len(value) <= 80)
+
+
+def _in_terminal(step: Step) -> bool:
+    place = f"{step.target_control.type or ''} {step.target_control.name}"
+    return is_typing(step.action_type) and _TERMINAL.search(place) is not None
+
+
+def _only_moves(step: Step) -> bool:
+    """True for changing the folder, which changes nothing else."""
+    texts = [value for value in step.parameters.values() if isinstance(value, str)]
+    return bool(texts) and all(_LOOKS_ROUND.fullmatch(text) for text in texts)
+
+
+def _pressed(step: Step) -> set[str]:
+    """The names of the keys a step presses, in lower case."""
+    if not is_press(step.action_type) and "key" not in plain(step.target_control.type or ""):
+        return set()
+    texts = [step.target_control.name, *(v for v in step.parameters.values() if isinstance(v, str))]
+    return {word.casefold() for text in texts for word in re.findall(r"[A-Za-z]+", text)}

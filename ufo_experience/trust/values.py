@@ -1,0 +1,407 @@
+"""Where a value that is shown to an agent may come from.
+
+A name, an address, a path, an amount, a command or any other text of a record is shown only if it
+
+1. stands in the new task,
+2. is a slot to be filled, or
+3. is a constant of the procedure: other runs, of other sessions and other requests, hold it too (`Agreement`), or it is
+   made of nothing but words of interfaces (`vocabulary`) and of the task itself; or a person approved the record.
+
+Everything else becomes a slot, so that what only one record knows never reaches a prompt or a guide, in whatever
+language or encoding it is written. What stays is the way: the verb, the kind of control, the order of the steps.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from ufo_experience.redaction.actions import is_option, plain
+from ufo_experience.redaction.keystrokes import is_chord
+from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.redaction.vault import slot_type
+from ufo_experience.schema import Action, Control, Experience, Step, Trust
+from ufo_experience.text.applications import application_key
+from ufo_experience.text.slots import Slot, find_slots, mask_slots
+from ufo_experience.text.terms import stem
+from ufo_experience.trust.confirm import confirms
+from ufo_experience.trust.risk import runs_commands
+from ufo_experience.trust.vocabulary import INTERFACE, PLAIN, WHOLE_NAMES
+
+MOST_WORDS = 8  # of a control's name: longer ones are sentences, and a sentence is no label
+SMALL = 10  # numbers up to it count clicks, tabs or notches of a wheel
+
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+_SHAPES = re.compile(
+    r"[@\\/<>{}|=$€£¥%#`\"~^*;]|\w\.\w|\d{3}|\d[^\W\d_]|[^\W\d_]\d"
+)  # of addresses, paths, codes, sums
+_VERB = re.compile(r"[^\W\d]\w{0,31}(?:[. -]\w{1,20}){0,2}")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
+_ROLE = re.compile(r"[A-Za-z][A-Za-z -]{0,24}")
+_SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
+_STEERING = frozenset(  # how an action is done; not what it is done to
+    "left right middle up down single double true false none click press page pages line lines pixel pixels ctrl shift"
+    " alt tab enter seconds milliseconds append replace start end top bottom forward backward screen element".split()
+)
+_OWN_KEYS = frozenset(  # parameters whose value is the run's own, whatever words it is made of
+    "path file filename folder url uri href link command cmd commands script code query sql to cc bcc recipient amount"
+    " address host target destination keys".split()
+)
+_STATES = re.compile(  # words that say what a control is switched to: shown only if all of its name is known
+    r"(?i)\b(?:o(?:n|ff)|not|never|always|any(?:one|body)?|every(?:one|body)?|public(?:ly)?|full|permanent\w*|external)\b"
+)
+
+
+class Agreement(Protocol):
+    """What runs agree on. Implementations count runs that are trusted, of different sessions and requests."""
+
+    def agreed(self, text: str, application: str | None) -> bool:
+        """True when other runs in this application hold the same name or value."""
+        ...
+
+    def share(self, text: str, experience: Experience) -> tuple[int, int]:
+        """(runs that hold the name, runs) among those of the same task; (0, 0) where nothing is known."""
+        ...
+
+
+class NoAgreement:
+    """Nothing is known of other runs."""
+
+    def agreed(self, text: str, application: str | None) -> bool:
+        return False
+
+    def share(self, text: str, experience: Experience) -> tuple[int, int]:
+        return 0, 0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A record as an agent may see it.
+
+    `experience` holds no value that only it knows; its `slots` name what was taken out. By step number: `confirm`
+    says why a person is asked before it (see `trust.confirm`), `optional` are (runs that did it, runs) of steps that
+    most runs of the task did without. `hidden` counts what was taken out.
+    """
+
+    experience: Experience
+    confirm: Mapping[int, str] = field(default_factory=dict)
+    optional: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    hidden: int = 0
+
+
+def presentable(experience: Experience, task: str, agreement: Agreement | None = None) -> Shown:
+    """The record as it may be shown for `task`; an approved one is shown as it is.
+
+    Pure and deterministic; `presentable` of what it returned changes nothing more for the same task.
+    """
+    if experience.trust is Trust.APPROVED:
+        return Shown(experience, confirms(experience.action.steps), _optional(experience, agreement or NoAgreement()))
+    return _Filter(experience, task, agreement or NoAgreement()).result()
+
+
+def facts(experience: Experience) -> frozenset[str]:
+    """The names and values of a record that other runs may agree on, as `fact` writes them."""
+    found = set()
+    for step in experience.action.steps:
+        application = step.application or experience.state.application
+        for text in (step.target_control.name, *_texts(step.parameters)):
+            if text.strip() and not PLACEHOLDER.search(text) and len(text) <= 256:
+                found.add(fact(text, application))
+    return frozenset(found)
+
+
+def fact(text: str, application: str | None) -> str:
+    """A name or value within an application, in the form in which runs are compared."""
+    return f"{application_key(application) or ''}\x1f{_plain(text)}"
+
+
+class _Filter:
+    """Goes through one record and leaves what may be shown."""
+
+    def __init__(self, experience: Experience, task: str, agreement: Agreement) -> None:
+        self._experience, self._agreement = experience, agreement
+        state = experience.state
+        self._task = _plain(task)
+        own = " ".join((state.task, state.request))
+        self._values: list[Slot] = find_slots(state.request or state.task)
+        spoken = f"{task} {_without_values(own, self._values)}"
+        self._spoken = frozenset(_known_forms(spoken)) - PLAIN
+        self._known = self._spoken | frozenset(_known_forms(state.application or "")) | PLAIN | INTERFACE
+        self._slots = dict(experience.slots)
+        used = [int(name.rpartition(":")[2]) for name in self._slots if name.startswith("input:")]
+        numbers = [int(n) for text in _all_texts(experience) for n in re.findall(r"\{\{input:(\d{1,9})\}\}", text)]
+        self._next = 1 + max([*used, *numbers], default=0)
+        self._names: dict[tuple[str, str], str] = {}
+        self._hidden = 0
+
+    def result(self) -> Shown:
+        experience, action, state = self._experience, self._experience.action, self._experience.state
+        steps = tuple(self._step(step) for step in action.steps)
+        clean = Action(
+            strategy=self._label(action.strategy),
+            skill=self._label(action.skill),
+            parameters=self._object(action.parameters, state.application),
+            steps=steps,
+        )
+        reason = experience.outcome.failure_reason
+        outcome = experience.outcome.model_copy(update={"failure_reason": reason and (self._prose(reason) or None)})
+        shown = experience.model_copy(
+            update={
+                "action": clean,
+                "outcome": outcome,
+                "preconditions": tuple(filter(None, map(self._prose, experience.preconditions))),
+                "avoid_when": tuple(filter(None, map(self._prose, experience.avoid_when))),
+                "slots": self._slots,
+            }
+        )
+        why = {**confirms(steps), **confirms(action.steps)}
+        return Shown(shown, why, _optional(experience, self._agreement), self._hidden)
+
+    def _step(self, step: Step) -> Step:
+        application = step.application or self._experience.state.application
+        role = _ROLE.fullmatch((step.target_control.type or "").strip())
+        name = self._name(step.target_control.name, step.target_control.type or "", application)
+        own, runs = (step.target_control.name, name), runs_commands(step.action_type)
+        verb = _VERB.match(step.action_type)
+        return step.model_copy(
+            update={
+                "action_type": verb[0] if verb else "act",
+                "target_control": Control(name=name, type=role[0] if role else None),
+                "parameters": self._object(step.parameters, application, own, runs),
+                "observation": self._prose(step.observation),
+                "result": "",
+                "error": step.error and (self._prose(step.error) or "failed"),
+                "application": self._application(step.application),
+                "agent": None,
+            }
+        )
+
+    def _application(self, name: str | None) -> str | None:
+        if not name or name == self._experience.state.application or self._explained(application_key(name)):
+            return name
+        return name if self._agreement.agreed(name, name) else None
+
+    def _name(self, name: str, role: str, application: str | None) -> str:
+        """A control's name, if it is interface; else the slot of what there is to choose."""
+        if not name.strip() or not PLACEHOLDER.sub("", name).strip():
+            return name
+        if self._is_label(name) or self._agreement.agreed(name, application):
+            return name
+        return self._slot(name, _words_of_role(role) or "control")
+
+    def _is_label(self, name: str) -> bool:
+        """True for a name made of known words: by itself, by the task, or half by either where nothing else speaks."""
+        if _plain(name) in WHOLE_NAMES or self._in_task(name):
+            return True
+        if len(_WORD.findall(name)) > MOST_WORDS or self._has_shape(name) or self._is_old_value(name):
+            return False
+        return self._explained(name) or self._half_explained(name)
+
+    def _is_plain(self, text: str, key: str) -> bool:
+        """True for a few words of interfaces or of the task, in no shape of a value."""
+        few = plain(key) not in _OWN_KEYS and len(_WORD.findall(text)) <= MOST_WORDS
+        return few and not self._has_shape(text) and not self._is_old_value(text) and self._explained(text)
+
+    def _is_old_value(self, name: str) -> bool:
+        """True for what the recorded task named as a value, and the new one does not."""
+        return any(_plain(name) == _plain(slot.value) for slot in self._values) and not self._in_task(name)
+
+    def _has_shape(self, name: str) -> bool:
+        """True when something in a name has the shape of a value that the task does not hold."""
+        return any(not self._in_task(piece) for piece in name.split() if _SHAPES.search(piece)) or _is_mixed(name)
+
+    def _explained(self, text: str) -> bool:
+        return all(self._is_known(word) for word in _words(text)) and not _is_mixed(text)
+
+    def _half_explained(self, name: str) -> bool:
+        """True when the task speaks of at least half of a name's words, and the others switch nothing."""
+        words = [word for word in _words(name) if word not in PLAIN and not word.isdigit()]
+        spoken = [word for word in words if self._is_spoken(word)]
+        if not spoken or 2 * len(spoken) < len(words) or _STATES.search(name):
+            return False
+        return len(words) <= 2 or 2 * len(spoken) > len(words)
+
+    def _is_known(self, word: str) -> bool:
+        return word.isdigit() or _has(self._known, word)
+
+    def _is_spoken(self, word: str) -> bool:
+        return _has(self._spoken, word)
+
+    def _in_task(self, text: str) -> bool:
+        bare = _plain(text)
+        return bool(bare) and re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", self._task) is not None
+
+    def _slot(self, text: str, kind: str) -> str:
+        """The placeholder of a text that is not shown; the same text has the same one."""
+        bare = text.strip()
+        if (bare, kind) not in self._names:
+            name = f"input:{self._next}"
+            self._next += 1
+            self._slots[name] = kind + self._from_task(bare)
+            self._names[bare, kind] = "{{" + name + "}}"
+        self._hidden += 1
+        return self._names[bare, kind]
+
+    def _from_task(self, bare: str) -> str:
+        """Which value of the task it was, if it was one: in a new task of the same kind, the same place holds it."""
+        for number, slot in enumerate(self._values, start=1):
+            if _plain(slot.value) == _plain(bare):
+                return f" from task slot {number}"
+        return ""
+
+    def _object(
+        self,
+        values: Mapping[str, JsonValue],
+        application: str | None,
+        own: tuple[str, str] | None = None,
+        runs: bool = False,
+    ) -> dict[str, JsonValue]:
+        """Parameters without values of their own.
+
+        `own` is the control's name as it was and as it is shown; `runs` says that the action runs commands.
+        """
+        kept: dict[str, JsonValue] = {}
+        for key, value in values.items():
+            if _KEY.fullmatch(key) or self._agreement.agreed(key, application):
+                kept[key] = self._value(value, "command" if runs else key, application, own)
+        return kept
+
+    def _value(self, value: JsonValue, key: str, application: str | None, own: tuple[str, str] | None) -> JsonValue:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, dict):
+            return self._object(value, application, own)
+        if isinstance(value, list):
+            return [self._value(item, key, application, own) for item in value]
+        if isinstance(value, str):
+            return own[1] if own and value == own[0] else self._text(value, key, application)
+        known = is_option(key) or abs(value) <= SMALL or self._in_task(str(value))
+        return value if known or self._agreement.agreed(str(value), application) else self._slot(str(value), "number")
+
+    def _text(self, text: str, key: str, application: str | None) -> str:
+        """A text that was typed, chosen or passed: its placeholders and keys stay, the rest is known or a slot."""
+        steering = is_option(key) and plain(text) in _STEERING
+        if not text.strip() or steering or self._in_task(text) or is_chord(text, bare=True):
+            return text
+        if (
+            not PLACEHOLDER.sub("", text).strip()
+            or self._is_plain(text, key)
+            or self._agreement.agreed(text, application)
+        ):
+            return text
+        if PLACEHOLDER.search(text) and is_chord(PLACEHOLDER.sub("", text), bare=True):
+            return text
+        return self._slot(text, slot_type(text))
+
+    def _label(self, text: str) -> str:
+        """The name of a strategy or skill: an identifier, or words that are known."""
+        return text if _KEY.fullmatch(text) or (len(text) <= 200 and self._prose(text) == text) else ""
+
+    def _prose(self, text: str) -> str:
+        """The sentences of a text that say nothing new; what names something else is left out."""
+        if not text:
+            return ""
+        sentences = [sentence for sentence in _SENTENCE.split(text[:2000]) if sentence.strip()]
+        kept = [sentence for sentence in sentences if self._says_nothing_new(sentence)]
+        return text if len(kept) == len(sentences) and len(text) <= 2000 else " ".join(kept)
+
+    def _says_nothing_new(self, sentence: str) -> bool:
+        bare = PLACEHOLDER.sub(" ", sentence)
+        shapes = [piece for piece in bare.split() if _SHAPES.search(piece.strip(".,;:!?"))]
+        return self._explained(bare) and all(self._in_task(piece.strip(".,;:!?")) for piece in shapes)
+
+
+def _optional(experience: Experience, agreement: Agreement) -> dict[int, tuple[int, int]]:
+    """Steps that most runs of the same task did without."""
+    found = {}
+    for step in experience.action.steps:
+        name = step.target_control.name
+        if name.strip() and not PLACEHOLDER.search(name):
+            did, runs = agreement.share(name, experience)
+            if runs >= 3 and 2 * did < runs:
+                found[step.step_number] = (did, runs)
+    return found
+
+
+def _without_values(text: str, values: Sequence[Slot]) -> str:
+    """The words of a recorded task but for its values: those belong to that run."""
+    del values
+    return " ".join(word for word in mask_slots(text).split() if not word.startswith("<"))
+
+
+def _words_of_role(role: str) -> str:
+    """`ListItem` as "list item"."""
+    bare = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", role).casefold()
+    return bare if _ROLE.fullmatch(bare) else ""
+
+
+def _plain(text: str) -> str:
+    """A text for comparing: compatibility forms, no invisible characters, lower case, single spaces."""
+    folded = unicodedata.normalize("NFKC", text[:4096]).casefold()
+    return " ".join("".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()).split())
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, lower case; scripts without blanks give pairs of characters."""
+    found: list[str] = []
+    for word in _WORD.findall(_plain(text)):
+        for piece in _UNSPACED.findall(word):
+            found += ["".join(two) for two in pairwise(piece)] or [piece]
+        found += _UNSPACED.sub(" ", word).split()
+    return found
+
+
+def _known_forms(text: str) -> Iterator[str]:
+    for word in _words(text):
+        yield word
+        yield stem(word)
+        if len(word) >= 6:
+            yield word[:6] + "…"
+
+
+def _has(known: frozenset[str], word: str) -> bool:
+    return word in known or stem(word) in known or (len(word) >= 6 and word[:6] + "…" in known)
+
+
+def _is_mixed(text: str) -> bool:
+    """True when a word mixes scripts, or hides characters: no label does."""
+    if text.isascii():
+        return False
+    if any(unicodedata.category(c) == "Cf" for c in text):
+        return True
+    return any(len(_scripts(word)) > 1 for word in _WORD.findall(text))
+
+
+def _scripts(word: str) -> set[str]:
+    names = (unicodedata.name(c, "OTHER").split()[0] for c in word if c.isalpha())
+    return {name for name in names if name in ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")}
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, bool) or value is None:
+        return
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    else:
+        yield str(value)
+
+
+def _all_texts(experience: Experience) -> Iterable[str]:
+    for step in experience.action.steps:
+        yield step.target_control.name
+        yield step.observation
+        yield from _texts(step.parameters)
+    yield from _texts(experience.action.parameters)
