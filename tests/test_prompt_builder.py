@@ -368,10 +368,10 @@ def test_ufo_examples_hold_no_failure_and_no_mere_advice() -> None:
 
 
 def test_ufos_own_real_records_become_examples(data_folder: Path) -> None:
-    """From experience.yaml into a prompt, the real values intact."""
+    """From experience.yaml into a prompt, the real values intact once a person approved them."""
     file = data_folder / "ufo_real" / "experience" / "46af9fb3_experience.yaml"
     entry = yaml.safe_load(file.read_text(encoding="utf-8"))["example0"]
-    hit = Hit(experience=from_ufo_example(entry, success=True), score=0.8, ranked_by="vector")
+    hit = Hit(experience=from_ufo_example(entry, success=True, trust=Trust.APPROVED), score=0.8, ranked_by="vector")
     (record,) = parse_block(build_prompt("add a to do", [hit]).text)
     line = record["successful_steps"][0]
     assert read_step(line["step"])[:3] == (1, "set_edit_text", "Add a task in “My Day”")
