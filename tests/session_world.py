@@ -18,11 +18,10 @@ from ufo_experience.session.context import Context
 from ufo_experience.session.dispatcher import LocalCommandDispatcher
 from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.parts import SessionConfig, SessionParts
-from ufo_experience.session.pool import SessionPool
+from ufo_experience.session.pool import SessionPool, TaskStatus
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
 from ufo_experience.session.save_policy import SavePolicy
 from ufo_experience.session.scripted import ScriptedEvaluator
-from ufo_experience.session.task_status import TaskStatus
 
 PAGES = {
     "Network": ("wireless", "bluetooth", "hotspot", "tethering"),

@@ -23,18 +23,18 @@ from ufo_experience.session.factory import SessionFactory
 from ufo_experience.session.protocols import Command, Result, ResultStatus, Target
 from ufo_experience.session.recovery import RecoveryPolicy
 from ufo_experience.session.service_client import ServiceClient
-from ufo_experience.session.service_protocol import TaskExecutionProtocol
-from ufo_experience.session.service_server import SessionServer
-from ufo_experience.session.wire import (
+from ufo_experience.session.service_protocol import (
     CommandsMessage,
     ResultsMessage,
     TaskEnd,
+    TaskExecutionProtocol,
     TaskMessage,
     commands_message,
     decode,
     encode,
     results_message,
 )
+from ufo_experience.session.service_server import SessionServer
 
 websockets = pytest.importorskip("websockets")
 server = pytest.mark.server

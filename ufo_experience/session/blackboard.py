@@ -11,6 +11,7 @@ from ufo_experience.session.blackboard_format import (
     TRAJECTORY_KEY,
     Content,
     Data,
+    KeyValues,
     append_event,
     as_item,
     content_from,
@@ -20,10 +21,8 @@ from ufo_experience.session.blackboard_format import (
     read_content,
     write_content,
 )
-from ufo_experience.session.files import StrPath, read_json_lines
+from ufo_experience.session.files import StrPath, dump, plain, read_json_lines
 from ufo_experience.session.images import MAX_IMAGE_BYTES, ImageMemoryItem, ImageMemoryItemNames, encode_image
-from ufo_experience.session.jsonform import dump, plain
-from ufo_experience.session.keyvalues import KeyValues
 from ufo_experience.session.memory import Memory
 
 __all__ = ["Blackboard", "ImageMemoryItem", "ImageMemoryItemNames"]

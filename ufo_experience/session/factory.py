@@ -24,9 +24,9 @@ from ufo_experience.session.files import StrPath
 from ufo_experience.session.from_file import FollowerSession, FromFileSession
 from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.pool import FILE_NAME, TaskStatus
 from ufo_experience.session.service_session import LinuxServiceSession, ServiceSession
 from ufo_experience.session.session import BaseSession
-from ufo_experience.session.task_status import FILE_NAME, TaskStatus
 from ufo_experience.session.windows import OpenAIOperatorSession, Session
 
 PLAN_SUFFIX = ".json"

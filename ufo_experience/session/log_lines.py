@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ufo_experience.errors import DataError
-from ufo_experience.session.jsonform import plain
+from ufo_experience.session.files import plain
 from ufo_experience.session.protocols import Command, Decision, Outcomes, Result, Target
 
 HOST, APP = "HostAgent", "AppAgent"

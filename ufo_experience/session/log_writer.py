@@ -4,13 +4,17 @@
     request.log      one line per prompt: controls in view, plan, what memory added
     evaluation.log   one line per judgement
     memory.audit     one line per look into memory: what was found, what was injected, by which engine
+    output.md        the same as a report for people, written at the end
 
-Every line is with the operating system when a call returns; a killed session leaves whole lines.
+Every line is with the operating system when a call returns; a killed session leaves whole lines. Passwords typed into
+password fields, and what memory put into a prompt, reach no line. Redaction proper happens when a log is learned from;
+here a password may stand in an earlier line when it is first typed, and that line is then cleaned.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -18,10 +22,80 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import StorageError
-from ufo_experience.session.files import StrPath, append_line, write_atomic
-from ufo_experience.session.jsonform import dump, plain
+from ufo_experience.prompt.builder import strip_block
+from ufo_experience.redaction.fields import Field, fields_of
+from ufo_experience.redaction.parameters import SECRET, rewrite_parameters
+from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.redaction.vault import Vault
+from ufo_experience.schema import Control, Step
+from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json_lines, write_atomic
 from ufo_experience.session.log_lines import HOST, StepRecord, app_line, host_line, request_line
-from ufo_experience.session.masking import Masker
+from ufo_experience.session.protocols import Command
+
+HIDDEN = "<secret>"
+
+_LOOK_BACK = 32  # steps that tell where the focus is
+_LEAST = 4  # shorter secrets are hidden where they are typed only: single keys and PINs occur in any text
+_IMAGE = re.compile(r"data:image/[a-z+.-]{1,20};base64,[A-Za-z0-9+/=]+")
+
+
+class Masker:
+    """Remembers the secrets of one session and takes them out of what is written."""
+
+    def __init__(self) -> None:
+        self._recent: deque[Step] = deque(maxlen=_LOOK_BACK)
+        self._vault = Vault({}, ())
+        self.secrets = 0
+
+    def parameters(self, command: Command, observation: str = "") -> dict[str, Any]:
+        """The parameters of a command in their JSON form, without what is typed into a password field."""
+        step = _as_step(command, observation)
+        self._recent.append(step)
+        field = fields_of(tuple(self._recent))[-1]
+        if command.target is not None and command.target.is_password:
+            field = Field(secret=True)
+        hidden = rewrite_parameters(step, field, self._hide)
+        return {self.text(key): self.value(item) for key, item in hidden.items()}
+
+    def value(self, value: Any) -> Any:
+        """A copy of a JSON value: every text in it without secrets, injected blocks and images."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {key: self.value(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        return value
+
+    def text(self, text: str) -> str:
+        """A text without secrets, injected blocks and images."""
+        return self.without_secrets(_IMAGE.sub("<image>", strip_block(text)))
+
+    def without_secrets(self, text: str) -> str:
+        """A text without the secrets known so far, however they are escaped in it."""
+        return self._vault.without_secrets(text)
+
+    def _hide(self, text: str, role: str) -> str:
+        if role != SECRET or not text or PLACEHOLDER.fullmatch(text):
+            return text
+        if len(text.strip()) < _LEAST:
+            return HIDDEN
+        placeholder = self._vault.add_secret(text, "password")
+        self.secrets = len(self._vault.slots)
+        return placeholder
+
+
+def _as_step(command: Command, observation: str) -> Step:
+    target = command.target
+    control = Control.model_construct(name=target.name if target else "", type=target.type if target else None)
+    return Step.model_construct(  # not checked: whatever an agent did must be possible to write down
+        step_number=1,
+        observation=observation,
+        action_type=command.tool_name,
+        target_control=control,
+        parameters=plain(dict(command.parameters)),
+    )
+
 
 RESPONSE, REQUEST, EVALUATION, AUDIT = "response.log", "request.log", "evaluation.log", "memory.audit"
 
@@ -135,3 +209,61 @@ def folder_name(task: str) -> str:
     """`task` as the name of a folder: no path, no device name, not too long; never empty."""
     name = _UNSAFE.sub("_", task).strip(" .")[:_MAX_NAME].strip(" .")
     return f"_{name}" if not name or _DEVICES.fullmatch(name) else name
+
+
+REPORT = "output.md"
+
+_MARKUP = re.compile(r"([\\`*_<>\[\]#|])")
+
+
+def write_markdown(folder: StrPath) -> Path:
+    """Write `output.md` from the logs in `folder`; returns its path.
+
+    Raises:
+        StorageError: the disk refused.
+        DataError: a log is larger than is read.
+    """
+    path = Path(folder) / REPORT
+    steps = [line for line in read_json_lines(Path(folder) / RESPONSE) if isinstance(line, dict)]
+    judgements = [line for line in read_json_lines(Path(folder) / EVALUATION) if isinstance(line, dict)]
+    write_atomic(path, to_markdown(steps, judgements))
+    return path
+
+
+def to_markdown(steps: list[dict[str, Any]], judgements: list[dict[str, Any]]) -> str:
+    """The report: summary, judgements, then every step."""
+    requests = list(dict.fromkeys(_one_line(step.get("request")) for step in steps))
+    cost = sum(float(step.get("llm_cost", step.get("cost")) or 0.0) for step in steps)
+    parts = ["# Trajectory Data", "", "## Summary", ""]
+    parts += [f"- **Request**: {request}" for request in requests]
+    parts += [f"- **Total Steps**: {len(steps)}", f"- **Total Cost**: ${cost:.4f}", ""]
+    if judgements:
+        parts += ["## Evaluation Results", "", *(_judgement(one) for one in judgements), ""]
+    parts += ["## Steps", ""]
+    for number, step in enumerate(steps):
+        parts += _step(number, step)
+    return "\n".join(parts) + "\n"
+
+
+def _judgement(judgement: Mapping[str, Any]) -> str:
+    return f"- **Complete**: {_one_line(judgement.get('complete'))}. {_one_line(judgement.get('reason'))}"
+
+
+def _step(number: int, step: Mapping[str, Any]) -> list[str]:
+    actions = [action for action in step.get("action") or [] if isinstance(action, dict)]
+    lines = [f"### Step {number}: {_one_line(step.get('agent_name'))}", ""]
+    lines.append(f"- **Status**: {_one_line(step.get('status'))}")
+    said = [name for name in ("subtask", "observation") if step.get(name)]
+    lines += [f"- **{name.capitalize()}**: {_one_line(step[name])}" for name in said]
+    for action in actions:
+        outcome = action.get("result") or {}
+        error = f": {_one_line(outcome.get('error'))}" if outcome.get("error") else ""
+        lines.append(f"- **Action**: {_one_line(action.get('action_string'))} → {_one_line(outcome.get('status'))}{error}")
+    if step.get("result"):
+        lines.append(f"- **Result**: {_one_line(step['result'])}")
+    return [*lines, ""]
+
+
+def _one_line(value: Any) -> str:
+    """Text on one line that Markdown shows as it is: a log must not become links or images of a report."""
+    return _MARKUP.sub(r"\\\1", " ".join(str("" if value is None else value).split()))

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from ufo_experience.errors import SchemaError, UsageError
-from ufo_experience.session.jsonform import dump
+from ufo_experience.session.files import dump
 
 
 class MemoryItem:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError, SchemaError
 from ufo_experience.formats.plan import to_plan_file
-from ufo_experience.session.files import StrPath, read_json, write_atomic
-from ufo_experience.session.jsonform import dump
+from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log_lines import APP, HOST
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from ufo_experience.errors import DataError
 from ufo_experience.session.context import Context, ContextNames
+from ufo_experience.session.files import plain
 from ufo_experience.session.following import REPLAYED, Follower, names_only
-from ufo_experience.session.jsonform import plain
 from ufo_experience.session.log_lines import APP, HOST, StepRecord
 from ufo_experience.session.parts import Desk
 from ufo_experience.session.protocols import (

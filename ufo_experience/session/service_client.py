@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from ufo_experience.errors import ConnectionLostError, DataError, MissingExtraError, RefusedError
 from ufo_experience.session.protocols import Command, CommandDispatcher, Result, ResultStatus
 from ufo_experience.session.recovery import Done, attempt
-from ufo_experience.session.service_protocol import closed_error
-from ufo_experience.session.wire import (
+from ufo_experience.session.service_protocol import (
     MAX_MESSAGE_BYTES,
     AcceptedMessage,
     CommandsMessage,
@@ -20,6 +19,7 @@ from ufo_experience.session.wire import (
     ResumeMessage,
     TaskEnd,
     TaskMessage,
+    closed_error,
     decode,
     encode,
     results_message,

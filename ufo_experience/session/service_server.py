@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING
 from ufo_experience.errors import DataError, MissingExtraError, RefusedError, ServiceError
 from ufo_experience.session.context import ContextNames
 from ufo_experience.session.recovery import Done, Failure, attempt
-from ufo_experience.session.service_protocol import GRACE_S, TaskExecutionProtocol, closed_error
-from ufo_experience.session.session import BaseSession
-from ufo_experience.session.wire import (
+from ufo_experience.session.service_protocol import (
+    GRACE_S,
     MAX_MESSAGE_BYTES,
     AcceptedMessage,
     ErrorMessage,
     Message,
     ResumeMessage,
     TaskEnd,
+    TaskExecutionProtocol,
     TaskMessage,
+    closed_error,
     decode,
     encode,
 )
+from ufo_experience.session.session import BaseSession
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import Server, ServerConnection
