@@ -258,7 +258,9 @@ def _step(number: int, step: Mapping[str, Any]) -> list[str]:
     for action in actions:
         outcome = action.get("result") or {}
         error = f": {_one_line(outcome.get('error'))}" if outcome.get("error") else ""
-        lines.append(f"- **Action**: {_one_line(action.get('action_string'))} → {_one_line(outcome.get('status'))}{error}")
+        lines.append(
+            f"- **Action**: {_one_line(action.get('action_string'))} → {_one_line(outcome.get('status'))}{error}"
+        )
     if step.get("result"):
         lines.append(f"- **Result**: {_one_line(step['result'])}")
     return [*lines, ""]
