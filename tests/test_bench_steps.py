@@ -12,22 +12,17 @@ import pytest
 
 from tests.openai_stub import OpenAIStub
 from ufo_experience.benchmark.retrieval.metrics import Estimate
-from ufo_experience.benchmark.steps.agents import open_agent
+from ufo_experience.benchmark.steps.agent_registry import open_agent
+from ufo_experience.benchmark.steps.agents import Demonstrator, explorer_agent, prompt_for
 from ufo_experience.benchmark.steps.conditions import CONDITIONS, Learned
 from ufo_experience.benchmark.steps.demonstration import HintStep
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
-from ufo_experience.benchmark.steps.episode_session import (
-    Demonstrator,
-    Outcome,
-    Workplace,
-    explorer_agent,
-    prompt_for,
-    run_session,
-)
+from ufo_experience.benchmark.steps.episode_session import Outcome, run_session
 from ufo_experience.benchmark.steps.page import report_text, write_page
 from ufo_experience.benchmark.steps.plan import Case, make_plan
 from ufo_experience.benchmark.steps.prompt_reading import dead_ends, not_finished, read_hints, without_loops
-from ufo_experience.benchmark.steps.report import CurvePoint, Run, StepReport, reduction
+from ufo_experience.benchmark.steps.report import CurvePoint, PracticePoint, Run, StepReport, reduction
+from ufo_experience.benchmark.steps.workplace import Workplace
 from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison
 from ufo_experience.memory import ExperienceMemory
@@ -66,6 +61,14 @@ class Renaming:
     @property
     def score(self) -> float:
         return float(self.reached)
+
+    @property
+    def over(self) -> bool:
+        return False
+
+    @property
+    def unasked(self) -> frozenset[str]:
+        return frozenset({"help"}) if self.window == "Help" else frozenset()
 
     def close(self) -> None:
         pass
@@ -193,7 +196,7 @@ def test_random_and_oracle_are_chosen_by_task(memory):
 
 def test_tests_teach_nothing(memory):
     """A test's source neither saves nor credits."""
-    source = CONDITIONS["on"](Learned(memory, {}), Case("similar", "desktop", "a", 0))
+    source = CONDITIONS["advise"](Learned(memory, {}), Case("similar", "desktop", "a", 0))
     before = memory.export_json()
     assert source.report(list(memory.store.ids()), success=False) == []
     assert source.ingest("anything").added == []
@@ -202,13 +205,13 @@ def test_tests_teach_nothing(memory):
 
 @pytest.mark.parametrize("seeds", [1, 4])
 def test_no_variant_is_both_learned_and_tested(seeds):
-    """Held-back means held back, for as many seeds as are asked for; unrelated tasks are never learned."""
+    """Held-back means held back, for as many seeds as are asked for; and what was never learned was not."""
     plan = make_plan("all", seeds)
-    learned = {(one.family, one.seed) for one in (*plan.shown, *plan.explored, *plan.own)}
+    learned = {(one.family, one.seed) for cases in plan.lessons.values() for one in cases}
     families = {family for family, _ in learned}
     assert learned.isdisjoint((one.family, one.seed) for one in plan.tests)
     assert all(one.family in families for one in plan.of("similar"))
-    assert all(one.family not in families for one in plan.of("unrelated"))
+    assert all(one.family not in families for one in plan.of("never"))
     assert len(set(plan.tests)) == len(plan.tests)
     assert len(plan.of("similar")) == seeds * len({one.family for one in plan.of("similar")})
 
@@ -226,23 +229,31 @@ def test_environments_are_planned_alone_or_together():
 def run(task: str, condition: str, steps: int, *, success: bool = True, group: str = "similar", seed: int = 0) -> Run:
     """One result."""
     shown = () if condition == "off" else ("x",)
-    return Run(Case(group, "desktop", task, seed), condition, Outcome(steps, success, 10 * steps, 0.0, 0.1, "", shown))
+    outcome = Outcome(
+        steps, success, 10 * steps, 0.0, 0.1, "", shown, calls=steps, tidy=success, tokens_to_goal=10 * steps
+    )
+    return Run(Case(group, "desktop", task, seed), condition, outcome)
+
+
+def actions(outcome: Outcome) -> float:
+    """What is measured in these tests."""
+    return outcome.steps
 
 
 def test_the_reduction_is_of_totals_and_its_interval_over_tasks():
     """Two tasks of 10 and 30 steps, 5 and 15 with memory: half; the same in every draw, so the interval is a point."""
     pairs = [(run(task, "off", 2 * steps), run(task, "on", steps)) for task, steps in (("a", 5), ("b", 15))]
-    assert reduction(pairs) == Estimate(0.5, 0.5, 0.5)
-    spread = reduction([*pairs, (run("c", "off", 10), run("c", "on", 20))])
+    assert reduction(pairs, actions) == Estimate(0.5, 0.5, 0.5)
+    spread = reduction([*pairs, (run("c", "off", 10), run("c", "on", 20))], actions)
     assert spread.mean == pytest.approx(0.2)
     assert spread.low < 0 < spread.high == 0.5
-    assert str(reduction([]).mean) == "nan"
+    assert str(reduction([], actions).mean) == "nan"
 
 
 def test_variants_of_one_task_are_drawn_together():
     """Ten variants of one task are one task: no draw can differ from the whole."""
     pairs = [(run("a", "off", 10, seed=seed), run("a", "on", seed + 1, seed=seed)) for seed in range(10)]
-    found = reduction(pairs)
+    found = reduction(pairs, actions)
     assert found.low == found.mean == found.high == pytest.approx(0.45)
 
 
@@ -250,11 +261,14 @@ def test_variants_of_one_task_are_drawn_together():
 def report() -> StepReport:
     """Two tasks, one of which fails without memory."""
     runs = (
-        *(run("a", condition, steps) for condition, steps in (("off", 10), ("on", 4), ("random", 12), ("oracle", 4))),
+        *(
+            run("a", condition, steps)
+            for condition, steps in (("off", 10), ("advise", 4), ("random", 12), ("oracle", 4))
+        ),
         run("b", "off", 60, success=False),
-        run("b", "on", 6),
+        run("b", "advise", 6),
         run("c", "off", 5, group="unrelated"),
-        run("c", "on", 5, group="unrelated"),
+        run("c", "advise", 5, group="unrelated"),
     )
     return StepReport(
         agent="rule-based explorer",
@@ -262,6 +276,7 @@ def report() -> StepReport:
         families={"desktop/a": 2},
         rights={"desktop/a": ("x", "y"), "desktop/b": ("z",)},
         curve=(CurvePoint(0, 35.0, 0.5), CurvePoint(2, 5.0, 1.0)),
+        practice=(PracticePoint(1, 20.0, 20.0, 0.5), PracticePoint(2, 5.0, 5.0, 1.0)),
         comparison=MemoryComparison("a", {"steps": 10}, {"steps": 4}),
         seconds=1.0,
         machine="test",
@@ -272,10 +287,11 @@ def report() -> StepReport:
 def test_pairs_are_told_by_group_and_condition(report):
     """Failures count with their steps, and apart where both runs succeed; retrieval is judged by what came first."""
     on, random, oracle, unrelated = report.paired()
-    assert (on.pairs, on.steps_off, on.steps, on.success_off, on.success) == (2, 35.0, 5.0, 0.5, 1.0)
-    assert (on.reduction.mean, on.solved.mean) == (pytest.approx(6 / 7), 0.6)
-    assert (random.reduction.mean, oracle.reduction.mean) == (pytest.approx(-0.2), 0.6)
-    assert (unrelated.group, unrelated.reduction.mean) == ("unrelated", 0.0)
+    assert (on.pairs, on.off.steps, on.on.steps, on.off.success, on.on.success) == (2, 35.0, 5.0, 0.5, 1.0)
+    assert (on.fewer_calls.mean, on.fewer_tokens.mean, on.solved.mean) == (*[pytest.approx(6 / 7)] * 2, 0.6)
+    assert (random.fewer_steps.mean, oracle.fewer_steps.mean) == (pytest.approx(-0.2), 0.6)
+    assert (unrelated.group, unrelated.fewer_steps.mean) == ("unrelated", 0.0)
+    assert (on.at_equal_tokens, random.at_equal_tokens) == (1.0, 0.0)
     assert report.retrieved_right() == 0.5
 
 
@@ -283,8 +299,8 @@ def test_the_page_says_whose_figures_they_are(report):
     """A rule-based agent is not GPT, and the page says so; another agent's page does not."""
     text = report_text(report)
     assert "not figures of GPT" in text
-    assert "| similar | desktop | on | 2 | 35.0 → 5.0 | 85.7 %" in text
-    assert "| similar | desktop/b | 0 | 60 ✗ | 6 |" in text
+    assert "| similar | desktop | advise | 2 | 35.0 → 5.0 | 85.7 %" in text
+    assert "| similar | desktop/b | 0 | 60/60 ✗ | 6/6 |" in text
     assert "Step reduction: 60%" in text
     assert "not figures of GPT" not in report_text(replace(report, agent="mine:make"))
 
@@ -294,7 +310,7 @@ def test_markdown_json_and_plot_are_written(report, tmp_path):
     pytest.importorskip("matplotlib")
     page, data, plot = write_page(report, tmp_path / "new")
     found = json.loads(data.read_text(encoding="utf-8"))
-    assert page.read_text(encoding="utf-8").startswith("# Steps with and without memory")
+    assert page.read_text(encoding="utf-8").startswith("# Model calls")
     assert plot.read_bytes().startswith(b"\x89PNG")
     times = found.pop("times")
     assert times["per_run"] == [0.1] * 8
@@ -304,7 +320,7 @@ def test_markdown_json_and_plot_are_written(report, tmp_path):
 def test_agents_are_named_by_module_and_function():
     """The rule-based one without a name; a name that leads nowhere is a usage error."""
     assert open_agent(None) == ("rule-based explorer", explorer_agent)
-    spec = "ufo_experience.benchmark.steps.episode_session:explorer_agent"
+    spec = "ufo_experience.benchmark.steps.agents:explorer_agent"
     assert open_agent(spec) == (spec, explorer_agent)
     for wrong in ("nothing", "no.such.module:f", "json:no_such", "json:__doc__"):
         with pytest.raises(UsageError):
@@ -377,14 +393,14 @@ def test_a_small_run_in_a_browser_saves_steps_and_repeats(tmp_path: Path):
     tasks = ("signature", "check-updates")
     small = replace(
         whole,
-        shown=tuple(one for one in whole.shown if one.task in tasks),
-        own=tuple(one for one in whole.own if one.task in tasks),
-        tests=tuple(one for one in whole.tests if one.task in tasks and one.group != "changed"),
+        lessons={"own": tuple(one for one in whole.lessons["own"] if one.task in tasks)},
+        tests=tuple(one for one in whole.tests if one.task in tasks and one.group in ("similar", "never")),
+        practice=(),
     )
     first, again = (run_steps(small, jobs=1, folder=tmp_path / name) for name in ("one", "two"))
-    figures = {one.group: one for one in first.paired() if one.condition == "on"}
-    assert figures["similar"].reduction.mean > 0.4
-    assert (figures["unrelated"].reduction.mean, figures["unrelated"].answered) == (0.0, 0.0)
+    figures = {one.group: one for one in first.paired() if one.condition == "advise"}
+    assert figures["similar"].fewer_steps.mean > 0.4
+    assert (figures["never"].fewer_steps.mean, figures["never"].answered) == (0.0, 0.0)
     data, repeated = first.as_data(), again.as_data()
     assert data.pop("times") != repeated.pop("times")
     assert data == repeated

@@ -78,28 +78,54 @@ def steps(
     quick: Annotated[bool, typer.Option("--quick", help="A quarter of the tasks: about two minutes.")] = False,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Held-back variants of each task.")] = 1,
     env: Annotated[str, typer.Option("--env", help="miniwob, desktop or all.")] = "all",
+    group: Annotated[list[str] | None, typer.Option("--group", help="Only this group of tests; repeatable.")] = None,
+    condition: Annotated[
+        list[str] | None, typer.Option("--condition", help="Only this condition, and off; repeatable.")
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option("--task", help="Only this task; repeatable.")] = None,
     agent: Annotated[
         str | None,
         typer.Option(
-            "--agent", help="gpt (needs a key), or MODULE:FUNCTION that makes an agent of yours from a Workplace."
+            "--agent",
+            help="exec:'COMMAND' (a process for each episode), gpt (needs a key), or MODULE:FUNCTION that makes an "
+            "agent of yours from a Workplace.",
         ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, help="Seconds an exec: agent may take for one answer.")
+    ] = 120.0,
+    demonstrated: Annotated[
+        bool, typer.Option("--demonstrated", help="Learn from demonstrations instead of the agent's own runs.")
+    ] = False,
+    logs: Annotated[
+        Path | None, typer.Option("--logs", help="Folder to keep session logs and stores in; removed without.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Browsers that run at a time.")] = 2,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the report, a plot, JSON.")] = None,
     json: Json = False,
 ) -> None:
-    """Count the steps of an agent with and without memory, in a real browser (needs the extra `bench`)."""
+    """Count an agent's model calls, actions and tokens with and without memory, in a real browser (extra `bench`)."""
     console = Console(as_json=json)
     with console.errors():
-        from ufo_experience.benchmark.steps.agents import open_agent
+        from ufo_experience.benchmark.steps.agent_registry import open_agent
         from ufo_experience.benchmark.steps.page import report_text, write_page
         from ufo_experience.benchmark.steps.plan import make_plan
         from ufo_experience.benchmark.steps.run import run_steps
 
-        plan = make_plan(env, seeds, quick=quick)
-        name, make_agent = open_agent(agent)
+        plan = make_plan(env, seeds, quick=quick).only(group or (), task or ())
+        name, make_agent = open_agent(agent, timeout=timeout)
         with console.progress("running") as progress:
-            report = run_steps(plan, make_agent=make_agent, agent=name, jobs=jobs, progress=progress)
+            report = run_steps(
+                plan,
+                make_agent=make_agent,
+                agent=name,
+                conditions=condition or (),
+                demonstrated=demonstrated,
+                agent_timeout=max(300.0, 2 * timeout),
+                folder=logs,
+                jobs=jobs,
+                progress=progress,
+            )
         if output is not None:
             for path in write_page(report, output):
                 console.note(f"wrote {path}")

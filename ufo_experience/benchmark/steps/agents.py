@@ -1,51 +1,150 @@
-"""Which agent a benchmark runs: the rule-based one, or one of the user's by name."""
+"""The agents that come along: the rule-based explorer, and one that shows a way it knows."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from ufo_experience.benchmark.steps.episode_session import MakeAgent, explorer_agent
+from ufo_experience.benchmark.steps.demonstration import Hints
+from ufo_experience.benchmark.steps.desktop import command_of
+from ufo_experience.benchmark.steps.environment import Command as ScreenCommand
+from ufo_experience.benchmark.steps.environment import ControlView, Observation
+from ufo_experience.benchmark.steps.episode import CommandAgent
+from ufo_experience.benchmark.steps.explorer import Explorer
+from ufo_experience.benchmark.steps.prompt_reading import read_hints
+from ufo_experience.benchmark.steps.workplace import APPLICATION_TYPE, Workplace
 from ufo_experience.errors import UsageError
-
-RULE_BASED = "rule-based explorer"
-GPT = "gpt"
-TOOLS = {
-    "click_input": "click a control, or an application to bring it to the front; no arguments",
-    "set_edit_text": "replace the text of an edit field; argument: text",
-    "select_item": "choose an option of a list; argument: text",
-}
+from ufo_experience.session.context import ContextNames
+from ufo_experience.session.protocols import Agent, AgentStatus, Command, Decision, Target, Turn
 
 
-def open_agent(spec: str | None) -> tuple[str, MakeAgent]:
-    """The name of an agent in reports, and what makes one for a workplace.
+class ReadingAgent:
+    """The rule-based explorer as an agent of sessions. Of the past it knows what stands in its prompt, nothing else.
+
+    It has no judgement of its own of whether it is done: the bench stops the clock when the goal is reached.
+    """
+
+    name = "LinuxAgent"
+
+    def __init__(self, workplace: Workplace, explorer: CommandAgent) -> None:
+        self._workplace, self._explorer = workplace, explorer
+        self._hints: Hints | None = None
+        self._begun = False
+
+    async def act(self, turn: Turn) -> Decision:
+        """The explorer's next command; FAIL when nothing is left to try."""
+        if self._workplace.environment.done:
+            return Decision(AgentStatus.FINISH, result="the task has ended")
+        if turn.proposed is not None:
+            return self._stand_by(turn, turn.proposed)
+        observation = self._workplace.observation
+        turn.context.set(ContextNames.APPLICATION_ROOT_NAME, observation.application)
+        prompt = prompt_for(turn.experiences, turn.request, observation)
+        if not self._begun:
+            self._hints, self._begun = read_hints(prompt, turn.request), True
+        command = self._explorer.next_command(observation, turn.request, self._hints)
+        if command is None:
+            self._workplace.meter.asked(prompt)
+            return Decision(AgentStatus.FAIL, result="nothing is left to try")
+        before = self._workplace.meter.prompt_tokens
+        self._workplace.meter.asked(prompt, answer_of(command))
+        return replace(decision_of(command, observation), tokens=self._workplace.meter.prompt_tokens - before)
+
+    def _stand_by(self, turn: Turn, proposed: Decision) -> Decision:
+        """A warning about a step is read (it is a call and costs tokens), but the explorer has no second thoughts."""
+        before = self._workplace.meter.prompt_tokens
+        self._workplace.meter.asked(turn.warning)
+        return replace(proposed, tokens=self._workplace.meter.prompt_tokens - before)
+
+
+class Demonstrator:
+    """Shows a way that is known: gives its commands one after the other, then says that it is done."""
+
+    name = "Demonstrator"
+
+    def __init__(self, workplace: Workplace, commands: Iterable[ScreenCommand]) -> None:
+        self._workplace, self._commands = workplace, iter(commands)
+
+    async def act(self, turn: Turn) -> Decision:
+        """The next command of the way."""
+        observation = self._workplace.observation
+        turn.context.set(ContextNames.APPLICATION_ROOT_NAME, observation.application)
+        command = next(self._commands, None)
+        return Decision(AgentStatus.FINISH) if command is None else decision_of(command, observation)
+
+
+class Rescued:
+    """Explores for some actions; if that does not do it, somebody who knows the way takes over where it stands.
 
     Args:
-        spec: None for the rule-based explorer, "gpt" for the example agent on the OpenAI API (key and endpoint from
-            the environment), else "module:function"; the function takes a `Workplace` and returns an `Agent`.
-
-    Raises:
-        UsageError: there is no such module or function, or no key for "gpt".
+        attempts: how many actions of its own it has.
+        way: the application, then the words of the way; see `desktop.command_of`.
     """
-    if spec is None:
-        return RULE_BASED, explorer_agent
-    if spec == GPT:
-        return _gpt()
-    module, _, function = spec.partition(":")
-    if not module or not function:
-        raise UsageError(f"an agent is named MODULE:FUNCTION, not {spec!r}")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"there is no agent {spec!r}: {error}") from error
-    if not callable(found):
-        raise UsageError(f"{spec!r} is no function")
-    make_agent: MakeAgent = found
-    return spec, make_agent
+
+    name = "LinuxAgent"
+
+    def __init__(self, workplace: Workplace, attempts: int, way: Sequence[str]) -> None:
+        self._workplace, self._attempts = workplace, attempts
+        self._explorer = explorer_agent(workplace)
+        self._way = [*way]
+        self._begun = False
+
+    async def act(self, turn: Turn) -> Decision:
+        """The explorer's command, later the next of the way; FINISH at its end."""
+        if self._workplace.steps < self._attempts:
+            decision = await self._explorer.act(turn)
+            if decision.status is not AgentStatus.FAIL:
+                return decision
+        observation = self._workplace.observation
+        if not self._begun:  # even in front: that closes what the explorer has left open
+            self._begun = True
+            return decision_of(ScreenCommand("switch_application", None, {"text": self._way.pop(0)}), observation)
+        while self._way:
+            try:
+                command = command_of(self._way.pop(0), observation)
+            except UsageError as lost:
+                return Decision(AgentStatus.FAIL, result=str(lost))
+            if command is not None:
+                return decision_of(command, observation)
+        return Decision(AgentStatus.FINISH)
 
 
-def _gpt() -> tuple[str, MakeAgent]:
-    from ufo_experience.examples.gpt_agent import DEFAULT_MODEL, GPTAgent
-    from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
+def explorer_agent(workplace: Workplace) -> Agent:
+    """The rule-based agent; its seed is that of the variant."""
+    return ReadingAgent(workplace, Explorer(workplace.seed))
 
-    service = OpenAIService(OpenAISettings.from_env())
-    return f"GPT agent on {DEFAULT_MODEL}", lambda workplace: GPTAgent(service, TOOLS)
+
+def prompt_for(experiences: str, request: str, observation: Observation) -> str:
+    """What a model would be asked for one step: past experiences, the goal, the controls on the screen."""
+    lines = [
+        f"{one.id} {one.type} {one.name!r}{f' = {one.value!r}' if one.value else ''}" for one in observation.controls
+    ]
+    asked = f"Goal: {request}\nWindow: {observation.window}\nControls:\n" + "\n".join(lines)
+    return f"{experiences}\n\n{asked}" if experiences else asked
+
+
+def answer_of(command: ScreenCommand) -> str:
+    """What a model would have answered."""
+    name = command.control.name if command.control is not None else ""
+    return f"{command.function} {name!r} {dict(command.parameters)}"
+
+
+def decision_of(command: ScreenCommand, observation: Observation) -> Decision:
+    """A command for the screen as a decision of a session; a switch is a click on the application."""
+    asked = Command(command.function, dict(command.parameters), target=_target_of(command))
+    controls = tuple(target_of(one) for one in observation.controls)
+    return Decision(AgentStatus.CONTINUE, (asked,), observation.window, controls=controls)
+
+
+def target_of(control: ControlView) -> Target:
+    """A control as the target of a command."""
+    return Target(control.name, control.type, str(control.id), is_password=control.input == "password")
+
+
+def application_target(name: str) -> Target:
+    """An application that can be brought to the front, as the target of a click."""
+    return Target(name, APPLICATION_TYPE, f"app:{name}")
+
+
+def _target_of(command: ScreenCommand) -> Target | None:
+    return target_of(command.control) if command.control is not None else None

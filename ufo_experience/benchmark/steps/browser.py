@@ -12,13 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ufo_experience.benchmark.steps import child_processes
 from ufo_experience.benchmark.steps.environment import Command, ControlView
 from ufo_experience.errors import MissingExtraError, ServiceError
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
+
+T = TypeVar("T")
 
 BINARY_VARIABLE = "MINIWOB_CHROME_BINARY"
 DRIVER_VARIABLE = "MINIWOB_CHROMEDRIVER"
@@ -121,8 +124,14 @@ class Browser:
 
     def close(self) -> None:
         """End the browser and delete its profile."""
-        self._driver.quit()
-        self._profile.cleanup()
+        driver = self._driver.service.process
+        try:
+            self._driver.quit()
+        finally:
+            child_processes.kill_session(driver.pid)
+            driver.wait()
+            child_processes.forget(driver.pid)
+            self._profile.cleanup()
 
     def __enter__(self) -> Browser:
         return self
@@ -205,10 +214,26 @@ def _start(profile: str, size: tuple[int, int]) -> Chrome:
     options.binary_location = binary
     for flag in (*_FLAGS, f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"):
         options.add_argument(flag)
+    service = _watched(Service)(executable_path=driver, popen_kw=child_processes.OWN_SESSION)
+    child_processes.get_ready()
     try:
-        return webdriver.Chrome(options=options, service=Service(executable_path=driver))
+        return webdriver.Chrome(options=options, service=service)
     except (WebDriverException, OSError) as error:
+        if service.process is not None:
+            child_processes.kill_session(service.process.pid)
+            child_processes.forget(service.process.pid)
         raise ServiceError(f"Chromium did not start: {error}", code="E_NO_BROWSER") from error
+
+
+def _watched(service: type[T]) -> type[T]:
+    """A driver's service that is watched from before it starts a browser."""
+
+    class Watched(service):  # type: ignore[valid-type, misc]
+        def start(self) -> None:
+            super().start()
+            child_processes.watch(self.process.pid)
+
+    return Watched
 
 
 def _id(command: Command) -> int:

@@ -1,9 +1,15 @@
 """The conditions of `bench steps`, each a place an agent's past experiences come from, or None.
 
     off       no memory
-    on        what retrieval finds
-    random    one experience of another task: what a wrong one costs
-    oracle    one experience of this task, whatever retrieval says: what a perfect retrieval would bring
+    advise    what retrieval finds, at the product's own threshold, as a block in the prompt
+    labels    the same with the threshold calibrated on labelled pairs, which users do not have
+    ahead     what is known of the way is offered as actions to come, each checked before it is done
+    replay    a known way is carried out without the agent while nothing is in doubt
+    random    one experience of another task, advised: what a wrong one costs
+    oracle    one experience of this task, advised, whatever retrieval says: what a perfect retrieval would bring
+    bm25      baseline: the experience whose request is nearest by textbook BM25, always one
+    raw       baseline: the same, with every action of the log instead of its summary
+    first     baseline: the same, with the first action only, as UFO's experience database keeps it
 
 Tests teach nothing: they neither save nor credit, so that their order does not matter.
 """
@@ -13,10 +19,12 @@ from __future__ import annotations
 import json
 import logging
 import random
+import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ufo_experience.benchmark.steps.baselines import NearestByWords, Shape, all_steps, as_it_is, first_step
 from ufo_experience.benchmark.steps.plan import Case
 from ufo_experience.errors import DataError
 from ufo_experience.ingest import IngestReport
@@ -31,7 +39,8 @@ _NONCE = "0123456789abcdef" * 2
 
 _log = logging.getLogger(__name__)
 
-OFF, ON, RANDOM, ORACLE = "off", "on", "random", "oracle"
+OFF, ADVISE, LABELS, RANDOM, ORACLE = "off", "advise", "labels", "random", "oracle"
+BM25, RAW, FIRST = "bm25", "raw", "first"
 
 
 class ReadOnly:
@@ -72,12 +81,34 @@ class OneExperience(ReadOnly):
         return Retrieval((self._hit,))
 
 
+class Nearest(ReadOnly):
+    """Answers with the nearest experience by BM25, in the shape of a baseline."""
+
+    def __init__(self, learned: Learned, shape: Shape) -> None:
+        super().__init__(learned.memory)
+        ids = [one for ids in learned.families.values() for one in ids]
+        self._nearest, self._shape = NearestByWords(learned.memory.store.get(one) for one in ids), shape
+
+    def retrieve(self, task: str, *, application: str | None = None, top_k: int | None = None) -> Retrieval:
+        """The one experience, or none when no word is shared."""
+        found = self._nearest.find(task)
+        return Retrieval(
+            () if found is None else (Hit(experience=self._shape(found), score=1.0, ranked_by="structured"),)
+        )
+
+
 @dataclass(frozen=True)
 class Learned:
-    """A memory and, for each task, the experiences in it that worked, the shortest first."""
+    """A memory and, for each task, the experiences in it that worked, the shortest first.
+
+    `calibrated` is the same memory with a threshold calibrated on labels; None where there was nothing to calibrate
+    on. `hidden` is an environment whose experiences are not served, "" for none.
+    """
 
     memory: ExperienceMemory
     families: Mapping[str, tuple[str, ...]]
+    calibrated: ExperienceMemory | None = None
+    hidden: str = ""
 
     @classmethod
     def of(cls, memory: ExperienceMemory, folders: Mapping[str, str]) -> Learned:
@@ -92,6 +123,16 @@ class Learned:
             for family, ones in found.items()
         }
         return cls(memory, {family: tuple(one.id for one in ones) for family, ones in sorted(ordered.items())})
+
+    def without(self, kind: str) -> Learned:
+        """What was learned elsewhere than in that environment: the others of its experiences are not served."""
+        families = {name: ids for name, ids in self.families.items() if not name.startswith(f"{kind}/")}
+        return replace(self, families=families, hidden=kind)
+
+    def serving(self, memory: ExperienceMemory) -> ExperienceSource:
+        """A memory of these (the main one or the calibrated) that answers and learns nothing."""
+        known = None if not self.hidden else {one for ids in self.families.values() for one in ids}
+        return ReadOnly(memory, known)
 
     def right(self, case: Case) -> str | None:
         """The shortest experience of the same task."""
@@ -112,12 +153,15 @@ def _folder(experience: Experience) -> str:
     return Path(experience.provenance.source).parent.name
 
 
-def calibrate(memory: ExperienceMemory, goals: Sequence[tuple[str, str]], labels: Path) -> None:
-    """Set the memory's threshold by what was learned: goals of one task are alike, goals of two are not.
+def calibrated(learned: Learned, goals: Sequence[tuple[str, str]], folder: Path) -> ExperienceMemory | None:
+    """A copy of the memory whose threshold is set by what was learned: goals of one task are alike, of two are not.
 
     Args:
         goals: task and goal of each learned variant.
-        labels: where the pairs are written to.
+        folder: where the copy and the pairs go.
+
+    Returns:
+        None where the goals do not tell tasks apart.
     """
     pairs = [
         {"query": query, "text": text, "relevant": family == other}
@@ -126,21 +170,39 @@ def calibrate(memory: ExperienceMemory, goals: Sequence[tuple[str, str]], labels
         if at != place and query != text
     ]
     if len({one["relevant"] for one in pairs}) < 2:  # one task, or one variant of each: nothing to tell apart
-        return
+        return None
+    shutil.copytree(learned.memory.store.location, folder / "db")
+    labels = folder / "labels.jsonl"
     labels.write_text("".join(json.dumps(one) + "\n" for one in pairs), encoding="utf-8", newline="\n")
+    memory = ExperienceMemory.open(folder / "db", embedder="hashing")
     try:
         memory.calibrate(labels, precision=_PRECISION)
-    except DataError as error:  # tasks too much alike: the default threshold stays
+    except DataError as error:  # tasks too much alike
         _log.warning("not calibrated: %s", error)
+        return None
+    return memory
 
 
 def _one(learned: Learned, identifier: str | None) -> ExperienceSource | None:
     return OneExperience(learned.memory, identifier) if identifier else None
 
 
-CONDITIONS: Mapping[str, Callable[[Learned, Case], ExperienceSource | None]] = {
+def _labelled(learned: Learned) -> ExperienceSource | None:
+    return learned.serving(learned.calibrated) if learned.calibrated is not None else None
+
+
+def _nearest(shape: Shape) -> MakeSource:
+    return lambda learned, case: Nearest(learned, shape)
+
+
+MakeSource = Callable[["Learned", Case], "ExperienceSource | None"]
+CONDITIONS: Mapping[str, MakeSource] = {
     OFF: lambda learned, case: None,
-    ON: lambda learned, case: ReadOnly(learned.memory),
+    ADVISE: lambda learned, case: learned.serving(learned.memory),
+    LABELS: lambda learned, case: _labelled(learned),
     RANDOM: lambda learned, case: _one(learned, learned.wrong(case)),
     ORACLE: lambda learned, case: _one(learned, learned.right(case)),
+    BM25: _nearest(as_it_is),
+    RAW: _nearest(all_steps),
+    FIRST: _nearest(first_step),
 }

@@ -92,7 +92,17 @@ class Environment(Protocol):
 
     @property
     def done(self) -> bool:
-        """True when the task has ended: reached, or spoiled for good."""
+        """True when the task has ended: reached, or spoiled for good. For the bench's own clock, not for agents."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """True when the application itself has ended the task, so that nothing more can be done."""
+        ...
+
+    @property
+    def unasked(self) -> frozenset[str]:
+        """What has changed by now although the goal does not ask for it; empty where that is not known."""
         ...
 
     @property

@@ -13,7 +13,7 @@ _WAY_BACK = 0.1
 _MAX_DEPTH = 6
 
 
-class Recollection:
+class EpisodeMemory:
     """Filled by `saw` with every observation and by `did` with every command."""
 
     def __init__(self) -> None:

@@ -1,179 +1,40 @@
 """An episode as a session: an environment executes its commands, a program judges it, and its log can be learned from.
 
-    Workplace ◀── dispatcher ◀── LinuxSession ──▶ agent ──▶ memory's words in the prompt
-        └──────────── controls on the screen ───────▲
-
-Any agent of the `Agent` protocol works here: it is made for one workplace, sees `workplace.observation` (or asks the
-dispatcher for `get_controls`), and gives commands named in `environment.FUNCTIONS` whose target carries the id of a
-control on the screen. A click on a target of the type Application brings that application to the front.
+Workplace ◀── dispatcher ◀── LinuxSession ──▶ agent ──▶ memory's words in the prompt
+    └──────────── controls on the screen ───────▲
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol, runtime_checkable
 
-from ufo_experience.benchmark.steps.demonstration import Hints
-from ufo_experience.benchmark.steps.environment import Command as ScreenCommand
-from ufo_experience.benchmark.steps.environment import ControlView, Environment, Observation
-from ufo_experience.benchmark.steps.episode import MAX_STEPS, CommandAgent
-from ufo_experience.benchmark.steps.explorer import Explorer
-from ufo_experience.benchmark.steps.prompt_reading import read_hints
-from ufo_experience.session.context import Context, ContextNames
+from ufo_experience.benchmark.steps.agents import explorer_agent
+from ufo_experience.benchmark.steps.environment import Environment
+from ufo_experience.benchmark.steps.episode import MAX_STEPS
+from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
+from ufo_experience.session.context import ContextNames
 from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.parts import SessionConfig, SessionParts
-from ufo_experience.session.protocols import (
-    ACTION,
-    Agent,
-    AgentStatus,
-    Command,
-    Decision,
-    Result,
-    ResultStatus,
-    Target,
-    Turn,
-)
+from ufo_experience.session.protocols import Agent, Decision, Turn
 from ufo_experience.session.recall import ExperienceSource
+from ufo_experience.session.recovery import RecoveryPolicy
 from ufo_experience.session.save_policy import SavePolicy
-from ufo_experience.text.tokens import estimate_tokens
-
-NAMESPACE = "browser"
-LOOK = "get_controls"
-APPLICATION_TYPE = "Application"
-
-
-class Workplace:
-    """An environment between start and verdict: what is on the screen now, and how many commands were given.
-
-    It is the session's `CommandDispatcher` and its `Evaluator`.
-    """
-
-    def __init__(self, environment: Environment, seed: int) -> None:
-        self.environment, self.seed = environment, seed
-        self.observation: Observation = environment.reset(seed)
-        self.goal = self.observation.goal
-        self.steps = 0
-
-    async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]:
-        """Carry the commands out one after the other; what cannot be done is a failed result."""
-        return [self._execute(command) for command in commands]
-
-    async def reconnect(self) -> bool:
-        """A browser that is gone does not come back."""
-        return False
-
-    def evaluate(
-        self, request: str, log_path: str, eva_all_screenshots: bool, context: Context
-    ) -> tuple[dict[str, Any], float]:
-        """The environment's own verdict on the state that was reached, free of charge."""
-        score = self.environment.score
-        word = "yes" if score >= 1.0 else "no"
-        reason = f"the program of {self.environment.name} says so"
-        return {"complete": word, "score": score, "reason": reason, "judge": "program", "sub_scores": []}, 0.0
-
-    def print_response(self, result: Mapping[str, Any]) -> None:
-        """Nobody is watching."""
-
-    def _execute(self, command: Command) -> Result:
-        if command.tool_name == LOOK:
-            return Result(ResultStatus.SUCCESS, self._controls(), None, NAMESPACE, command.call_id)
-        if command.tool_type != ACTION:
-            return Result(ResultStatus.SKIPPED, None, "a benchmark takes no pictures", NAMESPACE, command.call_id)
-        self.steps += 1
-        wanted = command.target
-        if wanted is not None and wanted.type == APPLICATION_TYPE:
-            return self._carry_out(command, ScreenCommand("switch_application", None, {"text": wanted.name}))
-        control = self.observation.control(int(wanted.id)) if wanted is not None and wanted.id.isdigit() else None
-        if wanted is not None and control is None:
-            return Result(ResultStatus.FAILURE, None, f"no control {wanted.name!r}", NAMESPACE, command.call_id)
-        parameters = {key: str(value) for key, value in command.parameters.items()}
-        return self._carry_out(command, ScreenCommand(command.tool_name, control, parameters))
-
-    def _carry_out(self, command: Command, asked: ScreenCommand) -> Result:
-        reply = self.environment.step(asked)
-        self.observation = reply.observation
-        status = ResultStatus.SUCCESS if reply.error is None else ResultStatus.FAILURE
-        return Result(status, reply.result, reply.error, NAMESPACE, command.call_id)
-
-    def _controls(self) -> list[dict[str, Any]]:
-        """What is on the screen, for agents that ask: controls, and the applications that can be brought to front."""
-        seen = self.observation
-        here = [{"id": str(one.id), "name": one.name, "type": one.type, "value": one.value} for one in seen.controls]
-        others = [one for one in seen.applications if one != seen.application]
-        return here + [{"id": f"app:{one}", "name": one, "type": APPLICATION_TYPE} for one in others]
-
-
-MakeAgent = Callable[[Workplace], Agent]
-
-
-class ReadingAgent:
-    """The rule-based explorer as an agent of sessions. Of the past it knows what stands in its prompt, nothing else."""
-
-    name = "LinuxAgent"
-
-    def __init__(self, workplace: Workplace, explorer: CommandAgent) -> None:
-        self._workplace, self._explorer = workplace, explorer
-        self._hints: Hints | None = None
-        self._begun = False
-
-    async def act(self, turn: Turn) -> Decision:
-        """The explorer's next command; FINISH when the task has ended, FAIL when nothing is left to try."""
-        if turn.proposed is not None:
-            return self._stand_by(turn, turn.proposed)
-        observation = self._workplace.observation
-        turn.context.set(ContextNames.APPLICATION_ROOT_NAME, observation.application)
-        prompt = prompt_for(turn.experiences, turn.request, observation)
-        if not self._begun:
-            self._hints, self._begun = read_hints(prompt, turn.request), True
-        if self._workplace.environment.done:
-            return Decision(AgentStatus.FINISH, result="the task has ended")
-        command = self._explorer.next_command(observation, turn.request, self._hints)
-        if command is None:
-            return Decision(AgentStatus.FAIL, result="nothing is left to try")
-        return replace(_decision(command, observation), tokens=estimate_tokens(prompt))
-
-    def _stand_by(self, turn: Turn, proposed: Decision) -> Decision:
-        """A warning about a step is read (it costs tokens), but the explorer has no second thoughts."""
-        return replace(proposed, tokens=estimate_tokens(turn.warning))
-
-
-class Demonstrator:
-    """Shows a way that is known: gives its commands one after the other, then says that it is done."""
-
-    name = "Demonstrator"
-
-    def __init__(self, workplace: Workplace, commands: Iterable[ScreenCommand]) -> None:
-        self._workplace, self._commands = workplace, iter(commands)
-
-    async def act(self, turn: Turn) -> Decision:
-        """The next command of the way."""
-        observation = self._workplace.observation
-        turn.context.set(ContextNames.APPLICATION_ROOT_NAME, observation.application)
-        command = next(self._commands, None)
-        return Decision(AgentStatus.FINISH) if command is None else _decision(command, observation)
-
-
-def explorer_agent(workplace: Workplace) -> Agent:
-    """The rule-based agent; its seed is that of the variant."""
-    return ReadingAgent(workplace, Explorer(workplace.seed))
-
-
-def prompt_for(experiences: str, request: str, observation: Observation) -> str:
-    """What a model would be asked for one step: past experiences, the goal, the controls on the screen."""
-    lines = [
-        f"{one.id} {one.type} {one.name!r}{f' = {one.value!r}' if one.value else ''}" for one in observation.controls
-    ]
-    asked = f"Goal: {request}\nWindow: {observation.window}\nControls:\n" + "\n".join(lines)
-    return f"{experiences}\n\n{asked}" if experiences else asked
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an episode went. `tokens` are those of all its prompts, `recalled` the ids that were shown to the agent."""
+    """How an episode went.
+
+    `steps` are actions, `calls` questions to the agent's model, `tokens` those of all its prompts and `answer_tokens`
+    of its answers; `wrong` are actions that changed what the goal does not ask for and were not undone. `success` is
+    the program's verdict at the end; `tidy` that nothing else has changed as well. `tokens_to_goal` were spent, both
+    ways, when the goal was first reached; None if it never was. `recalled` are the ids that were shown to the agent,
+    `error` what ended the agent before its time.
+    """
 
     steps: int
     success: bool
@@ -183,6 +44,39 @@ class Outcome:
     goal: str = ""
     recalled: tuple[str, ...] = ()
     saved: tuple[str, ...] = ()
+    calls: int = 0
+    answer_tokens: int = 0
+    wrong: int = 0
+    tidy: bool = False
+    tokens_to_goal: int | None = None
+    error: str | None = None
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """An agent that holds something for the length of an episode."""
+
+    def close(self) -> None:
+        """Give it up."""
+        ...
+
+
+class _Counting:
+    """Passes turns on to an agent and counts them: an agent that does not use the meter asks its model each time."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self.turns = 0
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self._agent.name
+
+    async def act(self, turn: Turn) -> Decision:
+        """As the agent decides."""
+        self.turns += 1
+        return await self._agent.act(turn)
 
 
 def run_session(
@@ -196,6 +90,7 @@ def run_session(
     application: str | None = None,
     make_agent: MakeAgent = explorer_agent,
     max_steps: int = MAX_STEPS,
+    agent_timeout: float = RecoveryPolicy.agent_timeout,
 ) -> Outcome:
     """Run one episode through a session and say how it went.
 
@@ -204,39 +99,49 @@ def run_session(
         logs: folder below which the session makes its log folder.
         recall: False saves (by `save`, a mode of `SavePolicy`) without showing anything to the agent.
         application: where it is known beforehand which application the task is for.
+        agent_timeout: seconds an agent may take for one decision.
 
     Raises:
         StorageError: the log or the store cannot be written.
     """
     workplace = Workplace(environment, seed)
     config = SessionConfig(
-        logs, max_step=max_steps, max_round=1, save=SavePolicy.of(save), recall=recall, log_to_markdown=False
+        logs,
+        max_step=max_steps,
+        max_round=1,
+        save=SavePolicy.of(save),
+        recovery=RecoveryPolicy(agent_timeout=agent_timeout),
+        recall=recall,
+        log_to_markdown=False,
     )
-    agent = make_agent(workplace)
+    made = make_agent(workplace)
+    agent = _Counting(made)
     parts = SessionParts(app_agent=agent, dispatcher=workplace, evaluator=workplace, memory=memory, config=config)
     name = f"{environment.name}-{seed}".replace("/", "-")
     session = LinuxSession(name, True, name, workplace.goal, application_name=application, parts=parts)
     session.application_window_info = None  # nobody looks at a picture of the end state
     started = time.perf_counter()
-    asyncio.run(session.run())
+    try:
+        asyncio.run(session.run())
+    finally:
+        if isinstance(made, Closable):
+            made.close()
+    seconds = time.perf_counter() - started
+    meter, tokens = workplace.meter, int(session.context.get(ContextNames.TOTAL_TOKENS, 0))
+    success = environment.score >= 1.0
     return Outcome(
         steps=workplace.steps,
-        success=environment.score >= 1.0,
-        tokens=int(session.context.get(ContextNames.TOTAL_TOKENS, 0)),
+        success=success,
+        tokens=meter.prompt_tokens if meter.calls else tokens,
         cost=session.cost,
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
         goal=workplace.goal,
         recalled=session.injected,
         saved=session.saved,
+        calls=meter.calls or agent.turns,
+        answer_tokens=meter.answer_tokens,
+        wrong=workplace.wrong_actions,
+        tidy=success and not environment.unasked,
+        tokens_to_goal=workplace.tokens_to_goal,
+        error=workplace.error,
     )
-
-
-def _decision(command: ScreenCommand, observation: Observation) -> Decision:
-    target = _target(command.control) if command.control is not None else None
-    asked = Command(command.function, dict(command.parameters), target=target)
-    controls = tuple(_target(one) for one in observation.controls)
-    return Decision(AgentStatus.CONTINUE, (asked,), observation.window, controls=controls)
-
-
-def _target(control: ControlView) -> Target:
-    return Target(control.name, control.type, str(control.id), is_password=control.input == "password")

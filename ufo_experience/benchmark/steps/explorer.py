@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ufo_experience.benchmark.steps.demonstration import Hints
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
-from ufo_experience.benchmark.steps.episode_memory import INPUT_TYPES, PLACES, Recollection, key_of
+from ufo_experience.benchmark.steps.episode_memory import INPUT_TYPES, PLACES, EpisodeMemory, key_of
 from ufo_experience.benchmark.steps.goal_parser import RISKY, Goal, bare, words
 from ufo_experience.benchmark.steps.replay import Follower
 from ufo_experience.benchmark.steps.value_slotting import best_option, value_for
@@ -94,7 +94,7 @@ class Explorer:
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
-        self._memory = Recollection()
+        self._memory = EpisodeMemory()
         self._intended = False
         self._follower: Follower | None = None
 

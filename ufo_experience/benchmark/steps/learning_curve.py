@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ufo_experience.benchmark.steps.conditions import OFF, ON, Learned, ReadOnly
+from ufo_experience.benchmark.steps.conditions import ADVISE, OFF, Learned, ReadOnly
 from ufo_experience.benchmark.steps.episode_session import Outcome
 from ufo_experience.benchmark.steps.plan import Case
 from ufo_experience.benchmark.steps.report import CurvePoint, Run
@@ -55,5 +55,5 @@ def _known(case: Case, stage: _Stage, before: dict[tuple[Case, str], Outcome]) -
     """The outcome of an earlier run in which the agent was shown the same; None if there was none."""
     if not stage.tasks:
         return before.get((case, OFF))
-    on = before.get((case, ON))
-    return on if on is not None and stage.known.issuperset(on.recalled) else None
+    advised = before.get((case, ADVISE))
+    return advised if advised is not None and stage.known.issuperset(advised.recalled) else None

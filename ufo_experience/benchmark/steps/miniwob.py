@@ -84,6 +84,16 @@ class MiniWob:
         return self._ended
 
     @property
+    def over(self) -> bool:
+        """True when the page has ended the episode: nothing can be done any more, and the page shows it."""
+        return self._ended
+
+    @property
+    def unasked(self) -> frozenset[str]:
+        """Unknown: the pages judge by themselves."""
+        return frozenset()
+
+    @property
     def score(self) -> float:
         """1.0 for the page's full reward, else 0.0."""
         return 1.0 if self._ended and self._reward >= 1.0 else 0.0

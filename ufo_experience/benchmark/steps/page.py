@@ -14,10 +14,14 @@ from ufo_experience.benchmark.steps.conditions import OFF
 from ufo_experience.benchmark.steps.report import Paired, Run, StepReport
 
 _MEANING = {
-    "similar": "held-back variants of learned tasks",
-    "changed": "the same with a changed UI: one screen in five has its labels renamed or its controls moved",
-    "unrelated": "tasks that were never learned",
-    "own": "similar tasks, learned from the agent's own explorations instead of demonstrations",
+    "similar": "held-back variants of learned tasks: the same request with other values",
+    "reworded-a": "the same tasks in the words of somebody who has not seen the requests that were learned",
+    "reworded-b": "the same, by a second author",
+    "changed": "similar tasks in a changed UI: one screen in five has its labels renamed or its controls moved",
+    "never": "tasks of the same applications that were never learned, sisters of learned ones among them",
+    "unrelated": "tasks of another application than all that was learned",
+    "shown": "similar tasks, learned from demonstrations instead of the agent's own runs",
+    "mended": "similar tasks, learned from the agent's failures that somebody brought to a good end",
     "failed": "the next attempt after one that ran out of steps at three quarters of its way, all memory knows",
 }
 _HEADERS = (
@@ -25,25 +29,36 @@ _HEADERS = (
     "environment",
     "condition",
     "n",
-    "steps off → with",
-    "fewer steps [95 % CI]",
-    "where both succeed",
-    "success off → with",
+    "model calls off → with",
+    "fewer calls [95 % CI]",
+    "over variants",
+    "actions off → with",
+    "fewer actions [95 % CI]",
     "prompt tokens off → with",
+    "answer tokens off → with",
     "seconds off → with",
+    "wrong actions off → with",
+    "success off → with",
+    "of these tidy",
+    "success at equal tokens off → with",
     "shown",
+    "errors",
 )
 _CONDITIONS_TEXT = (
-    "`off`: no memory. `on`: what retrieval finds. `random`: an experience of another task, on purpose. "
-    "`oracle`: an experience of the same task, whatever retrieval says. *Shown*: share of runs in which the agent was "
-    "shown anything. Failed runs count with the steps they took (60 at most)."
+    "`off`: no memory. `advise`: what retrieval finds at the product's own threshold. `labels`: the same with a "
+    "threshold calibrated on labels that users do not have. `ahead`: the known way offered as actions to come. "
+    "`replay`: the known way carried out without the agent while nothing is in doubt. `random`: an experience of "
+    "another task, on purpose. `oracle`: one of the same task, whatever retrieval says. `bm25`, `raw`, `first`: "
+    "baselines, the nearest request by BM25 with its summary, its whole log, its first action. *Wrong*: changed what "
+    "the goal does not ask for and was not undone. *Tidy*: share of all runs that reached the goal and changed nothing "
+    "else. *Shown*: share of runs in which the agent was shown anything. Failed runs count with what they took."
 )
 
 
 def report_text(report: StepReport) -> str:
     """The Markdown page."""
     lines = [
-        "# Steps with and without memory",
+        "# Model calls, actions and tokens with and without memory",
         "",
         f"Agent: **{report.agent}**. {report.date}; {report.machine}; {report.seconds:.0f} s in all; "
         f"{len(report.runs)} test sessions, {len(report.families)} tasks learned "
@@ -57,19 +72,11 @@ def report_text(report: StepReport) -> str:
         *(f"- `{group}`: {meaning}." for group, meaning in _MEANING.items() if _has(report, group)),
         "",
         *_retrieval(report),
-        "## Learning curve",
-        "",
-        "Mean steps of the similar tasks when only so many tasks have been learned:",
-        "",
-        *table(
-            ("tasks learned", "steps", "success"),
-            [(str(one.tasks), f"{one.steps:.1f}", _percent(one.success)) for one in report.curve],
-        ),
-        "",
+        *_curves(report),
         *_comparison(report),
         "## Per task",
         "",
-        "Steps; a cross marks a run that did not reach the task.",
+        "Model calls / actions; a cross marks a run that did not reach the task.",
         "",
         *_per_task(report.runs),
     ]
@@ -92,9 +99,8 @@ def _who(report: StepReport) -> list[str]:
     if "rule-based" not in report.agent:
         return []
     return [
-        "These are figures of a rule-based agent that knows nothing of the tasks and follows the steps it reads in its "
-        "prompt. They show what memory is worth to such an agent; they are not figures of GPT or of any other language "
-        "model.",
+        "These are figures of a rule-based agent that follows the steps it reads in its prompt, one action a call. "
+        "They are a regression test of the whole loop; they are not figures of GPT or of any other language model.",
         "",
     ]
 
@@ -106,6 +112,21 @@ def _retrieval(report: StepReport) -> list[str]:
     )
 
 
+def _curves(report: StepReport) -> list[str]:
+    lines = []
+    if report.practice:
+        rows = [
+            (str(one.run), f"{one.calls:.1f}", f"{one.steps:.1f}", _percent(one.success)) for one in report.practice
+        ]
+        lines += ["## Practice", "", "Means of the same tasks, run after run, each run saved and credited:", ""]
+        lines += [*table(("run", "model calls", "actions", "success"), rows), ""]
+    if report.curve:
+        stages = [(str(one.tasks), f"{one.steps:.1f}", _percent(one.success)) for one in report.curve]
+        lines += ["## Learning curve", "", "Mean actions of the similar tasks when only so many tasks are learned:", ""]
+        lines += [*table(("tasks learned", "actions", "success"), stages), ""]
+    return lines
+
+
 def _comparison(report: StepReport) -> list[str]:
     if report.comparison is None:
         return []
@@ -114,18 +135,26 @@ def _comparison(report: StepReport) -> list[str]:
 
 
 def _figures(one: Paired) -> list[str]:
+    off, on = one.off, one.on
     return [
         one.group,
         one.kind,
         one.condition,
         str(one.pairs),
-        f"{one.steps_off:.1f} → {one.steps:.1f}",
-        _interval(one.reduction),
-        _interval(one.solved),
-        f"{_percent(one.success_off)} → {_percent(one.success)}",
-        f"{one.tokens_off:.0f} → {one.tokens:.0f}",
-        f"{one.seconds_off:.2f} → {one.seconds:.2f}",
+        f"{off.calls:.1f} → {on.calls:.1f}",
+        _interval(one.fewer_calls),
+        f"{100 * one.spread[0]:.0f} to {100 * one.spread[1]:.0f} %",
+        f"{off.steps:.1f} → {on.steps:.1f}",
+        _interval(one.fewer_steps),
+        f"{off.tokens:.0f} → {on.tokens:.0f}",
+        f"{off.answer_tokens:.0f} → {on.answer_tokens:.0f}",
+        f"{off.seconds:.2f} → {on.seconds:.2f}",
+        f"{off.wrong:.2f} → {on.wrong:.2f}",
+        f"{_percent(off.success)} → {_percent(on.success)}",
+        f"{_percent(off.tidy)} → {_percent(on.tidy)}",
+        f"{_percent(off.success)} → {_percent(one.at_equal_tokens)}",
         _percent(one.answered),
+        str(one.errors),
     ]
 
 
@@ -135,31 +164,28 @@ def _per_task(runs: Sequence[Run]) -> list[str]:
     rows = []
     for case in dict.fromkeys(run.case for run in runs):
         outcomes = [found.get((case, one)) for one in conditions]
-        steps = ["" if one is None else f"{one.steps}{'' if one.success else ' ✗'}" for one in outcomes]
-        rows.append([case.group, case.family, str(case.seed), *steps])
+        cells = ["" if one is None else f"{one.calls}/{one.steps}{'' if one.success else ' ✗'}" for one in outcomes]
+        rows.append([case.group, case.family, str(case.seed), *cells])
     return table(("group", "task", "variant", *conditions), rows)
 
 
 def _draw(report: StepReport) -> Any:
-    """Saved steps with 95 % intervals, and the learning curve."""
+    """Saved model calls with 95 % intervals, and the learning curve."""
     found = report.paired()
     figure = new_figure(12, 1.5 + 0.35 * len(found))
     bars, curve = figure.subplots(1, 2, width_ratios=(2, 1))
     places = range(len(found))
-    means = [100 * one.reduction.mean for one in found]
-    errors = [
-        [100 * (one.reduction.mean - one.reduction.low) for one in found],
-        [100 * (one.reduction.high - one.reduction.mean) for one in found],
-    ]
-    bars.barh(places, means, xerr=errors, capsize=3)
+    saved = [one.fewer_calls for one in found]
+    errors = [[100 * (one.mean - one.low) for one in saved], [100 * (one.high - one.mean) for one in saved]]
+    bars.barh(places, [100 * one.mean for one in saved], xerr=errors, capsize=3)
     bars.set_yticks(places, [f"{one.group}, {one.kind}, {one.condition}" for one in found])
     bars.invert_yaxis()
     bars.axvline(0, color="black", linewidth=0.8)
-    bars.set_xlabel("fewer steps than without memory, %")
+    bars.set_xlabel("fewer model calls than without memory, %")
     curve.plot([one.tasks for one in report.curve], [one.steps for one in report.curve], marker="o")
     curve.set_ylim(bottom=0)
     curve.set_xlabel("tasks learned")
-    curve.set_ylabel(f"mean steps of similar tasks ({OFF} at 0)")
+    curve.set_ylabel(f"mean actions of similar tasks ({OFF} at 0)")
     figure.suptitle(report.agent)
     return figure
 

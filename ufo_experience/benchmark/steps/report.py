@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from ufo_experience.benchmark.retrieval.metrics import RESAMPLES, Estimate
-from ufo_experience.benchmark.steps.conditions import OFF, ON
+from ufo_experience.benchmark.steps.conditions import ADVISE, OFF
 from ufo_experience.benchmark.steps.episode_session import Outcome
-from ufo_experience.benchmark.steps.plan import Case
+from ufo_experience.benchmark.steps.plan import SIMILAR, Case
 from ufo_experience.integrations.memory_article import MemoryComparison
+
+Measure = Callable[[Outcome], float]
 
 
 @dataclass(frozen=True)
@@ -34,46 +36,82 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
+class PracticePoint:
+    """Means over the practised tasks of their run number `run`, with all runs before it in memory."""
+
+    run: int
+    calls: float
+    steps: float
+    success: float
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means over the runs of one condition.
+
+    `steps` are actions; `tokens` those of prompts, `answer_tokens` of answers; `wrong` actions changed what the goal
+    does not ask for and were not undone; `tidy` is the share of runs that reached the goal and changed nothing else.
+    """
+
+    calls: float
+    steps: float
+    tokens: float
+    answer_tokens: float
+    seconds: float
+    wrong: float
+    success: float
+    tidy: float
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome]) -> Means:
+        """The means; NaN where there are no runs."""
+        return cls(**{one.name: _mean([float(getattr(run, one.name)) for run in outcomes]) for one in fields(cls)})
+
+
+@dataclass(frozen=True)
 class Paired:
     """One condition against `off`, over the same tasks and variants.
 
-    `reduction` is 1 - steps with / steps without, over the totals, with a 95 % interval over tasks; failed runs count
-    with the steps they took. `solved` is the same over the pairs both of which reached the task.
+    `fewer_calls`, `fewer_steps` and `fewer_tokens` are 1 - with / without, over the totals, with a 95 % interval over
+    tasks; failed runs count with what they took. `solved` are steps over the pairs both of which reached the task.
+    `at_equal_tokens` is the share of runs that reached the goal with no more tokens, both ways, than the run without
+    memory took in all. `spread` are the least and the most of `fewer_calls` over the variants. `answered` is the
+    share of runs in which the agent was shown anything; `errors` the number of runs that ended in an error.
     """
 
     group: str
     kind: str
     condition: str
     pairs: int
-    steps_off: float
-    steps: float
-    success_off: float
-    success: float
-    tokens_off: float
-    tokens: float
-    seconds_off: float
-    seconds: float
-    reduction: Estimate
+    off: Means
+    on: Means
+    fewer_calls: Estimate
+    fewer_steps: Estimate
+    fewer_tokens: Estimate
     solved: Estimate
+    at_equal_tokens: float
+    spread: tuple[float, float]
     answered: float
+    errors: int
 
 
 @dataclass(frozen=True)
 class StepReport:
-    """Everything `bench steps` found out. `rights` are the experiences of each task, `families` how many they are."""
+    """Everything a run of the benchmark found. `rights` are the ids of the experiences of each learned task."""
 
     agent: str
     runs: tuple[Run, ...]
     families: Mapping[str, int]
     rights: Mapping[str, tuple[str, ...]]
     curve: tuple[CurvePoint, ...]
+    practice: tuple[PracticePoint, ...]
     comparison: MemoryComparison | None
     seconds: float
     machine: str
     date: str
 
     def paired(self) -> list[Paired]:
-        """Each group and condition against `off`: per environment, and together where there are both."""
+        """Each group and condition against `off`: per environment, and together where there are several."""
         found = []
         for group in dict.fromkeys(run.case.group for run in self.runs):
             runs = [run for run in self.runs if run.case.group == group]
@@ -85,9 +123,9 @@ class StepReport:
         return found
 
     def retrieved_right(self) -> float | None:
-        """Share of the similar tests under `on` whose agent was shown an experience of the same task first."""
-        asked = [run for run in self.runs if run.condition == ON and run.case.family in self.rights]
-        asked = [run for run in asked if run.case.group == "similar"]
+        """Share of the similar tests under `advise` whose agent was shown an experience of the same task first."""
+        asked = [run for run in self.runs if run.condition == ADVISE and run.case.family in self.rights]
+        asked = [run for run in asked if run.case.group == SIMILAR]
         right = [
             bool(run.outcome.recalled) and run.outcome.recalled[0] in self.rights[run.case.family] for run in asked
         ]
@@ -102,6 +140,7 @@ class StepReport:
             "figures": [_without_times(asdict(one)) for one in self.paired()],
             "retrieved_right": self.retrieved_right(),
             "curve": [asdict(one) for one in self.curve],
+            "practice": [asdict(one) for one in self.practice],
             "comparison": None
             if comparison is None
             else {
@@ -136,22 +175,21 @@ def compare(runs: Sequence[Run], group: str, kind: str, condition: str) -> Paire
         kind,
         condition,
         len(pairs),
-        _mean([one.steps for one in off]),
-        _mean([one.steps for one in on]),
-        _mean([one.success for one in off]),
-        _mean([one.success for one in on]),
-        _mean([one.tokens for one in off]),
-        _mean([one.tokens for one in on]),
-        _mean([one.seconds for one in off]),
-        _mean([one.seconds for one in on]),
-        reduction(pairs),
-        reduction(solved),
+        Means.of(off),
+        Means.of(on),
+        reduction(pairs, lambda run: run.calls),
+        reduction(pairs, lambda run: run.steps),
+        reduction(pairs, _tokens),
+        reduction(solved, lambda run: run.steps),
+        _mean([_within(with_it, without) for without, with_it in zip(off, on, strict=True)]),
+        _spread(pairs),
         _mean([bool(one.recalled) for one in on]),
+        sum(one.error is not None for one in on),
     )
 
 
-def reduction(pairs: Sequence[tuple[Run, Run]], resamples: int = RESAMPLES) -> Estimate:
-    """1 - steps with / steps without over all pairs, with a bootstrap interval.
+def reduction(pairs: Sequence[tuple[Run, Run]], measure: Measure, resamples: int = RESAMPLES) -> Estimate:
+    """1 - with / without of a measure over all pairs, with a bootstrap interval.
 
     Tasks are drawn again, with all their variants, as variants of one task are no independent evidence.
     """
@@ -160,7 +198,7 @@ def reduction(pairs: Sequence[tuple[Run, Run]], resamples: int = RESAMPLES) -> E
         return Estimate(float("nan"), float("nan"), float("nan"))
     totals = np.zeros((len(families), 2))
     for off, on in pairs:
-        totals[families.index(off.case.family)] += (off.outcome.steps, on.outcome.steps)
+        totals[families.index(off.case.family)] += (measure(off.outcome), measure(on.outcome))
     draws = np.random.default_rng(0).integers(0, len(families), (resamples, len(families)))
     low, high = np.quantile(_saved(totals[draws].sum(axis=1)), [0.025, 0.975])
     return Estimate(float(_saved(totals.sum(axis=0))), float(low), float(high))
@@ -172,12 +210,36 @@ def _saved(totals: Any) -> Any:
     return 1 - np.where(totals[..., 0] > 0, totals[..., 1], without) / without
 
 
+def _tokens(outcome: Outcome) -> float:
+    return outcome.tokens + outcome.answer_tokens
+
+
+def _within(on: Outcome, off: Outcome) -> bool:
+    """True when the goal was reached, and kept, at no more tokens than the other run took in all."""
+    return on.success and on.tokens_to_goal is not None and on.tokens_to_goal <= _tokens(off)
+
+
+def _spread(pairs: Sequence[tuple[Run, Run]]) -> tuple[float, float]:
+    """The least and the most calls saved over the variants; both are the whole's where there is one variant."""
+    seeds = sorted({off.case.seed for off, _ in pairs})
+    saved = []
+    for seed in seeds:
+        chosen = [two for two in pairs if two[0].case.seed == seed]
+        totals = np.array([sum(two[place].outcome.calls for two in chosen) for place in (0, 1)], float)
+        saved.append(float(_saved(totals)))
+    return (min(saved), max(saved)) if saved else (float("nan"), float("nan"))
+
+
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
 def _without_times(figures: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in figures.items() if not name.startswith("seconds")}
+    return {
+        name: _without_times(value) if isinstance(value, dict) else value
+        for name, value in figures.items()
+        if not name.startswith("seconds")
+    }
 
 
 def _row(run: Run) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""`bench steps`: does memory save an agent steps? The same tasks with and without, through real sessions.
+"""`bench steps`: what is memory worth to an agent? The same tasks with and without, through real sessions.
 
-    learn: demonstrations and own runs ──▶ session logs ──▶ read, redact, summarize, store, index
-    test:  held-back variants × conditions ──▶ steps, success, tokens, time ──▶ paired figures
+    learn: own runs, demonstrations ──▶ session logs ──▶ read, redact, summarize, store, index
+    test:  held-back variants × conditions ──▶ model calls, actions, tokens, time, success ──▶ paired figures
 
 The tests of a plan run side by side in a browser each; their figures, but for times, do not depend on that.
 """
@@ -14,47 +14,92 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
 from typing import TypeVar
 
-from ufo_experience.benchmark.steps.agents import RULE_BASED
+from ufo_experience.benchmark.steps import child_processes
+from ufo_experience.benchmark.steps.agent_registry import RULE_BASED
+from ufo_experience.benchmark.steps.agents import Demonstrator, Rescued, explorer_agent
 from ufo_experience.benchmark.steps.browser import Browser
-from ufo_experience.benchmark.steps.conditions import CONDITIONS, OFF, ON, ORACLE, RANDOM, Learned, calibrate
+from ufo_experience.benchmark.steps.conditions import (
+    ADVISE,
+    BM25,
+    CONDITIONS,
+    FIRST,
+    LABELS,
+    OFF,
+    ORACLE,
+    RANDOM,
+    RAW,
+    Learned,
+    calibrated,
+)
 from ufo_experience.benchmark.steps.desktop import Desktop, solve
+from ufo_experience.benchmark.steps.desktop.templates import templates
 from ufo_experience.benchmark.steps.episode import MAX_STEPS
-from ufo_experience.benchmark.steps.episode_session import Demonstrator, MakeAgent, Outcome, explorer_agent, run_session
+from ufo_experience.benchmark.steps.episode_session import Outcome, run_session
 from ufo_experience.benchmark.steps.learning_curve import learning_curve
-from ufo_experience.benchmark.steps.plan import CHANGED, FAILED, MINIWOB, OWN, SIMILAR, UNRELATED, Case, Plan
-from ufo_experience.benchmark.steps.report import Run, StepReport
+from ufo_experience.benchmark.steps.plan import (
+    CHANGED,
+    DEMONSTRATED,
+    DESKTOP,
+    FAILED,
+    MEMORY_OF,
+    MENDED,
+    MINIWOB,
+    NEVER,
+    PRACTICE,
+    REPAIRED,
+    REWORDED_A,
+    REWORDED_B,
+    SHOWN,
+    SIMILAR,
+    UNRELATED,
+    Case,
+    Plan,
+)
+from ufo_experience.benchmark.steps.report import PracticePoint, Run, StepReport
+from ufo_experience.benchmark.steps.workplace import MakeAgent
+from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison, compare_with_without_memory
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.session.recall import ExperienceSource
+from ufo_experience.session.recovery import RecoveryPolicy
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 
+_BASELINES = (BM25, RAW, FIRST)
 # Which conditions each group is run under.
-_CONDITIONS: Mapping[str, tuple[str, ...]] = {
-    SIMILAR: (OFF, ON, RANDOM, ORACLE),
-    CHANGED: (OFF, ON),
-    UNRELATED: (OFF, ON),
-    OWN: (OFF, ON),
-    FAILED: (OFF, ON),
+GROUP_CONDITIONS: Mapping[str, tuple[str, ...]] = {
+    SIMILAR: (OFF, ADVISE, LABELS, RANDOM, ORACLE, *_BASELINES),
+    REWORDED_A: (OFF, ADVISE, LABELS, *_BASELINES),
+    REWORDED_B: (OFF, ADVISE, LABELS, *_BASELINES),
+    CHANGED: (OFF, ADVISE),
+    NEVER: (OFF, ADVISE, LABELS, BM25),
+    UNRELATED: (OFF, ADVISE, LABELS, BM25),
+    SHOWN: (OFF, ADVISE, ORACLE),
+    MENDED: (OFF, ADVISE),
+    FAILED: (OFF, ADVISE),
 }
 _LEAST_ATTEMPT = 2
+_MENDED_AFTER = 8  # actions of the explorer before somebody takes over
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What all runs share: the agent, the folder of logs, the browsers."""
+    """What all runs share: the agent, who teaches, the folder of logs, the browsers."""
 
     make_agent: MakeAgent
     root: Path
     browsers: Browsers
+    demonstrated: bool = False
+    agent_timeout: float = RecoveryPolicy.agent_timeout
 
     def run(
         self,
@@ -64,6 +109,7 @@ class Bench:
         *,
         make_agent: MakeAgent | None = None,
         max_steps: int = MAX_STEPS,
+        save: bool = False,
     ) -> Outcome:
         """One session on a case; its log goes below the folder `label`."""
         return run_session(
@@ -74,23 +120,23 @@ class Bench:
             application=case.application,
             make_agent=make_agent or self.make_agent,
             max_steps=max_steps,
+            save="always" if save else "always_not",
+            agent_timeout=self.agent_timeout,
         )
 
-    def learn(self, cases: Iterable[Case], name: str, make_agents: Callable[[Case], MakeAgent]) -> Learned:
+    def learn(self, name: str, cases: Sequence[Case]) -> Learned:
         """Record sessions, then make a memory of their logs."""
-        cases = tuple(cases)
         label = f"learn-{name}"
         outcomes: dict[Case, Outcome] = {}
         for seed in sorted({one.seed for one in cases}):  # variants in turn: of equals the newest is shown
             wave = [one for one in cases if one.seed == seed]
-            ran = self.each(lambda case: self.run(case, None, label, make_agent=make_agents(case)), wave)
+            ran = self.each(lambda case: self.run(case, None, label, make_agent=self.teacher(name, case)), wave)
             outcomes |= zip(wave, ran, strict=True)
         folders = {f"{one.kind}-{one.task}-{one.seed}": one.family for one in cases}
         learned = self.remember(name, folders, failures=False)
         # Tasks of MiniWoB++ overlap (four kinds of forwarding a mail): they do not tell what is another task.
         goals = [(case.family, outcomes[case].goal) for case in cases if case.kind != MINIWOB]
-        calibrate(learned.memory, goals, self.root / f"labels-{name}.jsonl")
-        return learned
+        return replace(learned, calibrated=calibrated(learned, goals, self.root / f"labels-{name}"))
 
     def remember(self, name: str, folders: Mapping[str, str], *, failures: bool) -> Learned:
         """The memory of everything recorded under `learn-NAME`."""
@@ -99,15 +145,27 @@ class Bench:
             memory.ingest(self.root / f"learn-{name}", include_failures=failures)
         return Learned.of(memory, folders)
 
-    def each(self, work: Callable[[Case], T], cases: Iterable[Case]) -> list[T]:
-        """Do something with each case, side by side; results in the order of the cases."""
-        return list(self.browsers.pool.map(work, cases))
+    def each(self, work: Callable[[T], Result], things: Iterable[T]) -> list[Result]:
+        """Do something with each thing, side by side; results in the order of the things."""
+        return list(self.browsers.pool.map(work, things))
 
-    def shown(self, case: Case) -> MakeAgent:
+    def teacher(self, memory: str, case: Case) -> MakeAgent:
+        """Who makes the runs a memory learns from."""
+        if case.kind == MINIWOB:
+            return explorer_agent if self.demonstrated else self.make_agent
+        if memory == REPAIRED:
+            way = templates()[case.task].variant(case.seed).way
+            return partial(Rescued, attempts=_MENDED_AFTER, way=way)
+        return self._shown(case) if memory == DEMONSTRATED or self.demonstrated else self.make_agent
+
+    def _shown(self, case: Case) -> MakeAgent:
         """Somebody who knows the way of a task of the desktop."""
         desktop = Desktop(case.task, self.browsers.mine())
         commands = [command for _, command, _ in solve(desktop, case.seed)]
         return partial(Demonstrator, commands=commands)
+
+
+Result = TypeVar("Result")
 
 
 class Browsers:
@@ -116,7 +174,8 @@ class Browsers:
     def __init__(self, count: int, closing: ExitStack) -> None:
         self.pool = ThreadPoolExecutor(count, thread_name_prefix="bench")
         self._closing, self._own, self._lock = closing, threading.local(), threading.Lock()
-        closing.callback(self.pool.shutdown)
+        closing.callback(self.pool.shutdown, cancel_futures=True)
+        closing.push(_end_children)
 
     def mine(self) -> Browser:
         """The browser of this thread."""
@@ -127,11 +186,20 @@ class Browsers:
         return browser
 
 
+def _end_children(kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    """When the bench is stopped, nothing waits for an answer any more."""
+    if kind is not None:
+        child_processes.end_all()
+
+
 def run_steps(
     plan: Plan,
     *,
     make_agent: MakeAgent = explorer_agent,
     agent: str = RULE_BASED,
+    conditions: Sequence[str] = (),
+    demonstrated: bool = False,
+    agent_timeout: float = RecoveryPolicy.agent_timeout,
     folder: Path | None = None,
     jobs: int = 2,
     progress: Progress = lambda done, total: None,
@@ -141,73 +209,127 @@ def run_steps(
     Args:
         make_agent: makes the agent of one episode from its workplace: any agent of the `Agent` protocol.
         agent: what to call it in the report.
+        conditions: only these of each group's, and `off`; all when empty.
+        demonstrated: whether memories are made of demonstrations (MiniWoB++: of the explorer's runs) instead of the
+            agent's own runs.
+        agent_timeout: seconds an agent may take for one decision.
         folder: where logs and stores are kept; None for a folder that is removed.
         jobs: how many browsers run at a time.
         progress: called with the number of tests done and of all tests.
 
     Raises:
+        UsageError: an unknown condition.
         ServiceError: there is no browser.
         MissingExtraError: the extra `bench` is not installed.
     """
+    chosen = _conditions(conditions)
     started = time.perf_counter()
-    with _bench(make_agent, folder, jobs) as bench:
-        shown = bench.learn((*plan.shown, *plan.explored), "main", lambda case: _teacher(bench, case))
-        own = bench.learn(plan.own, "own", lambda case: make_agent)
-        total = sum(len(_CONDITIONS[one.group]) for one in plan.tests)
-        done = _Counter(total, progress)
-
-        def test(case: Case) -> list[Run]:
-            if case.group == FAILED:
-                return _after_failure(bench, case, done)
-            return _tested(bench, case, own if case.group == OWN else shown, done)
-
-        runs = [run for found in bench.each(test, plan.tests) for run in found]
-        curve = learning_curve(plan.of(SIMILAR), runs, shown, bench.run, bench.each)
+    with child_processes.stop_on_sigterm(), _bench(make_agent, folder, jobs, demonstrated, agent_timeout) as bench:
+        memories = {name: bench.learn(name, cases) for name, cases in plan.lessons.items()}
+        tests = _Tests(bench, memories, chosen, _Counter(sum(len(chosen[one.group]) for one in plan.tests), progress))
+        runs = [run for found in bench.each(tests.run, plan.tests) for run in found]
+        main = memories.get(MEMORY_OF[SIMILAR])
+        whole = main is not None and not conditions
         return StepReport(
             agent=agent,
             runs=tuple(runs),
-            families={name: len(ids) for name, ids in shown.families.items()},
-            rights=shown.families,
-            curve=tuple(curve),
-            comparison=_comparison(bench, runs, shown),
+            families={name: len(ids) for one in memories.values() for name, ids in one.families.items()},
+            rights={} if main is None else main.families,
+            curve=tuple(learning_curve(plan.of(SIMILAR), runs, main, bench.run, bench.each)) if main and whole else (),
+            practice=_practice(bench, plan.practice) if whole else (),
+            comparison=_comparison(bench, runs, main) if main and whole else None,
             seconds=time.perf_counter() - started,
             machine=f"{platform.machine()}, Python {platform.python_version()}, {platform.system()}",
             date=date.today().isoformat(),
         )
 
 
+def _temporary_folder() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="ufo-experience-", ignore_cleanup_errors=True)
+
+
 @contextmanager
-def _bench(make_agent: MakeAgent, folder: Path | None, jobs: int) -> Iterator[Bench]:
+def _bench(
+    make_agent: MakeAgent, folder: Path | None, jobs: int, demonstrated: bool, agent_timeout: float
+) -> Iterator[Bench]:
     with ExitStack() as closing:
-        root = folder or Path(closing.enter_context(TemporaryDirectory(prefix="ufo-experience-")))
-        yield Bench(make_agent, root, Browsers(jobs, closing))
+        root = folder or Path(closing.enter_context(_temporary_folder()))
+        yield Bench(make_agent, root, Browsers(jobs, closing), demonstrated, agent_timeout)
 
 
-def _teacher(bench: Bench, case: Case) -> MakeAgent:
-    """Tasks of the desktop are shown by somebody who knows the way; on MiniWoB++ the agent learns from its own runs."""
-    return bench.make_agent if case.application else bench.shown(case)
+def _conditions(named: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    unknown = [one for one in named if one not in CONDITIONS]
+    if unknown:
+        raise UsageError(f"unknown condition {unknown[0]!r}: use some of {', '.join(CONDITIONS)}")
+    if not named:
+        return GROUP_CONDITIONS
+    wanted = (OFF, *(one for one in CONDITIONS if one in named and one != OFF))
+    return dict.fromkeys(GROUP_CONDITIONS, wanted)
 
 
-def _tested(bench: Bench, case: Case, learned: Learned, done: _Counter) -> list[Run]:
-    runs = []
-    for condition in _CONDITIONS[case.group]:
-        memory = CONDITIONS[condition](learned, case)
-        runs.append(Run(case, condition, bench.run(case, memory, condition)))
-        done.one()
-    return runs
+class _Tests:
+    """Runs the tests of a plan. What is run without memory is run once, whatever groups it is in."""
+
+    def __init__(
+        self, bench: Bench, memories: Mapping[str, Learned], conditions: Mapping[str, tuple[str, ...]], done: _Counter
+    ) -> None:
+        self._bench, self._memories, self._conditions, self._done = bench, memories, conditions, done
+        self._off: dict[Case, Outcome] = {}
+        self._locks: dict[Case, threading.Lock] = {}
+
+    def run(self, case: Case) -> list[Run]:
+        """A case under all conditions of its group."""
+        if case.group == FAILED:
+            return self._after_failure(case)
+        learned = self._memory(case)
+        return [self._one(case, condition, learned) for condition in self._conditions[case.group]]
+
+    def _memory(self, case: Case) -> Learned:
+        """The memory of the group; what is unrelated has not learned that environment."""
+        learned = self._memories[MEMORY_OF[case.group]]
+        return learned if case.group != UNRELATED else learned.without(case.kind)
+
+    def _one(self, case: Case, condition: str, learned: Learned) -> Run:
+        if condition == OFF:
+            outcome = self._without(case)
+        else:
+            outcome = self._bench.run(case, CONDITIONS[condition](learned, case), f"{case.group}-{condition}")
+        self._done.one()
+        return Run(case, condition, outcome)
+
+    def _without(self, case: Case) -> Outcome:
+        with self._locks.setdefault(case.trial, threading.Lock()):
+            if case.trial not in self._off:
+                self._off[case.trial] = self._bench.run(case, None, OFF)
+            return self._off[case.trial]
+
+    def _after_failure(self, case: Case) -> list[Run]:
+        """An attempt that is cut off after three quarters of its way is a failure; the next knows what did not work."""
+        off = self._without(case)
+        name = f"{FAILED}-{case.task}"
+        limit = max(_LEAST_ATTEMPT, off.steps * 3 // 4)
+        self._bench.run(case, None, f"learn-{name}", max_steps=limit)
+        learned = self._bench.remember(name, {f"{case.kind}-{case.task}-{case.seed}": case.family}, failures=True)
+        self._done.one()
+        return [Run(case, OFF, off), self._one(case, ADVISE, learned)]
 
 
-def _after_failure(bench: Bench, case: Case, done: _Counter) -> list[Run]:
-    """An attempt that is cut off after three quarters of its way is a failure; the next knows what did not work."""
-    off = Run(case, OFF, bench.run(case, None, f"{FAILED}-{OFF}"))
-    done.one()
-    name = f"{FAILED}-{case.task}"
-    limit = max(_LEAST_ATTEMPT, off.outcome.steps * 3 // 4)
-    bench.run(case, None, f"learn-{name}", max_steps=limit)
-    memory = bench.remember(name, {f"{case.kind}-{case.task}-{case.seed}": case.family}, failures=True)
-    on = Run(case, ON, bench.run(case, CONDITIONS[ON](memory, case), f"{FAILED}-{ON}"))
-    done.one()
-    return [off, on]
+def _practice(bench: Bench, tasks: Sequence[str]) -> tuple[PracticePoint, ...]:
+    """Each task again and again, in other variants, with a memory that keeps and credits every run."""
+
+    def runs_of(task: str) -> list[Outcome]:
+        memory = ExperienceMemory.open(bench.root / f"db-practice-{task}", embedder="hashing")
+        cases = [Case("practice", DESKTOP, task, seed) for seed in PRACTICE]
+        return [bench.run(case, memory, f"practice-{task}", save=True) for case in cases]
+
+    found = list(zip(*bench.each(runs_of, tasks), strict=True))
+    return tuple(
+        PracticePoint(number, *(sum(getattr(run, what) for run in runs) / len(runs) for what in _PRACTISED))
+        for number, runs in enumerate(found, 1)
+    )
+
+
+_PRACTISED = ("calls", "steps", "success")
 
 
 def _comparison(bench: Bench, runs: Sequence[Run], learned: Learned) -> MemoryComparison | None:
@@ -220,7 +342,7 @@ def _comparison(bench: Bench, runs: Sequence[Run], learned: Learned) -> MemoryCo
     case = off[len(off) // 2].case
 
     def run_task(task: str, use_memory: bool) -> Mapping[str, object]:
-        condition = ON if use_memory else OFF
+        condition = ADVISE if use_memory else OFF
         outcome = bench.browsers.pool.submit(
             bench.run, case, CONDITIONS[condition](learned, case), f"compare-{condition}"
         ).result()

@@ -1,5 +1,5 @@
-"""The desktop as an environment. A task is reached when the state holds what the goal asks for; `tidy` tells whether
-nothing else has changed."""
+"""The desktop as an environment. A task is reached when the state holds what the goal asks for; `unasked` tells what
+else has changed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ufo_experience.benchmark.steps.browser import Browser
-from ufo_experience.benchmark.steps.desktop.templates import Template, Variant, templates
+from ufo_experience.benchmark.steps.desktop.start import State
+from ufo_experience.benchmark.steps.desktop.templates import Template, Variant, rewordings, templates
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
 from ufo_experience.errors import UsageError
 
@@ -27,25 +29,35 @@ class Desktop:
         browser: shared with other environments; not closed by this one.
         changed: None, or the seed by which one screen in five has its labels renamed or its controls moved.
         front: the application in front at the start; None lets the seed choose.
+        wording: the author in whose words the goal is put ("a", "b"), "" for the words of the task file.
 
     Raises:
         UsageError: there is no such task or application.
     """
 
-    def __init__(self, task: str, browser: Browser, *, changed: int | None = None, front: str | None = None) -> None:
+    def __init__(
+        self,
+        task: str,
+        browser: Browser,
+        *,
+        changed: int | None = None,
+        front: str | None = None,
+        wording: str = "",
+    ) -> None:
         if task not in templates():
             raise UsageError(f"the desktop has no task {task!r}")
         if front is not None and front not in APPLICATIONS:
             raise UsageError(f"the desktop has no application {front!r}")
         self.template: Template = templates()[task]
         self.name = f"desktop/{task}"
-        self._browser, self._changed, self._front = browser, changed, front
+        self._browser, self._changed, self._front, self._wording = browser, changed, front, wording
         self._task: Variant = self.template.variant(0)
-        self._reached = self._tidy = False
+        self._reached = False
+        self._unasked: frozenset[str] = frozenset()
 
     def reset(self, seed: int) -> Observation:
         """Set up the variant of that seed."""
-        self._task = self.template.variant(seed)
+        self._task = self.template.variant(seed, self._reworded(seed))
         front = self._front or random.Random(f"front/{self.name}/{seed}").choice(APPLICATIONS)
         if self._browser.url != _PAGE:
             self._browser.open(_PAGE)
@@ -72,9 +84,14 @@ class Desktop:
         return float(self._reached)
 
     @property
-    def tidy(self) -> bool:
-        """True when nothing but what was asked for has changed."""
-        return self._tidy
+    def over(self) -> bool:
+        """The desktop never ends by itself."""
+        return False
+
+    @property
+    def unasked(self) -> frozenset[str]:
+        """Paths of the state that have changed although the goal did not ask for it."""
+        return self._unasked
 
     @property
     def way(self) -> tuple[str, ...]:
@@ -91,8 +108,32 @@ class Desktop:
     def _observe(self) -> Observation:
         page = self._browser.read("desktop.report()", _TASKBAR)
         self._reached = self._task.holds(page.extra["state"])
-        self._tidy = page.extra["state"] == self._task.wanted
+        self._unasked = unasked_changes(self._task.start, self._task.wanted, page.extra["state"])
         return Observation(self._task.goal, page.extra["front"], page.title, page.controls, APPLICATIONS, page.status)
+
+    def _reworded(self, seed: int) -> str | None:
+        if not self._wording:
+            return None
+        goals = rewordings(self._wording)[self.template.name]
+        return goals[seed % len(goals)]
+
+
+def unasked_changes(start: State, wanted: State, found: State) -> frozenset[str]:
+    """Paths whose value is neither the one at the start nor the one wanted."""
+    before, after, now = (_flat(one) for one in (start, wanted, found))
+    return frozenset(
+        path
+        for path in before.keys() | now.keys()
+        if now.get(path) not in (before.get(path), after.get(path))
+        or (path in now) not in (path in before, path in after)
+    )
+
+
+def _flat(state: Any, path: str = "") -> dict[str, Any]:
+    """The leaves of a nested state by path; a list is a leaf."""
+    if not isinstance(state, dict):
+        return {path: state}
+    return {key: value for name, part in state.items() for key, value in _flat(part, f"{path}/{name}").items()}
 
 
 def solve(desktop: Desktop, seed: int) -> Iterator[tuple[Observation, Command, Reply]]:
@@ -105,14 +146,19 @@ def solve(desktop: Desktop, seed: int) -> Iterator[tuple[Observation, Command, R
     """
     observation = desktop.reset(seed)
     for word in desktop.way:
-        command = _command(word, observation)
+        command = command_of(word, observation)
         if command is not None:
             reply = desktop.step(command)
             yield observation, command, reply
             observation = reply.observation
 
 
-def _command(word: str, observation: Observation) -> Command | None:
+def command_of(word: str, observation: Observation) -> Command | None:
+    """The command for one word of a way, None when its effect is there already.
+
+    Raises:
+        UsageError: its control is not on the screen.
+    """
     if word in observation.applications:
         switch = Command("switch_application", None, {"text": word})
         return None if word == observation.application else switch

@@ -40,8 +40,8 @@ class Template:
         """True for a task of one click once the application is in front: nothing to be learnt there."""
         return len(self.way) == 2
 
-    def variant(self, seed: int) -> Variant:
-        """The task as the seed makes it."""
+    def variant(self, seed: int, goal: str | None = None) -> Variant:
+        """The task as the seed makes it; `goal` is another wording of its goal, with the same slots."""
         values = {
             slot: POOLS[pool][(seed + at) % len(POOLS[pool])] for at, (slot, pool) in enumerate(self.slots.items())
         }
@@ -54,7 +54,9 @@ class Template:
         facts = tuple(
             (operation, _fill(path, values).split("/"), _fill(value, values)) for operation, path, value in self.changes
         )
-        return Variant(_fill(self.goal, values), start, wanted, facts, tuple(_fill(step, values) for step in self.way))
+        return Variant(
+            _fill(goal or self.goal, values), start, wanted, facts, tuple(_fill(step, values) for step in self.way)
+        )
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,14 @@ def templates() -> dict[str, Template]:
 
     entries = yaml.safe_load(Path(__file__).with_name("tasks.yaml").read_text(encoding="utf-8"))
     return {entry["name"]: _template(entry) for entry in entries}
+
+
+@cache
+def rewordings(author: str) -> dict[str, tuple[str, ...]]:
+    """The goals of all families in the words of somebody who has not seen the authors' ("a" or "b")."""
+    lines = Path(__file__).with_name(f"goals_author_{author}.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line.strip()]
+    return {name: tuple(goals) for name, *goals in rows}
 
 
 def _template(entry: Mapping[str, Any]) -> Template:
