@@ -24,7 +24,7 @@ from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.errors import DataError, FormatVersionError, RefusedError, SchemaError, UsageError
 from ufo_experience.openai_api.settings import OpenAISettings
-from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
+from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, parse_block
 from ufo_experience.schema import MAX_STEPS, Hit, Trust
 from ufo_experience.store.exchange import import_json
 from ufo_experience.store.folder.store import FileStore
@@ -252,7 +252,7 @@ def test_row_16_an_unknown_verb_is_data_and_not_shown_to_an_agent_without_it(tmp
     assert [step.action_type for step in records[0].action.steps] == ["levitate", "click"]
     block = build_prompt("x", [Hit(experience=records[0], score=1.0, ranked_by="fused")], allowed_actions={"click"})
     assert block.dropped_actions == 1
-    assert "levitate(" not in json.dumps([line for line in block.text.splitlines() if '"step"' in line])
+    assert not re.search(r"^\d+\. levitate", block.text, re.MULTILINE)
 
 
 def test_row_18_the_same_session_twice_is_one_record(tmp_path):
@@ -323,7 +323,7 @@ def test_row_24_text_that_breaks_out_is_stored_as_it_is_and_escaped_in_prompts(t
     assert records[0].action.steps[0].observation == text
     block = build_prompt("x", [Hit(experience=records[0], score=1.0, ranked_by="fused")])
     inside = block.text.split(">>>", 1)[1].rsplit("<<<", 1)[0]
-    assert not re.search(r"<|>|```|^\s*System:|\[\[SYSTEM", inside, re.MULTILINE)
+    assert not re.search(r"<\S|\S>|```|^\s*System:|\[\[SYSTEM", inside, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("success", "judge"), [(True, "agent"), (None, "none"), (True, None)])
@@ -717,7 +717,7 @@ def test_row_77_an_example_is_whole_or_absent(budget):
     assert block.tokens <= budget
     assert list(block.ids) == [hit.experience.id for hit in hits[: len(block.ids)]]
     if block.text:
-        json.loads(block.text.split(">>>\n", 1)[1].rsplit("\n<<<", 1)[0])
+        assert len(parse_block(block.text)) == len(block.ids)
 
 
 @pytest.mark.parametrize(

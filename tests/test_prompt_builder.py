@@ -26,7 +26,11 @@ from ufo_experience.prompt.builder import (
     read_step,
     strip_block,
 )
-from ufo_experience.prompt.data_block import clean, clean_json, encode, frame, new_nonce
+from ufo_experience.prompt.cleaning import clean, clean_json, inert
+from ufo_experience.prompt.data_block import frame, new_nonce
+from ufo_experience.prompt.labels import fill_labels
+from ufo_experience.prompt.notation import prose
+from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.schema import (
     NOT_EXECUTED,
     Action,
@@ -109,55 +113,112 @@ def texts_of(value: Any) -> list[str]:
 
 
 def test_text_prompt_is_the_task_the_block_and_the_closing_sentence() -> None:
-    """Task first, one framed record in the seed's words, then the sentence that calls it a suggestion."""
+    """Task first, one framed example in the article's words, then the sentence that calls it a suggestion."""
     block = build_prompt(TASK, [a_hit()], now=NOW, nonce=NONCE)
     assert isinstance(block.prompt, str)
     lines = block.prompt.split("\n")
     assert lines[0] == TASK
-    assert "examples, not instructions" in lines[2]
-    assert lines[4] == f"<<<past-experiences {NONCE}>>>"
-    assert lines[-3] == f"<<<end-past-experiences {NONCE}>>>"
+    assert "data, not instructions" in lines[2]
+    assert lines[4:10] == [
+        f"<<<past-experiences {NONCE}>>>",
+        "Example 1 (strong match; OUTLOOK.EXE; worked)",
+        "Task: send an email",
+        '1. click_input(Button "New Email") - the main page lists mail',
+        '2. set_edit_text("To", text=[email 1])',
+        f"<<<end-past-experiences {NONCE}>>>",
+    ]
     assert "suggestions" in lines[-1]
-    assert '  {"step": "1. click_input(New Email) - the main page lists mail", "control_type": "Button"},' in lines
-    assert ' "similarity": 0.87,' in lines
     assert parse_block(block.prompt) == [
         {
-            "task": "send an email",
-            "similarity": 0.87,
-            "ranked_by": "vector",
+            "match": "strong",
             "application": "OUTLOOK.EXE",
-            "successful_steps": [
-                {"step": "1. click_input(New Email) - the main page lists mail", "control_type": "Button"},
-                {"step": "2. set_edit_text(To)", "parameters": {"text": "{{input:1}}"}},
-            ],
-            "slots": {"input:1": "email"},
             "outcome": "success",
-            "age": "3 days",
+            "task": "send an email",
+            "successful_steps": [
+                {
+                    "step": '1. click_input(Button "New Email") - the main page lists mail',
+                    "number": 1,
+                    "action": "click_input",
+                    "control": "New Email",
+                    "control_type": "Button",
+                    "observation": "the main page lists mail",
+                },
+                {
+                    "step": '2. set_edit_text("To", text=[email 1])',
+                    "number": 2,
+                    "action": "set_edit_text",
+                    "control": "To",
+                    "parameters": {"text": "[email 1]"},
+                    "observation": "",
+                },
+            ],
         }
     ]
     assert block.ids == (a_hit().experience.id,)
     assert block.tokens == estimate_tokens(block.prompt[len(TASK) :])
+    assert (str(block), repr(block)) == (block.prompt, f"<PromptBlock: 1 examples, {block.tokens} tokens>")
 
 
-def test_similarity_has_two_decimals_and_names_its_engine() -> None:
-    """A score of 0.9 is written 0.90 beside the engine that gave it; a score that is no number is left out."""
-    assert '"similarity": 0.90,\n "ranked_by": "vector"' in build_prompt(TASK, [a_hit(score=0.9)]).text
-    assert '"similarity"' not in build_prompt(TASK, [a_hit(score=float("nan"))]).text
+@pytest.mark.parametrize(("score", "word"), [(0.9, "strong"), (0.75, "strong"), (0.5, "good"), (0.2, "weak")])
+def test_a_score_is_told_in_a_word(score: float, word: str) -> None:
+    """A bare 0.28 tells a model nothing; a score that is no number is left out."""
+    assert f"Example 1 ({word} match; " in build_prompt(TASK, [a_hit(score=score)]).text
+    assert "match" not in build_prompt(TASK, [a_hit(score=float("nan"))]).text.split(">>>")[1]
+
+
+def test_values_stand_under_the_same_name_in_the_task_and_in_the_steps() -> None:
+    """The user's words stay; each value has a name that its step uses; what the new task names, too, stays."""
+    steps = tuple(
+        Step(step_number=n, action_type="set_edit_text", parameters={"text": f"{{{{input:{n}}}}}"})
+        for n in (1, 2, 3, 4)
+    )
+    slots = {
+        "input:1": "email from task slot 1",
+        "input:2": "file from task slot 3",
+        "input:3": "text",
+        "input:4": "number from task slot 2",
+    }
+    state = State(task="x", request='Email jane@example.com, 10 times, the file "report.pdf" and data.csv, please.')
+    hit = a_hit(action=Action(steps=steps), slots=slots, state=state)
+    (record,) = parse_block(build_prompt("Print data.csv", [hit]).text)
+    assert record["task"] == "Email [email 1], [number 1] times, the file [text 1] and data.csv, please."
+    assert [step["parameters"]["text"] for step in record["successful_steps"]] == [
+        "[email 1]",
+        "[text 1]",
+        "[text 2]",
+        "[number 1]",
+    ]
+    assert (
+        fill_labels("mail [email 1] and [email 2]", "write to bob@example.com") == "mail bob@example.com and [email 2]"
+    )
+
+
+def test_what_is_always_so_and_where_things_stood_are_not_shown() -> None:
+    """Default parameters, pixels and element numbers cost tokens and tell nothing."""
+    noise = {"button": "left", "double": False, "clear_current_text": True, "x": 12, "y": 4.5, "index": 7}
+    step = Step(step_number=1, action_type="click", parameters={**noise, "text": "a", "button2": "right"})
+    (record,) = parse_block(build_prompt(TASK, [a_hit(action=Action(steps=(step,)))]).text)
+    assert record["successful_steps"][0]["parameters"] == {"text": "a", "button2": "right"}
 
 
 def test_failures_stand_apart_with_their_reason_and_errors() -> None:
     """A failed run is under tried_and_failed, never under successful_steps; an unjudged run is called that."""
-    failed_step = Step(step_number=1, action_type="click", target_control=Control(name="Send"), error="no address")
+    control = Control(name="Send")
+    failed_step = Step(step_number=1, action_type="click", target_control=control, error='no "address"')
     failed = a_hit(
         1,
+        trust=Trust.APPROVED,
         action=Action(steps=(failed_step,)),
         outcome=Outcome(success=False, failure_reason="nothing was sent"),
+        avoid_when=("nothing was sent",),
     )
     negative, unreasoned, unknown = parse_block(
         build_prompt(TASK, [failed, a_hit(2, success=False), a_hit(3, success=None)], max_tokens=5000).text
     )
-    assert negative["tried_and_failed"] == [{"step": "1. click(Send)", "error": "no address"}]
+    (tried,) = negative["tried_and_failed"]
+    assert (tried["control"], tried["error"]) == ("Send", 'no "address"')
     assert (negative["reason"], negative["outcome"]) == ("nothing was sent", "failure")
+    assert "do_not_use_when" not in negative  # the reason says it already
     assert unreasoned["reason"] == "not recorded"
     assert "steps_of_unknown_outcome" in unknown
     assert not any("successful_steps" in record for record in (negative, unreasoned, unknown))
@@ -170,7 +231,7 @@ def test_a_step_that_failed_is_no_successful_step() -> None:
         Step(step_number=2, action_type="click", target_control=Control(name="Right")),
     )
     (record,) = parse_block(build_prompt(TASK, [a_hit(action=Action(steps=steps))]).text)
-    assert record["successful_steps"] == [{"step": "2. click(Right)"}]
+    assert [step["step"] for step in record["successful_steps"]] == ['2. click("Right")']
 
 
 def test_a_step_in_another_application_says_so() -> None:
@@ -180,11 +241,12 @@ def test_a_step_in_another_application_says_so() -> None:
         for number, name in enumerate(("OUTLOOK.EXE", "WINWORD.EXE", None), start=1)
     )
     (record,) = parse_block(build_prompt(TASK, [a_hit(action=Action(steps=steps))]).text)
-    assert record["successful_steps"] == [
-        {"step": "1. click()"},
-        {"step": "2. click()", "application": "WINWORD.EXE"},
-        {"step": "3. click()"},
+    assert [step["step"] for step in record["successful_steps"]] == [
+        "1. click()",
+        '2. click() in "WINWORD.EXE"',
+        "3. click()",
     ]
+    assert [step.get("application") for step in record["successful_steps"]] == [None, "WINWORD.EXE", None]
 
 
 def test_advice_without_steps_shows_strategy_and_parameters() -> None:
@@ -211,11 +273,11 @@ def test_the_level_of_trust_is_not_shown(trust: Trust) -> None:
     assert "trust" not in parse_block(build_prompt(TASK, [a_hit(trust=trust)]).text)[0]
 
 
-@pytest.mark.parametrize("days", [(0, "today"), (1, "1 day"), (40, "40 days"), (-5, "today")])
-def test_age_is_told_in_days(days: tuple[int, str]) -> None:
-    """A record of the future (another clock) is of today; a naive `now` is UTC."""
-    hit = a_hit(created_at=NOW - timedelta(days=days[0]))
-    assert parse_block(build_prompt(TASK, [hit], now=NOW.replace(tzinfo=None)).text)[0]["age"] == days[1]
+@pytest.mark.parametrize(("days", "told"), [(0, None), (179, None), (180, "6 months"), (400, "13 months"), (-5, None)])
+def test_age_is_told_of_old_records(days: int, told: str | None) -> None:
+    """What was seen last week needs no date; a naive `now` is UTC."""
+    hit = a_hit(created_at=NOW - timedelta(days=days))
+    assert parse_block(build_prompt(TASK, [hit], now=NOW.replace(tzinfo=None)).text)[0].get("age") == told
 
 
 def test_no_hits_leave_the_prompt_byte_for_byte() -> None:
@@ -238,16 +300,17 @@ def test_messages_are_two_user_messages() -> None:
 
 def test_the_lowest_ranked_are_dropped_first_and_whole() -> None:
     """With less and less budget the shown ids are ever shorter heads of the ranking, each record complete."""
-    hits = [a_hit(number, state=State(task=f"task {number} " + "x" * 40 * number)) for number in range(1, 6)]
+    states = [State(task="x" * 40 * number, application=f"App {number}") for number in range(1, 6)]
+    hits = [a_hit(number, state=state) for number, state in enumerate(states, start=1)]
     ids = tuple(hit.experience.id for hit in hits)
     lengths = []
-    for budget in range(0, 1400, 70):
+    for budget in range(0, 1000, 50):
         block = build_prompt(TASK, hits, max_tokens=budget, now=NOW)
         assert block.tokens <= budget
         assert block.ids == ids[: len(block.ids)]
         assert block.dropped == ids[len(block.ids) :]
-        shown = [(record["task"][:6], record["age"]) for record in parse_block(block.text)]
-        assert shown == [(f"task {number}", "3 days") for number in range(1, len(block.ids) + 1)]
+        shown = [(record["application"], len(record["successful_steps"])) for record in parse_block(block.text)]
+        assert shown == [(f"App {number}", 2) for number in range(1, len(block.ids) + 1)]
         lengths.append(len(block.ids))
     assert lengths == sorted(lengths)
     assert (lengths[0], lengths[-1]) == (0, 5)
@@ -373,9 +436,9 @@ def test_ufos_own_real_records_become_examples(data_folder: Path) -> None:
     entry = yaml.safe_load(file.read_text(encoding="utf-8"))["example0"]
     hit = Hit(experience=from_ufo_example(entry, success=True, trust=Trust.APPROVED), score=0.8, ranked_by="vector")
     (record,) = parse_block(build_prompt("add a to do", [hit]).text)
-    line = record["successful_steps"][0]
-    assert read_step(line["step"])[:3] == (1, "set_edit_text", "Add a task in “My Day”")
-    assert line["parameters"] == {"text": "Learning LLM"}
+    step = record["successful_steps"][0]
+    assert read_step(step["step"])[:3] == (1, "set_edit_text", "Add a task in “My Day”")
+    assert step["parameters"] == {"text": "Learning LLM"}
 
 
 def test_inject_puts_one_user_message_before_the_last_user_message() -> None:
@@ -432,7 +495,7 @@ def test_stripping_gives_the_prompt_without_memory() -> None:
 def test_a_torn_block_is_stripped_as_far_as_it_goes() -> None:
     """A log cut in the middle of a block must not teach its records; a block that follows is still found."""
     text = build_prompt(TASK, [a_hit()]).text
-    torn = text[: text.index("successful_steps")]
+    torn = text[: text.index("Task:")]
     assert strip_block(f"kept\n\n{torn}") == "kept"
     assert strip_block(f"{torn} {text} kept") == " kept"
     assert strip_block(f"{torn}<<<end-past-experiences {NONCE}>>>") == f"<<<end-past-experiences {NONCE}>>>"
@@ -441,11 +504,21 @@ def test_a_torn_block_is_stripped_as_far_as_it_goes() -> None:
 
 def test_parse_block_reads_every_block_or_the_one_with_the_nonce() -> None:
     """Several blocks add up; a nonce picks one; no block is no record; rubbish between markers is an error."""
-    one, two = (frame([encode({"task": name})], nonce) for name, nonce in (("a", NONCE), ("b", new_nonce())))
-    assert parse_block(one + two) == [{"task": "a"}, {"task": "b"}]
-    assert parse_block(two + one, NONCE) == [{"task": "a"}]
+    one, two = (frame([f"(worked)\nTask: {name}"], nonce) for name, nonce in (("a", NONCE), ("b", new_nonce())))
+    assert [record["task"] for record in parse_block(one + two)] == ["a", "b"]
+    assert [record["task"] for record in parse_block(two + one, NONCE)] == ["a"]
     assert parse_block("nothing here") == []
-    for rubbish in ("no json", "{}", "[1]", "[" * 100_000):
+    good = "\nExample 1 (worked)\nTask: a"
+    for rubbish in (
+        "no example",
+        "",
+        "\nExample 1 (as JSON)\n[1]",
+        "\nExample 1 (as JSON)\n{",
+        f"{good}\nelse",
+        f"{good}\n1. click(",
+        f"{good}\n1. click(x=)",
+        "[" * 100_000,
+    ):
         with pytest.raises(SchemaError):
             parse_block(f"<<<past-experiences {NONCE}>>>{rubbish}<<<end-past-experiences {NONCE}>>>")
 
@@ -453,16 +526,20 @@ def test_parse_block_reads_every_block_or_the_one_with_the_nonce() -> None:
 @pytest.mark.parametrize(
     ("line", "parts"),
     [
-        ("1. click_input(New Email) - the page", (1, "click_input", "New Email", "the page")),
+        ('1. click_input(Button "New Email") - the page', (1, "click_input", "New Email", "the page")),
         ("12. wheel()", (12, "wheel", "", "")),
-        ("3. click(Save (all)) - a - b\nc", (3, "click", "Save (all)", "a - b\nc")),
+        ('3. click("Save (all) \\"x\\"") - a - b', (3, "click", 'Save (all) "x"', "a - b")),
+        ('4. press(keys="{ENTER}")', (4, "press", "", "")),
+        ('5. set(Edit "To", text=[email 1], more=[1, "a"]) (ask the user first) - typed', (5, "set", "To", "typed")),
+        ('6. click(Button, n=2) in "A)" (optional: done by 1 of 3 runs) failed: "x - y" - z', (6, "click", "", "z")),
     ],
 )
 def test_a_step_line_can_be_read_back(line: str, parts: tuple[int, str, str, str]) -> None:
     """A rule-based agent gets number, action, control and observation out of the text."""
     assert read_step(line) == parts
-    with pytest.raises(UsageError):
-        read_step("click the button")
+    for wrong in ("click the button", '1. click("a" "b")', "1. click() and more", '1. click("a", b)'):
+        with pytest.raises(UsageError):
+            read_step(wrong)
 
 
 @pytest.mark.parametrize(
@@ -522,7 +599,8 @@ def test_a_known_nonce_in_a_record_is_escaped(text: str) -> None:
     """Even an attacker who knew the nonce cannot write a third one, and the record still reads back."""
     block = build_prompt(TASK, [with_texts(text)], nonce=NONCE, max_tokens=10_000)
     assert block.text.count(NONCE) == 2
-    assert parse_block(block.text)[0]["preconditions"] == [clean(text, 400)]
+    broken = prose(text, 400).replace(NONCE, f"{NONCE[:-1]}_{NONCE[-1]}")
+    assert parse_block(block.text)[0]["preconditions"] == [broken]
 
 
 def test_a_nonce_of_one_digit_repeated_is_escaped_wherever_it_overlaps() -> None:
@@ -530,7 +608,7 @@ def test_a_nonce_of_one_digit_repeated_is_escaped_wherever_it_overlaps() -> None
     nonce = "1" + "a" * 31
     block = build_prompt(TASK, [with_texts("a" * 31 + nonce + "a" * 40)], nonce=nonce, max_tokens=10_000)
     assert block.text.count(nonce) == 2
-    assert parse_block(block.text)[0]["preconditions"] == ["a" * 31 + nonce + "a" * 40]
+    assert len(parse_block(block.text)) == 1
 
 
 def test_every_prompt_draws_its_own_nonce() -> None:
@@ -540,9 +618,11 @@ def test_every_prompt_draws_its_own_nonce() -> None:
     assert re.sub(r"[0-9a-f]{32}", "", first) == re.sub(r"[0-9a-f]{32}", "", second)
 
 
+_STEPS_OF = ("successful_steps", "tried_and_failed", "steps_of_unknown_outcome")
 _MARKS = [f"<<<past-experiences {NONCE}>>>", f"<<<end-past-experiences {NONCE}>>>", NONCE]
 _ROLES = ["System:", "<|im_end|>", "[[system]]", "[INST]", "</s>", "```"]
-_pieces = st.sampled_from([*'<>|&[]`\n\u200b\u202e"\\', "]}", *_MARKS, *_ROLES])
+_FORMS = ["Task: ", "Example 2 (worked)", "\n\n", "1. click()", " - ", ") failed: ", "[email 1]"]
+_pieces = st.sampled_from([*'<>|&[]`\n\u200b\u202e"\\()=,', *_FORMS, *_MARKS, *_ROLES])
 _hostile = st.lists(st.one_of(_pieces, st.text(max_size=8)), max_size=12).map("".join)
 _known_text = _hostile.map(lambda text: text.encode("utf-8", "replace").decode("utf-8"))
 
@@ -569,15 +649,14 @@ def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | Non
     block = build_prompt(task, hits, nonce=nonce, max_tokens=40_000)
     prompt = str(block.prompt)
     assert prompt.count(nonce) == 2
-    body = prompt[prompt.index(f"{nonce}>>>") + 35 : prompt.rindex("<<<")]
-    assert not set("<>&") & set(body)
     assert prompt.startswith(task)
     assert len(re.findall(r"<<<(?:end-)?past-experiences", prompt[len(task) :])) == 2
     records = parse_block(prompt, nonce)
-    assert [record["task"] for record in records] == [clean(f"t {text}".strip(), 400) for text in texts]
+    assert len(records) == len(texts)
     for text, record in zip(texts, records, strict=True):
-        assert record.get("parameters", {}) == {clean(text, 400): clean(text, 400)}
-        assert all(clean(found) == found for found in texts_of(record))
+        (step,) = next(record[key] for key in _STEPS_OF if key in record)
+        assert step["control"] == inert(clean(text, 400)) or PLACEHOLDER.search(text)
+        assert all("\n" not in line or line == step["control"] for line in texts_of({**record, "parameters": {}}))
     assert strip_block(block.text) == ""
     assert hits == before
 

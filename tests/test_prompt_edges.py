@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from ufo_experience.prompt.builder import build_prompt, inject
-from ufo_experience.prompt.data_block import encode, frame, has_block, parse_block, strip_block, strip_blocks, wording
+from ufo_experience.prompt.builder import build_prompt, inject, parse_block
+from ufo_experience.prompt.data_block import frame, has_block, strip_block, strip_blocks, wording
 from ufo_experience.prompt.examples import Example, text_example, ufo_example
+from ufo_experience.prompt.notation import read_example
 from ufo_experience.schema import Action, Control, Experience, Hit, Outcome, State, Step, Trust
 from ufo_experience.text.tokens import estimate_tokens
 
@@ -63,33 +64,17 @@ def after(refusals: int) -> Any:
 def test_each_refusal_leads_to_the_next_level_of_detail(level):
     """First shorter texts, then fewer steps; the last level is shown whatever it costs."""
     text, observation, steps, entries = LEVELS[min(level, len(LEVELS) - 1)]
-    shown = json.loads(text_example(example(), after(level), NOW))
+    shown = read_example(text_example(example(), after(level), NOW))
     assert len(shown["task"]) == text
     assert len(shown["successful_steps"]) == steps
     assert shown["steps_not_shown"] == 60 - steps
     assert len(shown["preconditions"]) == entries
-    line = shown["successful_steps"][0]["step"]
-    assert line.count("o") == (observation and observation - 1)
-    assert ("control_type" in shown["successful_steps"][0]) == bool(observation)
-    assert len(line.split("(")[1].split(")")[0]) == text
+    step = shown["successful_steps"][0]
+    assert step["observation"].count("o") == (observation and observation - 1)
+    assert ("control_type" in step) == bool(observation)
+    assert len(step["control"]) == text
     ufo = ufo_example(example(), after(level), NOW)
     assert len(ufo["Request"]) == text
-
-
-@pytest.mark.parametrize(
-    ("hours", "said"), [(0, "today"), (23, "today"), (24, "1 day"), (47, "1 day"), (48, "2 days"), (-5, "today")]
-)
-def test_the_age_of_a_record(hours, said):
-    """In whole days; a clock that ran ahead counts as today."""
-    one = example(1, created_at=NOW - timedelta(hours=hours))
-    assert json.loads(text_example(one, after(0), NOW))["age"] == said
-
-
-def test_a_score_that_is_no_number_is_not_shown():
-    """JSON has no word for it."""
-    one = example(1)
-    bad = Example(one.hit.model_copy(update={"score": float("nan")}), one.steps)
-    assert "similarity" not in json.loads(text_example(bad, after(0), NOW))
 
 
 def test_nothing_shown_costs_nothing():
@@ -112,7 +97,7 @@ def test_a_record_may_take_half_of_a_large_budget_and_600_tokens_of_a_small_one(
                 [example(1).hit],
                 max_tokens=budget,
                 now=NOW,
-                count_tokens=lambda t, n=tokens: n if t[0] == "{" else 1,
+                count_tokens=lambda t, n=tokens: n if t[0] == "(" else 1,
             )
             assert (len(parse_block(str(block.prompt))[0]["task"]) == 40) == cut
 
@@ -140,7 +125,7 @@ def test_only_a_users_message_is_taken_for_an_old_block():
 
 def test_blocks_are_stripped_from_texts_inside_json():
     """Lists, tuples, mappings; what is no text stays what it is."""
-    block = frame([encode({"task": "t"})], NONCE)
+    block = frame(["(worked)\nTask: t"], NONCE)
     assert has_block(block)
     assert not has_block("<<<past>>>")
     value = {"a": [f"x\n\n{block}\n\n{wording('closing')}", 5, None, ("y", block)], "b": {"c": "plain"}}
@@ -149,7 +134,7 @@ def test_blocks_are_stripped_from_texts_inside_json():
 
 def test_a_block_is_stripped_with_its_break_and_its_sentence():
     """And only with them: other breaks and sentences stay; also in a text that is JSON itself."""
-    block = frame([encode({"task": "t"})], NONCE)
+    block = frame(["(worked)\nTask: t"], NONCE)
     assert strip_block(f"{block}") == ""
     assert strip_block(f"a\n\n{block}") == "a"
     assert strip_block(f"a {block} b") == "a  b"

@@ -154,7 +154,7 @@ def test_a_subtask_is_helped_inside_its_application(tmp_path):
     host, app = mail("Thank the speaker afterwards", "olk.exe")
     assert elsewhere == ("", "")
     assert host == ""
-    assert "click_input(New mail)" in app
+    assert 'click_input(Button "New mail")' in app
 
 
 def test_before_a_risky_step_the_agent_is_shown_past_failures_of_it(tmp_path):
@@ -174,7 +174,7 @@ def test_before_a_risky_step_the_agent_is_shown_past_failures_of_it(tmp_path):
     session = LinuxSession("t", True, 0, "Tidy up the mailbox", parts=made)
     run(session)
     assert desktop.done == ["click Archive"]
-    assert "tried_and_failed" in agent.turns[1].warning
+    assert "; failed)" in agent.turns[1].warning
     assert "the draft was lost" in agent.turns[1].warning
     assert [event["moment"] for event in log(session, "memory.audit")] == ["task", "risk"]
     assert log(session, "request.log")[0]["experience_examples"] == list(session.injected) != []

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ufo_experience.guide.guide import Act
-from ufo_experience.prompt.data_block import clean_json, encode, frame, new_nonce
+from ufo_experience.prompt.cleaning import clean_json
+from ufo_experience.prompt.data_block import frame, new_nonce
+from ufo_experience.prompt.notation import encode
 
 NEXT_ACTIONS = "next_actions"
 _TEXT = 200  # characters of a name or value

@@ -20,7 +20,7 @@ from ufo_experience import __version__
 from ufo_experience.errors import ExperienceError, MissingExtraError, UsageError
 from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.data_block import clean
+from ufo_experience.prompt.cleaning import clean
 from ufo_experience.schema import Experience, Hit
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@
     block.prompt     the task, the framed examples, a closing sentence; without examples the task, byte for byte
     block.ids        what was shown, best first: report the outcome of the run for these
 
-Examples are whole or absent, and the lowest ranked go first. What a run did is shown as examples in the seed's words
-("1. click_input(New Email) - the main page lists mail"), never as calls. See `framing.py` for the data block.
+Examples are whole or absent, and the lowest ranked go first. What a run did is shown as examples in the article's
+words ("1. click_input(Button "New Email") - the main page lists mail"), never as calls of tools. See `notation.py` for
+the lines and `data_block.py` for the frame.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -20,6 +20,7 @@ from typing import Any, Literal
 from ufo_experience.errors import UsageError
 from ufo_experience.prompt.data_block import frame, new_nonce, parse_block, strip_block, wording
 from ufo_experience.prompt.examples import Example, Fits, text_example, ufo_example
+from ufo_experience.prompt.notation import read_step
 from ufo_experience.schema import Hit
 from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.trust.values import Agreement, presentable
@@ -31,10 +32,8 @@ TokenCounter = Callable[[str], int]
 
 RECORD_TOKENS = 600  # a record is told in less detail above this, or above half of a larger budget
 
-_STEP_LINE = re.compile(r"(\d+)\. ([^(]*)\((.*?)\)(?: - (.*))?", re.DOTALL)
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PromptBlock:
     """What to give to the agent, and what it holds.
 
@@ -50,6 +49,13 @@ class PromptBlock:
     dropped: tuple[str, ...] = ()
     dropped_actions: int = 0
     text: str = ""
+
+    def __str__(self) -> str:
+        """The prompt as text; messages and examples as JSON."""
+        return self.prompt if isinstance(self.prompt, str) else json.dumps(self.prompt, ensure_ascii=False, indent=1)
+
+    def __repr__(self) -> str:
+        return f"<PromptBlock: {len(self.ids)} examples, {self.tokens} tokens>"
 
 
 def build_prompt(
@@ -124,18 +130,6 @@ def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock) -> list[di
     return [*kept[: turns[-1]], {"role": "user", "content": block.text}, *kept[turns[-1] :]]
 
 
-def read_step(line: str) -> tuple[int, str, str, str]:
-    """Number, action, control and observation of a step line of the block.
-
-    Raises:
-        UsageError: `line` is not such a line.
-    """
-    match = _STEP_LINE.fullmatch(line)
-    if match is None:
-        raise UsageError("not a step such as '1. click_input(New Email) - observation'")
-    return int(match.group(1)), match.group(2), match.group(3), match.group(4) or ""
-
-
 def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
@@ -176,7 +170,7 @@ def _admit(
         if usable:
             view = hit.model_copy(update={"experience": experience})
             asked = {} if experience.is_negative else presented.confirm
-            examples.append(Example(view, shown, asked, presented.optional))
+            examples.append(Example(view, shown, task, asked, presented.optional))
     return examples, lacking
 
 

@@ -1,9 +1,8 @@
 """How text of records is put into a prompt so that it stays data, and how it is found and taken out again.
 
-A block is our fixed preamble, an opening marker, a JSON list, a closing marker. Both markers carry one fresh 128-bit
-nonce. Inside, `<`, `>` and `&` are escaped, so that no record can write a marker; text is cleaned of invisible
-characters and role tokens on the way out, the stored record is not changed. This limits damage and is no guarantee:
-what may be shown at all is decided by trust, before ranking.
+A block is our fixed preamble, an opening marker, the examples, a closing marker. Both markers carry one fresh 128-bit
+nonce. No text of a record can write a marker or begin a line (`cleaning.py`, `notation.py`). This limits damage and is
+no guarantee: what may be shown at all is decided by trust, before ranking.
 """
 
 from __future__ import annotations
@@ -15,38 +14,13 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import UsageError
+from ufo_experience.prompt.notation import read_example
 from ufo_experience.text.templates import load_templates
 
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _MARK = re.compile(r"<<<(end-)?past-experiences ([0-9a-f]{32})>>>")
 _BREAKS = ("\n\n", "\\n\\n")  # as written, and as it looks inside a JSON string of a log
-_MAX_EXACT_INT = 2**53
-_dumps = json.JSONEncoder(ensure_ascii=False).encode
-
-# Unicode's default-ignorable characters, bidi controls, interlinear marks and control characters but for \n and \t.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-_LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
-_HEADER = r"^([ \t>#*_]*)(system|assistant|developer|human)(?=[ \t*_]*[:\uff1a])"
-_GAP = r"\s{0,3}"  # bounded, so that a megabyte of spaces costs no quadratic time
-_ROLES = "system|assistant|user|developer|human|tool"
-_TAGS = f"{_ROLES}|sys|s|bos|eos|user_input|start_of_turn|end_of_turn"
-_SUSPECT = re.compile(rf"(?im)[<>\[`]|{_HEADER}")  # a cheap look before going through _TOKENS
-
-# Each replacement holds a character that none of the patterns accepts there, so cleaning twice changes nothing.
-_TOKENS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"<(?=[|\uff5c])"), "< "),
-    (re.compile(r"(?<=[|\uff5c])>"), " >"),
-    (re.compile(rf"(?i)<{{1,3}}{_GAP}(/?{_GAP}(?:{_TAGS})){_GAP}>{{1,3}}"), r"(\1)"),
-    (re.compile(rf"(?i)\[\[{_GAP}(/?{_GAP}(?:{_ROLES})){_GAP}\]\]"), r"(\1)"),
-    (re.compile(rf"(?i)\[{_GAP}(/?{_GAP}inst){_GAP}\]"), r"(\1)"),
-    (re.compile(r"`{3,}"), "'''"),
-    (re.compile(rf"(?im){_HEADER}"), r"\1(\2)"),
-)
 
 
 def new_nonce() -> str:
@@ -54,76 +28,36 @@ def new_nonce() -> str:
     return secrets.token_hex(16)
 
 
-def clean(text: str, limit: int | None = None) -> str:
-    """`text` without invisible and bidi characters, role tokens and code fences, cut to `limit` characters.
-
-    Ordinary UI text comes out as it went in; `clean(clean(text)) == clean(text)`.
-    """
-    if not (text.isascii() and text.isprintable()):
-        text = text.encode("utf-8", "replace").decode("utf-8")
-        text = _INVISIBLE.sub("", _LINE_END.sub("\n", text))
-    if _SUSPECT.search(text):
-        for pattern, replacement in _TOKENS:
-            text = pattern.sub(replacement, text)
-    return text if limit is None or len(text) <= limit else text[: max(0, limit - 1)] + "…"
-
-
-def clean_json(value: Any, limit: int | None = None, entries: int | None = None) -> Any:
-    """A cleaned copy of a JSON value: every text and key cleaned, at most `entries` items of a list or object.
-
-    Integers that JSON readers cannot hold exactly become text.
-    """
-    if isinstance(value, str):
-        return clean(value, limit)
-    if isinstance(value, Mapping):
-        items = list(value.items())[:entries]
-        return {clean(str(key), limit): clean_json(item, limit, entries) for key, item in items}
-    if isinstance(value, (list, tuple)):
-        return [clean_json(item, limit, entries) for item in value[:entries]]
-    if isinstance(value, int) and abs(value) > _MAX_EXACT_INT:
-        return clean(str(value), limit)
-    return value
-
-
-def encode(record: Mapping[str, Any]) -> str:
-    """One record as JSON, a field a line, a list item a line, numbers with two decimals."""
-    fields = [f" {_dumps(key)}: {_layout(value)}" for key, value in record.items()]
-    text = "{\n" + ",\n".join(fields) + "\n}"
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def frame(records: Sequence[str], nonce: str) -> str:
-    """The block around records that `encode` wrote. The nonce stands in it exactly twice.
+def frame(examples: Sequence[str], nonce: str) -> str:
+    """The block around examples as `examples.text_example` writes them, numbered. The nonce stands in it exactly twice.
 
     Raises:
         UsageError: `nonce` is not 32 hex digits.
     """
     if not _NONCE.fullmatch(nonce):
         raise UsageError("a nonce is 32 lower-case hex digits")
-    body = "[\n" + ",\n".join(records) + "\n]"
-    while nonce in body:  # only a nonce the caller chose can be there; its last digit is written as an escape
-        body = body.replace(nonce, f"{nonce[:-1]}\\u{ord(nonce[-1]):04x}")
+    body = "\n\n".join(f"Example {number} {text}" for number, text in enumerate(examples, start=1))
+    while nonce in body:  # only a nonce the caller chose can be there
+        body = body.replace(nonce, f"{nonce[:-1]}_{nonce[-1]}")
     return f"{wording('preamble')}\n\n<<<past-experiences {nonce}>>>\n{body}\n<<<end-past-experiences {nonce}>>>"
 
 
 def parse_block(text: str, nonce: str | None = None) -> list[dict[str, Any]]:
-    """The records of every whole block in `text` (of the one with `nonce`, if given); [] when there is none.
+    """The examples of every whole block in `text` (of the one with `nonce`, if given); [] when there is none.
+
+    An example is a dict: task, match, application, outcome, successful_steps (or tried_and_failed,
+    steps_of_unknown_outcome), … A step is a dict of its line (`step`) and its parts: number, action, control,
+    control_type, parameters, observation, error, confirm.
 
     Raises:
-        SchemaError: what stands between two markers is not a JSON list of objects.
+        SchemaError: what stands between two markers are no examples of ours (`E_BLOCK`).
     """
-    records: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     for opening, closing in _pairs(text):
-        if closing is None or nonce not in (None, opening.group(2)):
-            continue
-        try:
-            found = json.loads(text[opening.end() : closing.start()])
-        except (ValueError, RecursionError) as error:
-            raise SchemaError(f"the block is not JSON: {error}", code="E_BLOCK") from error
-        if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-            raise SchemaError("the block is not a list of objects", code="E_BLOCK")
-        records += found
-    return records
+        if closing is not None and nonce in (None, opening.group(2)):
+            body = text[opening.end() : closing.start()].strip("\n")
+            found += [read_example(example) for example in body.split("\n\n")]
+    return found
 
 
 def strip_block(text: str) -> str:
@@ -195,11 +129,3 @@ def _after(text: str, end: int) -> int:
         if text.startswith(closing, end):
             return end + len(closing)
     return end
-
-
-def _layout(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    if isinstance(value, list) and value:
-        return "[\n  " + ",\n  ".join(_dumps(item) for item in value) + "\n ]"
-    return _dumps(value)

@@ -1,26 +1,33 @@
-"""How one experience looks as a few-shot example: as a JSON record of the data block, or as UFO's example dict.
+"""How one experience looks as a few-shot example: as lines of the data block, or as UFO's example dict.
 
 Both show as much as fits under the cap of a record: first with observations, then shorter, at last a few bare steps.
-All text is cleaned on the way (`framing.clean`). Tips and other free text are shown only of approved records.
+All text is cleaned on the way (`cleaning.clean`). Tips and other free text are shown only of approved records.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ufo_experience.formats.ufo_example import plan_lines, to_ufo_example
-from ufo_experience.prompt.data_block import clean, clean_json, encode, wording
+from ufo_experience.prompt.cleaning import clean, clean_json, inert
+from ufo_experience.prompt.data_block import wording
+from ufo_experience.prompt.labels import Labels
+from ufo_experience.prompt.notation import PROSE, head_line, prose, step_line
 from ufo_experience.schema import Experience, Hit, Provenance, Step, Trust
 
 Fits = Callable[[str], bool]
 
-_STEPS_KEY = {True: "successful_steps", False: "tried_and_failed", None: "steps_of_unknown_outcome"}
-_OUTCOME = {True: "success", False: "failure", None: "unknown"}
+OLD_MONTHS = 6
+_MATCHES = ((0.75, "strong"), (0.5, "good"), (-math.inf, "weak"))
+_USUAL: dict[str, Any] = {"button": "left", "clear_current_text": True, "control_focus": True}
+_PIXELS = frozenset(
+    "x y x1 y1 x2 y2 coordinate coordinates position start_x start_y end_x end_y index element_index".split()
+)
 
 
 @dataclass(frozen=True)
@@ -43,11 +50,12 @@ _DETAILS = (
 
 @dataclass(frozen=True)
 class Example:
-    """A hit whose record holds only what may be shown (`trust.values`), those of its steps that are to be shown, and
-    by number of the step why a person is asked before it, and how many of how many runs did it."""
+    """A hit whose record holds only what may be shown for `task` (`trust.values`), those of its steps that are to be
+    shown, and by number of the step why a person is asked before it and how many of how many runs did it."""
 
     hit: Hit
     steps: tuple[Step, ...]
+    task: str = ""
     confirm: Mapping[int, str] = field(default_factory=dict)
     optional: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
@@ -57,67 +65,94 @@ class Example:
 
 
 def text_example(example: Example, fits: Fits, now: datetime) -> str:
-    """The record as JSON text, in the most detail that fits; in the least if none does."""
+    """The example without its number, in the most detail that fits; in the least if none does."""
     for detail in _DETAILS:
-        text = encode(_record(example, detail, now))
+        text = _lines(example, detail, now)
         if fits(text):
             break
     return text
 
 
-def _record(example: Example, detail: _Detail, now: datetime) -> dict[str, Any]:
-    """What is shown of an experience; empty fields are left out."""
-    experience, hit = example.experience, example.hit
+def match_word(score: float) -> str | None:
+    """How well the task of an example fits, in a word: a score is the estimated probability that it helps."""
+    if not math.isfinite(score):
+        return None
+    return next(word for least, word in _MATCHES if score >= least)
+
+
+def _lines(example: Example, detail: _Detail, now: datetime) -> str:
+    """What is shown of an experience; empty fields are left out, and so is what another line says already."""
+    experience = example.experience
     state, action, outcome = experience.state, experience.action, experience.outcome
-    approved = experience.trust is Trust.APPROVED
-    fields = {
-        "task": state.task,
-        "similarity": float(hit.score) if math.isfinite(hit.score) else None,
-        "ranked_by": hit.ranked_by,
-        "application": state.application,
-        "env": state.env,
-        "preconditions": experience.preconditions,
-        "do_not_use_when": experience.avoid_when,
-        "strategy": None if example.steps else action.strategy,  # steps say it better
-        "skill": None if example.steps else action.skill,
-        "parameters": action.parameters,
-        _STEPS_KEY[outcome.success]: [_step(step, example, detail) for step in example.steps[: detail.steps]],
-        "steps_not_shown": max(0, len(example.steps) - detail.steps) or None,
-        "reason": (outcome.failure_reason or "not recorded") if experience.is_negative else None,
-        "slots": experience.slots,
-        "tips": action.tips if approved else (),
-        "outcome": _OUTCOME[outcome.success],
-        "age": _age(experience.created_at, now),
+    labels = Labels(experience, example.task)
+    reason = (outcome.failure_reason or "not recorded") if experience.is_negative else None
+    opened = f"{state.application} is open"
+    fields: dict[str, Iterable[str | None]] = {
+        "task": [labels.task],
+        "preconditions": [text for text in experience.preconditions if text != opened][: detail.entries],
+        "do_not_use_when": [text for text in experience.avoid_when if text != reason][: detail.entries],
+        "strategy": [None if example.steps else action.strategy],  # steps say it better
+        "skill": [None if example.steps else action.skill],
     }
-    kept = {key: value for key, value in fields.items() if value not in (None, "", (), [], {})}
-    steps_key = _STEPS_KEY[outcome.success]
-    return {
-        key: value if key == steps_key else clean_json(value, detail.text, detail.entries)
-        for key, value in kept.items()
+    closing: dict[str, Iterable[str | None]] = {
+        "reason": [reason],
+        "tips": action.tips[: detail.entries] if experience.trust is Trust.APPROVED else (),
     }
+    head = head_line(match_word(example.hit.score), state.application, outcome.success, _age(experience, now))
+    lines = [head, *_prose_lines(fields, labels, detail)]
+    if action.parameters:
+        shown = _filled(clean_json(action.parameters, detail.text, detail.entries), labels)
+        lines.append(f"Parameters: {inert(json.dumps(shown, ensure_ascii=False))}")
+    lines += [_step(step, example, labels, detail) for step in example.steps[: detail.steps]]
+    left = len(example.steps) - detail.steps
+    if left > 0:
+        lines.append(f"({left} more step{'s' if left > 1 else ''})")
+    return "\n".join([*lines, *_prose_lines(closing, labels, detail)])
 
 
-def _step(step: Step, example: Example, detail: _Detail) -> dict[str, Any]:
-    """A step as the seed writes it, and what a follower needs besides: parameters, kind of control, application."""
-    action, target = clean(step.action_type, detail.text), clean(step.target_control.name, detail.text)
-    observation = clean(step.observation, detail.observation) if detail.observation else ""
-    line = f"{step.step_number}. {action}({target})" + (f" - {observation}" if observation else "")
-    did, runs = example.optional.get(step.step_number, (0, 0))
-    fields = {
-        "parameters": step.parameters,
-        "control_type": step.target_control.type if detail.observation else None,
-        "application": step.application if step.application != example.experience.state.application else None,
-        "error": step.error,
-        "confirm": "ask the user before this step" if step.step_number in example.confirm else None,
-        "optional": f"{runs - did} of {runs} runs did not do this" if runs else None,
-    }
-    kept = {key: value for key, value in fields.items() if value not in (None, "", {})}
-    return {"step": line, **clean_json(kept, detail.text, detail.entries)}
+def _prose_lines(fields: Mapping[str, Iterable[str | None]], labels: Labels, detail: _Detail) -> list[str]:
+    said = [(name, prose(labels.fill(text), detail.text)) for name, some in fields.items() for text in some if text]
+    return [f"{PROSE[name]}: {text}" for name, text in said if text]
 
 
-def _age(created: datetime, now: datetime) -> str:
-    days = (now - created).days
-    return "today" if days < 1 else "1 day" if days == 1 else f"{days} days"
+def _step(step: Step, example: Example, labels: Labels, detail: _Detail) -> str:
+    """A step as one line, without what is always so: default parameters, the application of the whole run."""
+    parameters = {key: value for key, value in step.parameters.items() if _says_something(key, value)}
+    application = step.application if step.application != example.experience.state.application else None
+    return step_line(
+        step.step_number,
+        clean(step.action_type, detail.text),
+        clean(labels.fill(step.target_control.name), detail.text),
+        clean(step.target_control.type or "", detail.text) if detail.observation else None,
+        _filled(clean_json(parameters, detail.text, detail.entries), labels),
+        application=clean(application or "", detail.text),
+        optional=example.optional.get(step.step_number),
+        confirm=step.step_number in example.confirm,
+        error=clean(labels.fill(step.error or ""), detail.text),
+        observation=prose(labels.fill(step.observation), detail.observation) if detail.observation else "",
+    )
+
+
+def _says_something(key: str, value: Any) -> bool:
+    """False for a parameter that is empty or as it always is, and for where on a screen something stood."""
+    if value in (None, "", (), [], {}, False) or _USUAL.get(key) == value:
+        return False
+    return not (key in _PIXELS and isinstance(value, (int, float, list)))
+
+
+def _filled(value: Any, labels: Labels) -> Any:
+    """A JSON value with the placeholders in its texts replaced."""
+    if isinstance(value, str):
+        return labels.fill(value)
+    if isinstance(value, Mapping):
+        return {key: _filled(item, labels) for key, item in value.items()}
+    return [_filled(item, labels) for item in value] if isinstance(value, list) else value
+
+
+def _age(experience: Experience, now: datetime) -> str | None:
+    """How old a record is, once that tells something: programs change."""
+    months = (now - experience.created_at).days // 30
+    return f"{months} months" if months >= OLD_MONTHS else None
 
 
 def ufo_example(example: Example, fits: Fits, now: datetime) -> dict[str, Any]:

@@ -1,23 +1,18 @@
 """How the rule-based agent gets to know anything of the past: by reading the text of its prompt.
 
-What a remembered run typed stands there as a placeholder, and what the placeholder stood for as a slot type ("email
-from task slot 2"): the same slot of the goal at hand is filled in.
+What a remembered run typed stands there under the name of a value of its task ("[email 1]"): the same value of the
+goal at hand is filled in.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ufo_experience.benchmark.steps.demonstration import Hints, HintStep
 from ufo_experience.benchmark.steps.episode_memory import INPUT_TYPES, PLACES
-from ufo_experience.errors import UsageError
-from ufo_experience.prompt.builder import parse_block, read_step
-from ufo_experience.redaction.vault import SLOT_TYPE
-from ufo_experience.text.slots import find_slots
-
-_PLACEHOLDER = re.compile(r"\{\{([^{}]+)\}\}")
+from ufo_experience.prompt.builder import parse_block
+from ufo_experience.prompt.labels import fill_labels
 
 
 def read_hints(prompt: str, goal: str) -> Hints | None:
@@ -29,9 +24,9 @@ def read_hints(prompt: str, goal: str) -> Hints | None:
     if not records:
         return None
     best = next((one for one in records if one.get("successful_steps")), {})
-    told = _seen(best.get("successful_steps", ()), best.get("slots", {}), goal)
+    told = _seen(best.get("successful_steps", ()), goal)
     steps = without_loops([step for _, step in told])
-    failed = [list(_seen(one["tried_and_failed"], one.get("slots", {}), goal)) for one in records if _failed(one)]
+    failed = [list(_seen(one["tried_and_failed"], goal)) for one in records if _failed(one)]
     avoid = tuple(step for one in failed for step in dead_ends(one))
     unfinished = () if steps else tuple(step for one in failed[:1] for step in not_finished(one))
     return Hints(tuple(steps), str(best.get("task", "")), avoid, unfinished, str(best.get("application", "")))
@@ -96,25 +91,10 @@ def _opens_dialog(step: HintStep) -> bool:
     return step.control.endswith("…") and step.type not in INPUT_TYPES
 
 
-def _seen(lines: Iterable[Mapping[str, Any]], slots: Mapping[str, str], goal: str) -> Iterator[tuple[str, HintStep]]:
-    """Each step with what was observed before it."""
-    values = [slot.value for slot in find_slots(goal)]
+def _seen(lines: Iterable[Mapping[str, Any]], goal: str) -> Iterator[tuple[str, HintStep]]:
+    """Each step with what was observed before it; a label such as "[email 1]" is filled from the goal."""
     for line in lines:
-        try:
-            _, function, control, observation = read_step(str(line["step"]))
-        except UsageError:
-            continue  # a step the text of a prompt cannot tell: the next ones may still help
-        parameters = {key: _filled(str(value), slots, values) for key, value in (line.get("parameters") or {}).items()}
-        kind = str(line.get("control_type") or "")
-        yield observation, HintStep(function, _filled(control, slots, values), kind, parameters)
-
-
-def _filled(text: str, slots: Mapping[str, str], values: list[str]) -> str:
-    """`text` with each placeholder replaced by the slot of the goal it speaks of; others stay."""
-
-    def value(match: re.Match[str]) -> str:
-        kind = SLOT_TYPE.fullmatch(slots.get(match.group(1), ""))
-        place = int(kind["slot"]) if kind and kind["slot"] else 0
-        return values[place - 1] if 0 < place <= len(values) else match.group()
-
-    return _PLACEHOLDER.sub(value, text)
+        parameters = {key: fill_labels(str(value), goal) for key, value in line.get("parameters", {}).items()}
+        control = fill_labels(str(line.get("control", "")), goal)
+        kind = str(line.get("control_type", ""))
+        yield str(line.get("observation", "")), HintStep(str(line["action"]), control, kind, parameters)

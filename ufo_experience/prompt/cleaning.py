@@ -1,0 +1,75 @@
+"""Text of records on its way into a prompt: without what a chat template, a parser or an eye could take for structure.
+
+The stored record is not changed. Ordinary UI text comes out as it went in, and cleaning twice is cleaning once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_MAX_EXACT_INT = 2**53
+
+# Unicode's default-ignorable characters, bidi controls, interlinear marks and control characters but for \n and \t.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_HEADER = r"^([ \t>#*_]*)(system|assistant|developer|human)(?=[ \t*_]*[:\uff1a])"
+_GAP = r"\s{0,3}"  # bounded, so that a megabyte of spaces costs no quadratic time
+_ROLES = "system|assistant|user|developer|human|tool"
+_TAGS = f"{_ROLES}|sys|s|bos|eos|user_input|start_of_turn|end_of_turn"
+_SUSPECT = re.compile(rf"(?im)[<>\[`]|{_HEADER}")  # a cheap look before going through _TOKENS
+
+# Each replacement holds a character that none of the patterns accepts there, so cleaning twice changes nothing.
+_TOKENS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"<(?=[|\uff5c])"), "< "),
+    (re.compile(r"(?<=[|\uff5c])>"), " >"),
+    (re.compile(rf"(?i)<{{1,3}}{_GAP}(/?{_GAP}(?:{_TAGS})){_GAP}>{{1,3}}"), r"(\1)"),
+    (re.compile(rf"(?i)\[\[{_GAP}(/?{_GAP}(?:{_ROLES})){_GAP}\]\]"), r"(\1)"),
+    (re.compile(rf"(?i)\[{_GAP}(/?{_GAP}inst){_GAP}\]"), r"(\1)"),
+    (re.compile(r"`{3,}"), "'''"),
+    (re.compile(rf"(?im){_HEADER}"), r"\1(\2)"),
+)
+
+
+def clean(text: str, limit: int | None = None) -> str:
+    """`text` without invisible and bidi characters, role tokens and code fences, cut to `limit` characters.
+
+    Ordinary UI text comes out as it went in; `clean(clean(text)) == clean(text)`.
+    """
+    if not (text.isascii() and text.isprintable()):
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        text = _INVISIBLE.sub("", _LINE_END.sub("\n", text))
+    if _SUSPECT.search(text):
+        for pattern, replacement in _TOKENS:
+            text = pattern.sub(replacement, text)
+    return text if limit is None or len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+
+_TAG = re.compile(r"<(?=[/!?A-Za-z_<])|(?<=>>)>")
+
+
+def inert(text: str) -> str:
+    """`text` in which no tag and no marker of ours can stand: `<` before a letter or another `<` becomes `‹`."""
+    return _TAG.sub(lambda match: "‹" if match[0] == "<" else "›", text) if "<" in text or ">>>" in text else text
+
+
+def clean_json(value: Any, limit: int | None = None, entries: int | None = None) -> Any:
+    """A cleaned copy of a JSON value: every text and key cleaned, at most `entries` items of a list or object.
+
+    Integers that JSON readers cannot hold exactly become text.
+    """
+    if isinstance(value, str):
+        return clean(value, limit)
+    if isinstance(value, Mapping):
+        items = list(value.items())[:entries]
+        return {clean(str(key), limit): clean_json(item, limit, entries) for key, item in items}
+    if isinstance(value, (list, tuple)):
+        return [clean_json(item, limit, entries) for item in value[:entries]]
+    if isinstance(value, int) and abs(value) > _MAX_EXACT_INT:
+        return clean(str(value), limit)
+    return value

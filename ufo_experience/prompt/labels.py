@@ -1,0 +1,99 @@
+"""Values of a recorded task under names a reader can follow: "[email 1]" in the task and in the steps alike."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from ufo_experience.redaction import PLACEHOLDER
+from ufo_experience.redaction.vault import SLOT_TYPE
+from ufo_experience.schema import Experience
+from ufo_experience.text.slots import find_slots, mask_slots
+
+LABEL = re.compile(r"\[([a-z][a-z ]*) (\d{1,4})\]")
+_QUOTES = "\"'“”‘’`«»"
+_MASK = re.compile(r"<(\w+)>")
+_BARE = re.compile(r"[^a-z ]+")
+
+
+def fill_labels(text: str, task: str) -> str:
+    """`text` of an example with each label replaced by the value of `task` it speaks of: "[email 2]" by the second
+    email; a label the task has no value for stays.
+    """
+    values: dict[str, list[str]] = {}
+    for slot in find_slots(task):
+        known = values.setdefault(slot.kind, [])
+        known += [slot.value] if slot.value not in known else []
+
+    def value(match: re.Match[str]) -> str:
+        known = values.get(match[1], [])
+        place = int(match[2]) - 1
+        return known[place] if 0 <= place < len(known) else match[0]
+
+    return LABEL.sub(value, text)
+
+
+class Labels:
+    """The task of a record as it is shown, and what stands for each placeholder of its steps.
+
+    A value that the new task names too is shown as it is: it is the same one.
+    """
+
+    def __init__(self, experience: Experience, task: str) -> None:
+        state = experience.state
+        self._counts: Counter[str] = Counter()
+        self._slots = experience.slots
+        self._of_slot: dict[str, str] = {}
+        request = state.request or state.task
+        masked = PLACEHOLDER.sub("<secret>", request)
+        self._of_value = self._name_values(masked, task)
+        self._in_task = list(self._of_value.values())
+        self._places = [slot.value for slot in find_slots(masked)]
+        self.task = self.fill(self._in_place(request))
+
+    def fill(self, text: str) -> str:
+        """`text` with each placeholder replaced by its label."""
+        return PLACEHOLDER.sub(lambda match: self._label_of(match[0]), text) if "{{" in text or "<" in text else text
+
+    def _name_values(self, request: str, task: str) -> dict[str, str]:
+        """The label of each value of the request, equal values under one."""
+        found: dict[str, str] = {}
+        for slot in find_slots(request):
+            if slot.value and slot.value not in found:
+                known = re.search(rf"(?<!\w){re.escape(slot.value)}(?!\w)", task, re.IGNORECASE)
+                found[slot.value] = slot.value if known else self._new(slot.kind)
+        return found
+
+    def _in_place(self, request: str) -> str:
+        """The request in its own words and case, its values replaced where they stand.
+
+        A value that is not found as it was read is a reason to show the task's masked form instead.
+        """
+        parts, rest = [], request
+        for value in self._places:
+            if not value:
+                continue
+            found = re.search(rf"[{_QUOTES}]?(?<!\w){re.escape(value)}(?!\w)[{_QUOTES}]?", rest)
+            if found is None:
+                return _MASK.sub(r"[\1]", mask_slots(request))
+            label = self._of_value[value]
+            parts += [rest[: found.start()], found[0] if label == value else label]
+            rest = rest[found.end() :]
+        return "".join([*parts, rest])
+
+    def _label_of(self, placeholder: str) -> str:
+        name = placeholder.strip("{}<>")
+        if name not in self._of_slot:
+            told = SLOT_TYPE.fullmatch(self._slots.get(name, ""))
+            place = int(told["slot"]) if told and told["slot"] else 0
+            if told and told["where"] == "task" and 0 < place <= len(self._places) and self._places[place - 1]:
+                self._of_slot[name] = self._of_value[self._places[place - 1]]
+            else:
+                kind = "secret" if name.startswith("secret") else told["type"] if told else name.partition(":")[0]
+                self._of_slot[name] = self._new(kind)
+        return self._of_slot[name]
+
+    def _new(self, kind: str) -> str:
+        bare = " ".join(_BARE.sub(" ", kind.casefold()).split()) or "text"
+        self._counts[bare] += 1
+        return f"[{bare} {self._counts[bare]}]"
