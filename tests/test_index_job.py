@@ -36,9 +36,9 @@ from ufo_experience.index.build import empty_snapshot, load_snapshot, sync
 from ufo_experience.index.forecast import plan
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import apply, find_changes
-from ufo_experience.openai_api.client import BATCH, QUERY, OpenAIService, OpenAISettings, Patience
+from ufo_experience.openai_api.client import BATCH, QUERY, OpenAIService, OpenAISettings, Timeouts
 from ufo_experience.openai_api.ledger import Ledger
-from ufo_experience.openai_api.limits import MINUTE, CircuitBreaker, Pace, Turn, run_all
+from ufo_experience.openai_api.limits import MINUTE, CircuitBreaker, Permit, RateLimiter, run_all
 from ufo_experience.schema import Trust
 from ufo_experience.store.folder.store import FileStore
 
@@ -177,7 +177,7 @@ def test_documents_go_out_several_at_once_and_come_back_in_order(stub, fake):
 
 
 def test_a_query_goes_alone(stub, fake):
-    """One text is one request without threads, and without a pace."""
+    """One text is one request without threads, and without a rate limit."""
     embedder = hosted(stub, fake, requests_per_minute=1)
     for _ in range(3):
         embedder.embed(["a question"], "query")
@@ -264,23 +264,23 @@ def test_a_pause_asked_of_one_is_a_pause_for_all(stub, fake):
         return client.embeddings.create(model=SMALL, input=["a"])
 
     with pytest.raises(ServiceError):
-        service.call(send, Patience(timeout=3, budget=5), what="one", turn=Turn())
+        service.call(send, Timeouts(timeout=3, budget=5), what="one", permit=Permit())
     service.call(send, QUERY, what="a query")
     assert fake.now == 0
-    service.call(send, BATCH, what="another", turn=Turn())
+    service.call(send, BATCH, what="another", permit=Permit())
     assert fake.now == pytest.approx(7)
 
 
 def test_waiting_for_its_turn_uses_up_no_patience(stub, fake):
-    """A call that waited longer than its budget for the pace is still tried again."""
+    """A call that waited longer than its budget for the rate limiter is still tried again."""
     stub.play(failing(503), OK)
     service = hosted(stub, fake).service
-    service.pace.hold(50)
+    service.rate_limiter.pause_all(50)
     assert service.call(
         lambda client: client.embeddings.create(model=SMALL, input=["a"]),
-        Patience(timeout=3, budget=10),
+        Timeouts(timeout=3, budget=10),
         what="x",
-        turn=Turn(),
+        permit=Permit(),
     )
     assert len(stub.requests) == 2
 
@@ -319,27 +319,27 @@ def test_a_token_limit_is_halved_in_a_job_too(stub, fake, tmp_path):
     assert len(EmbeddingCache(tmp_path / "embeddings.sqlite")) == 128
 
 
-# ---- the pace ----
+# ---- rate limits ----
 
 
 def test_a_minute_holds_only_so_many_requests(fake):
     """The third of two a minute waits until the first is a minute old."""
-    pace = Pace(requests=2, clock=fake.clock, sleep=fake.sleep)
+    limiter = RateLimiter(requests=2, clock=fake.clock, sleep=fake.sleep)
     waited = []
     for _ in range(4):
-        waited.append(pace.wait(Turn()))
+        waited.append(limiter.wait(Permit()))
         fake.now += 10
     assert waited == pytest.approx([0, 0, 40, 0])
 
 
 def test_a_minute_holds_only_so_many_tokens_as_really_used(fake):
     """An estimate counts until the reply says what was used; a call larger than the limit goes alone."""
-    pace = Pace(tokens=100, clock=fake.clock, sleep=fake.sleep)
-    first = Turn(90)
-    assert pace.wait(first) == 0
+    limiter = RateLimiter(tokens=100, clock=fake.clock, sleep=fake.sleep)
+    first = Permit(90)
+    assert limiter.wait(first) == 0
     first.tokens = 20
-    assert pace.wait(Turn(80)) == 0
-    assert pace.wait(Turn(500)) == pytest.approx(MINUTE)
+    assert limiter.wait(Permit(80)) == 0
+    assert limiter.wait(Permit(500)) == pytest.approx(MINUTE)
 
 
 def test_the_usage_a_reply_names_takes_the_place_of_the_estimate(stub, fake):
@@ -355,17 +355,17 @@ def test_the_usage_a_reply_names_takes_the_place_of_the_estimate(stub, fake):
 
 def test_waiting_ends_when_the_job_is_stopped(fake):
     """Nobody sleeps through the end of his job."""
-    turn = Turn()
+    permit = Permit()
 
     def sleep(seconds: float) -> None:
         fake.sleep(seconds)
         if fake.now > 1:
-            turn.stop.set()
+            permit.stop.set()
 
-    pace = Pace(clock=fake.clock, sleep=sleep)
-    pace.hold(100)
+    limiter = RateLimiter(clock=fake.clock, sleep=sleep)
+    limiter.pause_all(100)
     with pytest.raises(ServiceError) as caught:
-        pace.wait(turn)
+        limiter.wait(permit)
     assert caught.value.code == "E_STOPPED"
     assert fake.now < 2
 

@@ -37,7 +37,7 @@ from tests.openai_stub import (
     truncated,
 )
 from ufo_experience.errors import BudgetError, RefusedError, ServiceError, UsageError
-from ufo_experience.openai_api.client import QUERY, OpenAIService, OpenAISettings, Patience
+from ufo_experience.openai_api.client import QUERY, OpenAIService, OpenAISettings, Timeouts
 from ufo_experience.openai_api.daily_ledger import DailySpending
 from ufo_experience.openai_api.errors import OpenAICallError, seconds_to_wait
 from ufo_experience.openai_api.ledger import Ledger, Price
@@ -64,15 +64,15 @@ def service_of(stub: OpenAIStub, fake: FakeTime, **options: object) -> OpenAISer
     return OpenAIService(settings, breaker=breaker, clock=fake.clock, sleep=fake.sleep, **options)
 
 
-def embed(service: OpenAIService, patience: Patience = QUERY) -> object:
+def embed(service: OpenAIService, timeouts: Timeouts = QUERY) -> object:
     """One small request."""
-    return service.call(lambda client: client.embeddings.create(model="m", input=["a"]), patience, what="the test")
+    return service.call(lambda client: client.embeddings.create(model="m", input=["a"]), timeouts, what="the test")
 
 
-def fault_of(service: OpenAIService, patience: Patience = QUERY) -> OpenAICallError:
+def fault_of(service: OpenAIService, timeouts: Timeouts = QUERY) -> OpenAICallError:
     """The fault one small request ends in."""
     with pytest.raises(OpenAICallError) as caught:
-        embed(service, patience)
+        embed(service, timeouts)
     return caught.value
 
 
@@ -131,9 +131,9 @@ def test_a_call_goes_on_after_a_fault_has_passed(stub: OpenAIStub, fake: FakeTim
 
 
 def test_a_slow_service_times_out_per_attempt(stub: OpenAIStub, fake: FakeTime) -> None:
-    """The patience given to a call reaches the HTTP client."""
+    """The timeout given to a call reaches the HTTP client."""
     stub.play(slow(30), OK)
-    embed(service_of(stub, fake), Patience(timeout=0.1, budget=30))
+    embed(service_of(stub, fake), Timeouts(timeout=0.1, budget=30))
     assert len(stub.requests) == 2
 
 
@@ -143,7 +143,7 @@ def test_a_dripping_reply_ends_within_the_budget(stub: OpenAIStub, late: bool) -
     service = OpenAIService(OpenAISettings(base_url=stub.url), breaker=CircuitBreaker(), sleep=lambda seconds: None)
     embed(service)  # the client loads much at first use
     stub.play(*[dripping(0.05, late=late)] * 9)
-    fault = fault_of(service, Patience(timeout=0.1, budget=0.5))
+    fault = fault_of(service, Timeouts(timeout=0.1, budget=0.5))
     assert (fault.code, fault.outage) == ("E_TIMEOUT", True)
     assert 2 <= len(stub.requests) <= 5
     assert stub.hung_up.wait(2)
@@ -154,7 +154,7 @@ def test_after_a_dripping_reply_the_service_is_asked_anew(stub: OpenAIStub, fake
     service = service_of(stub, fake)
     embed(service)
     stub.play(dripping(0.05))
-    assert embed(service, Patience(timeout=0.25, budget=30)) is not None
+    assert embed(service, Timeouts(timeout=0.25, budget=30)) is not None
     assert len(stub.requests) == 3
 
 
@@ -176,7 +176,7 @@ def test_a_retry_after_beyond_the_budget_ends_the_call(stub: OpenAIStub, fake: F
 def test_pauses_and_attempts_stay_within_the_budget(stub: OpenAIStub, fake: FakeTime) -> None:
     """The third pause would pass the budget of 20 s."""
     stub.play(*[rate_limited(retry_after=8)] * 9)
-    fault_of(service_of(stub, fake), Patience(timeout=3, budget=20))
+    fault_of(service_of(stub, fake), Timeouts(timeout=3, budget=20))
     assert fake.slept == [8.0, 8.0]
 
 
@@ -364,12 +364,12 @@ def test_services_of_one_address_share_a_breaker() -> None:
 
 
 def test_a_cap_refuses_before_anything_is_sent() -> None:
-    """Reserved money counts as spent until the bill is settled."""
+    """Reserved money counts as spent until the reservation is committed."""
     ledger = Ledger(max_cost=1.0, prices={"m": Price(1.0)})
-    with ledger.reserve("m", 600_000) as bill:
+    with ledger.reserve("m", 600_000) as reservation:
         with pytest.raises(BudgetError):
             ledger.reserve("m", 500_000)
-        assert bill.settle(100_000) == pytest.approx(0.1)
+        assert reservation.commit(100_000) == pytest.approx(0.1)
     with ledger.reserve("m", 900_000):
         pass
     assert ledger.cost == pytest.approx(0.1)
@@ -380,8 +380,8 @@ def test_a_cap_with_an_unknown_price_refuses() -> None:
     with pytest.raises(BudgetError, match="mystery"):
         Ledger(max_cost=1.0).reserve("mystery", 1)
     free = Ledger()
-    with free.reserve("mystery", 1) as bill:
-        bill.settle(5, 2)
+    with free.reserve("mystery", 1) as reservation:
+        reservation.commit(5, 2)
     assert (free.input_tokens, free.output_tokens, free.cost, free.unpriced) == (5, 2, 0.0, {"mystery"})
 
 
@@ -391,10 +391,10 @@ def test_a_cap_with_an_unknown_price_refuses() -> None:
 def test_a_daily_cap_is_shared_by_processes_and_survives_them(tmp_path: Path) -> None:
     """What one ledger has spent, the next one has not; what was not used is given back."""
     path, prices = tmp_path / "spending.sqlite", {"m": Price(1.0)}
-    with Ledger(prices=prices, daily=DailySpending(path, 1.0)).reserve("m", 900_000) as bill:
+    with Ledger(prices=prices, daily=DailySpending(path, 1.0)).reserve("m", 900_000) as reservation:
         with pytest.raises(BudgetError, match="UTC"):
             Ledger(prices=prices, daily=DailySpending(path, 1.0)).reserve("m", 200_000)
-        bill.settle(600_000)
+        reservation.commit(600_000)
     later = Ledger(prices=prices, daily=DailySpending(path, 1.0))
     assert DailySpending(path, 1.0).spent() == pytest.approx(0.6)
     with later.reserve("m", 400_000):
@@ -417,7 +417,7 @@ def test_a_new_day_has_its_own_money(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_has_spent_too_much_never_too_little(tmp_path: Path) -> None:
-    """What it had set aside stays booked."""
+    """What it had set aside stays counted."""
     path = tmp_path / "spending.sqlite"
     code = (
         "import os, sys; from pathlib import Path\n"
@@ -456,17 +456,17 @@ def test_a_cap_nobody_can_check_refuses(tmp_path: Path) -> None:
             DailySpending(path, 1.0).take(0.01)
 
 
-def test_a_paid_reply_is_not_lost_for_books_that_cannot_be_corrected(
+def test_a_paid_reply_is_not_lost_for_a_daily_count_that_cannot_be_corrected(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The money stays booked, and the log says so."""
+    """The money stays counted, and the log says so."""
     path = tmp_path / "spending.sqlite"
     ledger = Ledger(prices={"m": Price(1.0)}, daily=DailySpending(path, 1.0))
-    with ledger.reserve("m", 500_000) as bill:
-        bill.settle(100_000)
+    with ledger.reserve("m", 500_000) as reservation:
+        reservation.commit(100_000)
         path.unlink()
         path.mkdir()
-    assert "stay booked" in caplog.text
+    assert "stay counted" in caplog.text
 
 
 def test_a_dated_model_has_the_price_of_its_family() -> None:

@@ -20,7 +20,7 @@ from ufo_experience.embedding.base import Keep, Kind, Spending, Vectors
 from ufo_experience.errors import UsageError
 from ufo_experience.openai_api.client import BATCH, QUERY, OpenAIService, OpenAISettings
 from ufo_experience.openai_api.errors import OpenAICallError
-from ufo_experience.openai_api.limits import Turn, run_all
+from ufo_experience.openai_api.limits import Permit, run_all
 from ufo_experience.text.tokens import max_tokens
 
 if TYPE_CHECKING:
@@ -159,9 +159,9 @@ class OpenAIEmbedder:
 
     def _request(self, inputs: Sequence[str], kind: Kind, stop: threading.Event) -> Vectors:
         estimate = sum(map(max_tokens, inputs))
-        turn = None if kind == "query" else Turn(estimate, stop)
+        permit = None if kind == "query" else Permit(estimate, stop)
         options: dict[str, Any] = {"dimensions": self.dimensions} if self.dimensions else {}
-        with self._service.ledger.reserve(self.model, estimate) as bill:
+        with self._service.ledger.reserve(self.model, estimate) as reservation:
 
             def send(client: OpenAI) -> Vectors:
                 self._count(requests=1)
@@ -170,14 +170,14 @@ class OpenAIEmbedder:
                 )
                 reply = json.loads(raw.http_response.content)
                 tokens = _tokens_used(reply, estimate)
-                if turn:
-                    turn.tokens = tokens
-                self._count(tokens=tokens, cost=bill.settle(tokens))
+                if permit:
+                    permit.tokens = tokens
+                self._count(tokens=tokens, cost=reservation.commit(tokens))
                 return check_reply(reply, len(inputs), self._dim)
 
-            patience = QUERY if kind == "query" else BATCH
+            timeouts = QUERY if kind == "query" else BATCH
             vectors = self._service.call(
-                send, patience, what=f"embedding {len(inputs)} text(s) with {self.name}", turn=turn
+                send, timeouts, what=f"embedding {len(inputs)} text(s) with {self.name}", permit=permit
             )
         self._dim = vectors.shape[1]
         return vectors

@@ -20,7 +20,7 @@ from ufo_experience.errors import AgentError, ExperienceError
 from ufo_experience.examples.form import APPLICATION, TOOLS, FormApp, make_judge
 from ufo_experience.examples.gpt_reply import INSTRUCTIONS, Reply
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.openai_api.client import OpenAIService, OpenAISettings, Patience
+from ufo_experience.openai_api.client import OpenAIService, OpenAISettings, Timeouts
 from ufo_experience.session.context import ContextNames
 from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.memory import Memory, MemoryItem
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 DEFAULT_MODEL = "gpt-4.1-mini"
-PATIENCE = Patience(timeout=60, budget=120)
+TIMEOUTS = Timeouts(timeout=60, budget=120)
 OUTPUT_TOKENS = 1_000
 STEPS_SHOWN = 5
 
@@ -109,7 +109,7 @@ class GPTAgent:
     def _ask(self, messages: list[dict[str, Any]]) -> tuple[Reply, float, int]:
         """The model's answer, its cost in US dollars and its tokens; faults that pass are tried again."""
         estimate = estimate_tokens(json.dumps(messages))
-        with self._service.ledger.reserve(self._model, estimate, OUTPUT_TOKENS) as bill:
+        with self._service.ledger.reserve(self._model, estimate, OUTPUT_TOKENS) as reservation:
 
             def send(client: OpenAI) -> tuple[Reply, float, int]:
                 completion = client.chat.completions.parse(
@@ -120,13 +120,13 @@ class GPTAgent:
                 )
                 usage = completion.usage
                 used = (usage.prompt_tokens, usage.completion_tokens) if usage else (estimate, 0)
-                cost = bill.settle(*used)
+                cost = reservation.commit(*used)
                 message = completion.choices[0].message if completion.choices else None
                 if message is None or message.parsed is None:
                     raise AgentError(f"the model gave no answer: {message and message.refusal}")
                 return message.parsed, cost, sum(used)
 
-            return self._service.call(send, PATIENCE, what=f"asking {self._model}")
+            return self._service.call(send, TIMEOUTS, what=f"asking {self._model}")
 
     def _commands(self, reply: Reply, controls: Sequence[Mapping[str, Any]]) -> tuple[Command, ...]:
         if reply.function is None:

@@ -1,9 +1,9 @@
 """The one place that makes and calls the `openai` client: one retry layer, one breaker, one ledger.
 
     service = OpenAIService(OpenAISettings.from_env())
-    with service.ledger.reserve(model, input_tokens=900) as bill:
+    with service.ledger.reserve(model, input_tokens=900) as reservation:
         reply = service.call(lambda client: client.embeddings.create(…), QUERY, what="embedding the query")
-        bill.settle(reply.usage.prompt_tokens)
+        reservation.commit(reply.usage.prompt_tokens)
 
 The client's own retries and redirects are off: 4 requests per call are the most there ever are. Every error of
 `openai` and `httpx` leaves here as a `ServiceError`, and no message, log or repr holds the key.
@@ -21,7 +21,7 @@ from ufo_experience.errors import ServiceError
 from ufo_experience.openai_api.connection import Bounded, Connection
 from ufo_experience.openai_api.errors import OpenAICallError, explain, http_errors
 from ufo_experience.openai_api.ledger import Ledger
-from ufo_experience.openai_api.limits import CircuitBreaker, Clock, Pace, Turn, shared_breaker
+from ufo_experience.openai_api.limits import CircuitBreaker, Clock, Permit, RateLimiter, shared_breaker
 from ufo_experience.openai_api.settings import OpenAISettings as OpenAISettings
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 4
-GRACE = 0.1  # seconds for the client's own timeout, whose error says more, to come first
+GRACE = 0.1  # seconds left to the client's own timeout, whose error says more
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """Seconds of silence one attempt may take, and that all attempts and their pauses may take together.
 
     One attempt may take twice the timeout in all, however steadily bytes arrive.
@@ -45,19 +45,19 @@ class Patience:
     budget: float
 
 
-QUERY = Patience(timeout=3, budget=30)
-BATCH = Patience(timeout=30, budget=120)
-SUMMARY = Patience(timeout=60, budget=120)
+QUERY = Timeouts(timeout=3, budget=30)
+BATCH = Timeouts(timeout=30, budget=120)
+SUMMARY = Timeouts(timeout=60, budget=120)
 
 
 @dataclass
 class _Call:
-    """One logical call: what it is, until when it may go on, and its turn if it is part of a job."""
+    """One logical call: what it is, until when it may go on, and its permit if it is part of a job."""
 
     what: str
     timeout: float
     deadline: float
-    turn: Turn | None
+    permit: Permit | None
 
 
 class OpenAIService:
@@ -79,18 +79,20 @@ class OpenAIService:
         self.settings = settings
         self.ledger = ledger or settings.ledger or Ledger(settings.max_cost, settings.prices)
         self.breaker = breaker or shared_breaker(settings.endpoint)
-        self.pace = Pace(settings.requests_per_minute, settings.tokens_per_minute, clock=clock, sleep=sleep)
+        self.rate_limiter = RateLimiter(
+            settings.requests_per_minute, settings.tokens_per_minute, clock=clock, sleep=sleep
+        )
         self._clock, self._sleep = clock, sleep
         self._connection = Connection(settings)
         weakref.finalize(self, self._connection.close)  # its sockets end with the service, whoever forgets it
 
-    def call(self, send: Callable[[OpenAI], T], patience: Patience, *, what: str, turn: Turn | None = None) -> T:
+    def call(self, send: Callable[[OpenAI], T], timeouts: Timeouts, *, what: str, permit: Permit | None = None) -> T:
         """Run `send` with a client whose timeout is set, again after faults that pass, at most 4 times in all.
 
         Pauses are random (full jitter) or what the service asked for, and never pass the budget. `send` makes one
         request and may check the reply, raising `OpenAICallError` (`E_BAD_REPLY`) for one that is wrong.
-        A call with a `turn` is part of a job: it keeps to the pace, which is outside its budget, and ends when the
-        job is stopped.
+        A call with a `permit` is part of a job: the rate limiter may delay it, which does not count against its budget,
+        and it ends when the job is stopped.
 
         Raises:
             OpenAICallError: the last fault; `what` (such as "embedding 12 texts") opens its message.
@@ -98,13 +100,13 @@ class OpenAIService:
         """
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-        call = _Call(what, patience.timeout, self._clock() + patience.budget, turn)
+        call = _Call(what, timeouts.timeout, self._clock() + timeouts.budget, permit)
         enough = stop_after_attempt(MAX_ATTEMPTS)
         retrying = Retrying(
             stop=lambda state: enough(state) or self._too_late(state, call),
             wait=_pause,
             retry=retry_if_exception(lambda error: isinstance(error, OpenAICallError) and error.retryable),
-            sleep=self._sleep if turn is None else lambda seconds: self.pace.rest(seconds, turn),
+            sleep=self._sleep if permit is None else lambda seconds: self.rate_limiter.sleep(seconds, permit),
             reraise=True,
         )
         reply: T = retrying(self._attempt, send, call)
@@ -115,8 +117,8 @@ class OpenAIService:
         import openai
 
         foreign: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, *http_errors())
-        if call.turn is not None:
-            call.deadline += self.pace.wait(call.turn)
+        if call.permit is not None:
+            call.deadline += self.rate_limiter.wait(call.permit)
         probe = self.breaker.enter()
         healthy = False
         try:
@@ -136,21 +138,21 @@ class OpenAIService:
     def _send(self, send: Callable[[OpenAI], T], call: _Call) -> T:
         """Wait for one request, but not for ever."""
         left = max(0.001, call.deadline - self._clock())
-        with self._connection.borrow() as line:
-            client = line.client.with_options(timeout=min(call.timeout, left))
+        with self._connection.acquire() as lease:
+            client = lease.client.with_options(timeout=min(call.timeout, left))
             self.ledger.count_request()
             request = Bounded(lambda: send(client))
-            whole = min(2 * call.timeout, left + GRACE)
-            if not request.ends_within(whole):
-                self._connection.give_up(line)
-                raise OpenAICallError(f"{call.what}: no whole reply within {whole:.1f} seconds", code="E_TIMEOUT")
+            total = min(2 * call.timeout, left + GRACE)
+            if not request.ends_within(total):
+                self._connection.discard(lease)
+                raise OpenAICallError(f"{call.what}: no complete reply within {total:.1f} seconds", code="E_TIMEOUT")
             return request.result()
 
     def _slowed_down(self, failure: OpenAICallError, call: _Call) -> bool:
         """Let a whole job wait when the service says that it is asked too fast: it is well, we are many."""
-        if call.turn is None or failure.code != "E_RATE_LIMIT":
+        if call.permit is None or failure.code != "E_RATE_LIMIT":
             return False
-        self.pace.hold(failure.retry_after or 0.0)
+        self.rate_limiter.pause_all(failure.retry_after or 0.0)
         return True
 
     def _too_late(self, state: RetryCallState, call: _Call) -> bool:

@@ -1,7 +1,7 @@
 """The `openai` client of one endpoint, and a bound on how long one request may take in all.
 
 The client's timeouts are about silence: a service that sends one byte each second passes them for ever. So a request
-runs in a thread of its own that is waited for only so long; then its client is given up with all its sockets.
+runs in a thread of its own that is waited for only so long; then its client is discarded with all its sockets.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 @dataclass
-class Line:
-    """One client, and how many requests use it now."""
+class ClientLease:
+    """One client, how many requests use it now, and whether it is to be closed after the last of them."""
 
     client: OpenAI
     users: int = 0
-    given_up: bool = False
+    discarded: bool = False
 
 
 class Connection:
@@ -37,39 +37,39 @@ class Connection:
 
     def __init__(self, settings: OpenAISettings) -> None:
         self._settings = settings
-        self._line: Line | None = None
+        self._lease: ClientLease | None = None
         self._lock = threading.Lock()
 
     @contextmanager
-    def borrow(self) -> Iterator[Line]:
+    def acquire(self) -> Iterator[ClientLease]:
         """Lend the client for one request. Raises `ServiceError` (`E_NO_KEY`) when there is no key."""
         with self._lock:
-            if self._line is None:
-                self._line = Line(_make_client(self._settings))
-            line = self._line
-            line.users += 1
+            if self._lease is None:
+                self._lease = ClientLease(_make_client(self._settings))
+            lease = self._lease
+            lease.users += 1
         try:
-            yield line
+            yield lease
         finally:
             with self._lock:
-                line.users -= 1
-                done = line.given_up and not line.users
+                lease.users -= 1
+                done = lease.discarded and not lease.users
             if done:
-                line.client.close()
+                lease.client.close()
 
-    def give_up(self, line: Line) -> None:
+    def discard(self, lease: ClientLease) -> None:
         """Lend this client no more; it is closed, which ends what hangs in it, when nobody else waits for it."""
         with self._lock:
-            line.given_up = True
-            if self._line is line:
-                self._line = None
+            lease.discarded = True
+            if self._lease is lease:
+                self._lease = None
 
     def close(self) -> None:
         """Close the client; the next request makes another."""
         with self._lock:
-            line, self._line = self._line, None
-        if line is not None:
-            line.client.close()
+            lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.client.close()
 
 
 class Bounded(AbstractContextManager["Bounded[T]"], Generic[T]):

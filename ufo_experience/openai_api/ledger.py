@@ -51,8 +51,8 @@ PRICES: Mapping[str, Price] = {
 class Ledger:
     """What one run has spent and may still spend. Thread-safe; several users of a service may share one.
 
-    `unpriced` names the models used whose price is unknown: their tokens are counted, their cost is not. `daily` are
-    the books of the day, which hold a cap of their own.
+    `unpriced` names the models used whose price is unknown: their tokens are counted, their cost is not. `daily` counts
+    the spending of the day, all processes together, and has a cap of its own.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class Ledger:
         dated = (price for name, price in self._prices.items() if model.startswith(f"{name}-20"))
         return self._prices.get(model) or next(dated, None)
 
-    def reserve(self, model: str, input_tokens: int, output_tokens: int = 0) -> Bill:
-        """Set aside what a call may cost at most, before it is sent; use the bill as a context manager.
+    def reserve(self, model: str, input_tokens: int, output_tokens: int = 0) -> Reservation:
+        """Set aside what a call may cost at most, before it is sent; use the reservation as a context manager.
 
         Raises:
             BudgetError: a cap would be passed, or there is one and nobody knows the price.
@@ -89,51 +89,53 @@ class Ledger:
                 )
             day = self.daily.take(amount) if self.daily else ""
             self._reserved += amount
-        return Bill(self, model, amount, day)
+        return Reservation(self, model, amount, day)
 
     def count_request(self) -> None:
         """Count one request on the wire; a retry is a request too."""
         with self._lock:
             self.requests += 1
 
-    def _settle(self, bill: Bill, input_tokens: int, output_tokens: int) -> float:
-        price = self.price(bill.model)
+    def _commit(self, reservation: Reservation, input_tokens: int, output_tokens: int) -> float:
+        price = self.price(reservation.model)
         cost = price.of(input_tokens, output_tokens) if price else 0.0
         with self._lock:
             self.input_tokens += input_tokens
             self.output_tokens += output_tokens
             self.cost += cost
             if price is None:
-                self.unpriced.add(bill.model)
-            covered = min(cost, bill.left)
-            bill.left -= covered
+                self.unpriced.add(reservation.model)
+            covered = min(cost, reservation.left)
+            reservation.left -= covered
             self._reserved -= covered
         if self.daily:
-            self.daily.correct(bill.day, cost - covered)
+            self.daily.correct(reservation.day, cost - covered)
         return cost
 
-    def _release(self, bill: Bill) -> None:
+    def _release(self, reservation: Reservation) -> None:
         with self._lock:
-            unused, bill.left = bill.left, 0.0
+            unused, reservation.left = reservation.left, 0.0
             self._reserved -= unused
         if self.daily:
             try:
-                self.daily.correct(bill.day, -unused)
-            except BudgetError as error:  # a reply that is paid for is worth more than exact books
-                _log.warning("$%.6f stay booked on %s although they were not spent: %s", unused, bill.day, error)
+                self.daily.correct(reservation.day, -unused)
+            except BudgetError as error:  # a reply that is paid for is worth more than an exact count
+                _log.warning(
+                    "$%.6f stay counted on %s although they were not spent: %s", unused, reservation.day, error
+                )
 
 
-class Bill:
-    """A reservation in a ledger. Leaving the `with` block returns it; `settle` books what a reply really used."""
+class Reservation:
+    """Money set aside in a ledger. Leaving the `with` block returns it; `commit` replaces it by what a reply used."""
 
     def __init__(self, ledger: Ledger, model: str, amount: float, day: str) -> None:
         self._ledger, self.model, self.left, self.day = ledger, model, amount, day
 
-    def settle(self, input_tokens: int, output_tokens: int = 0) -> float:
+    def commit(self, input_tokens: int, output_tokens: int = 0) -> float:
         """Book the usage of one reply, also of one that could not be used; returns its cost in US dollars."""
-        return self._ledger._settle(self, input_tokens, output_tokens)
+        return self._ledger._commit(self, input_tokens, output_tokens)
 
-    def __enter__(self) -> Bill:
+    def __enter__(self) -> Reservation:
         return self
 
     def __exit__(

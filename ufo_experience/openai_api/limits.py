@@ -1,4 +1,4 @@
-"""How fast a service is asked: several requests at once, limits per minute, and one pause for all after a 429."""
+"""How often a service is asked: a circuit breaker, a rate limiter, and several requests at once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from ufo_experience.errors import ServiceError
@@ -82,18 +83,18 @@ def shared_breaker(endpoint: str) -> CircuitBreaker:
 
 
 MINUTE = 60.0
-_NAP = 0.2  # seconds; whoever waits looks this often whether the work was stopped
+_POLL = 0.2  # seconds between two looks at the signal to stop
 
 
 @dataclass
-class Turn:
-    """One logical call of a longer job: the tokens it may use (later: has used), and the job's signal to stop."""
+class Permit:
+    """One call of a job: the tokens it may use (later: has used), and the signal of the job to stop."""
 
     tokens: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
 
 
-class Pace:
+class RateLimiter:
     """Lets the calls of a job through as fast as the limits per minute allow. None is no limit. Thread-safe."""
 
     def __init__(
@@ -105,52 +106,52 @@ class Pace:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._requests, self._tokens, self._clock, self._sleep = requests, tokens, clock, sleep
-        self._taken: deque[tuple[float, Turn]] = deque()
-        self._held_until = float("-inf")
+        self._taken: deque[tuple[float, Permit]] = deque()
+        self._paused_until = float("-inf")
         self._lock = threading.Lock()
 
-    def hold(self, seconds: float) -> None:
+    def pause_all(self, seconds: float) -> None:
         """Let nobody through for a while: the service asked one caller to wait, and means all."""
         with self._lock:
-            self._held_until = max(self._held_until, self._clock() + seconds)
+            self._paused_until = max(self._paused_until, self._clock() + seconds)
 
-    def wait(self, turn: Turn) -> float:
+    def wait(self, permit: Permit) -> float:
         """Wait until one more request fits; returns for how many seconds. One larger than the limit goes alone.
 
         Raises:
             ServiceError: `E_STOPPED`, the job was stopped meanwhile.
         """
         begun = self._clock()
-        while pause := self._claim(turn):
-            self.rest(pause, turn)
+        while pause := self._claim(permit):
+            self.sleep(pause, permit)
         return self._clock() - begun
 
-    def rest(self, seconds: float, turn: Turn) -> None:
+    def sleep(self, seconds: float, permit: Permit) -> None:
         """Sleep, unless the job is stopped: then raise as `wait`."""
         until = self._clock() + seconds
-        while not turn.stop.is_set() and (left := until - self._clock()) > 0:
-            self._sleep(min(left, _NAP))
-        if turn.stop.is_set():
+        while not permit.stop.is_set() and (left := until - self._clock()) > 0:
+            self._sleep(min(left, _POLL))
+        if permit.stop.is_set():
             raise ServiceError("stopped, because another request of the same job failed", code="E_STOPPED")
 
-    def _claim(self, turn: Turn) -> float:
+    def _claim(self, permit: Permit) -> float:
         """Take a place in this minute, or say how many seconds from now there may be one."""
         with self._lock:
             now = self._clock()
             while self._taken and self._taken[0][0] <= now - MINUTE:
                 self._taken.popleft()
-            if now < self._held_until:
-                return self._held_until - now
-            if self._taken and self._is_full(turn.tokens):
+            if now < self._paused_until:
+                return self._paused_until - now
+            if self._taken and self._is_full(permit.tokens):
                 return self._taken[0][0] + MINUTE - now
             if self._requests or self._tokens:
-                self._taken.append((now, turn))
+                self._taken.append((now, permit))
             return 0.0
 
     def _is_full(self, tokens: int) -> bool:
         if self._requests is not None and len(self._taken) >= self._requests:
             return True
-        return self._tokens is not None and sum(turn.tokens for _, turn in self._taken) + tokens > self._tokens
+        return self._tokens is not None and sum(permit.tokens for _, permit in self._taken) + tokens > self._tokens
 
 
 def run_all(jobs: Sequence[Callable[[], object]], workers: int, stop: threading.Event) -> None:
@@ -174,10 +175,7 @@ def _run_unless(stop: threading.Event, job: Callable[[], object]) -> None:
     """Run a job that has not been stopped before it began; when it fails, stop the others."""
     if stop.is_set():
         return
-    done = False
-    try:
+    with ExitStack() as failed:
+        failed.callback(stop.set)
         job()
-        done = True
-    finally:
-        if not done:
-            stop.set()
+        failed.pop_all()

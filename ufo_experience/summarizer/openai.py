@@ -241,7 +241,7 @@ class OpenAISummarizer:
 
     def _request(self, messages: list[dict[str, str]], output_tokens: int) -> Reply:
         estimate = estimate_tokens(json.dumps(messages, ensure_ascii=False))
-        with self._service.ledger.reserve(self.model, estimate, output_tokens) as bill:
+        with self._service.ledger.reserve(self.model, estimate, output_tokens) as reservation:
 
             def send(client: OpenAI) -> Reply:
                 self._spending.requests += 1
@@ -253,7 +253,7 @@ class OpenAISummarizer:
                 )
                 used = _tokens_used(json.loads(raw.http_response.content), estimate)
                 self._spending.tokens += sum(used)
-                self._spending.cost += bill.settle(*used)
+                self._spending.cost += reservation.commit(*used)
                 return _answer(raw.parse())
 
             return self._service.call(send, SUMMARY, what=f"summarizing with {self.name}")
