@@ -104,7 +104,7 @@ def memory(tmp_path) -> ExperienceMemory:
         0,
         memory,
         tmp_path / "logs",
-        recall=False,
+        recall=None,
         save="always",
         make_agent=lambda workplace: Demonstrator(workplace, way),
     )

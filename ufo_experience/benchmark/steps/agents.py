@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ufo_experience.benchmark.steps.demonstration import Hints
 from ufo_experience.benchmark.steps.desktop import command_of
@@ -12,8 +13,10 @@ from ufo_experience.benchmark.steps.environment import ControlView, Observation
 from ufo_experience.benchmark.steps.episode import CommandAgent
 from ufo_experience.benchmark.steps.explorer import Explorer
 from ufo_experience.benchmark.steps.prompt_reading import read_hints
-from ufo_experience.benchmark.steps.workplace import APPLICATION_TYPE, Workplace
+from ufo_experience.benchmark.steps.workplace import Workplace
 from ufo_experience.errors import UsageError
+from ufo_experience.guide.block import NEXT_ACTIONS
+from ufo_experience.prompt.builder import parse_block
 from ufo_experience.session.context import ContextNames
 from ufo_experience.session.protocols import Agent, AgentStatus, Command, Decision, Target, Turn
 
@@ -21,7 +24,8 @@ from ufo_experience.session.protocols import Agent, AgentStatus, Command, Decisi
 class ReadingAgent:
     """The rule-based explorer as an agent of sessions. Of the past it knows what stands in its prompt, nothing else.
 
-    It has no judgement of its own of whether it is done: the bench stops the clock when the goal is reached.
+    Where a guide says what comes next it answers with just that; handed back, it takes a step of its own. It has no
+    judgement of its own of whether it is done: the bench stops the clock when the goal is reached.
     """
 
     name = "LinuxAgent"
@@ -42,6 +46,10 @@ class ReadingAgent:
         prompt = prompt_for(turn.experiences, turn.request, observation)
         if not self._begun:
             self._hints, self._begun = read_hints(prompt, turn.request), True
+        foreseen = () if turn.handed_back else foreseen_in(turn.ahead)
+        if foreseen:
+            self._workplace.meter.asked(f"{turn.ahead}\n\n{prompt}", str([dict(one) for one in foreseen]))
+            return Decision(AgentStatus.CONTINUE, tuple(named_command(one) for one in foreseen), observation.window)
         command = self._explorer.next_command(observation, turn.request, self._hints)
         if command is None:
             self._workplace.meter.asked(prompt)
@@ -55,6 +63,12 @@ class ReadingAgent:
         before = self._workplace.meter.prompt_tokens
         self._workplace.meter.asked(turn.warning)
         return replace(proposed, tokens=self._workplace.meter.prompt_tokens - before)
+
+
+def foreseen_in(ahead: str) -> tuple[Mapping[str, Any], ...]:
+    """The actions a block of what comes next holds."""
+    records = parse_block(ahead) if ahead else []
+    return tuple(one for record in records for one in record.get(NEXT_ACTIONS, ()))
 
 
 class Demonstrator:
@@ -138,12 +152,23 @@ def decision_of(command: ScreenCommand, observation: Observation) -> Decision:
 
 def target_of(control: ControlView) -> Target:
     """A control as the target of a command."""
-    return Target(control.name, control.type, str(control.id), is_password=control.input == "password")
+    return Target(
+        control.name,
+        control.type,
+        str(control.id),
+        is_password=control.input == "password",
+        within=control.within,
+        dialog=control.dialog,
+        checked=control.checked,
+    )
 
 
-def application_target(name: str) -> Target:
-    """An application that can be brought to the front, as the target of a click."""
-    return Target(name, APPLICATION_TYPE, f"app:{name}")
+def named_command(given: Mapping[str, Any]) -> Command:
+    """An action that names its target (`function`, `name`, `type`, `within`, parameters) for the session to look up."""
+    name, kind, within = (str(given.get(key) or "") for key in ("name", "type", "within"))
+    parameters = {key: str(given[key]) for key in ("text", "keys") if given.get(key) is not None}
+    target = Target(name, kind or None, within=within) if name else None
+    return Command(str(given["function"]), parameters, target=target)
 
 
 def _target_of(command: ScreenCommand) -> Target | None:

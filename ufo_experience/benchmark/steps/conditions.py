@@ -4,8 +4,8 @@
     advise    what retrieval finds, at the product's own threshold, as a block in the prompt
     labels    the same with the threshold calibrated on labelled pairs, which users do not have
     ahead     what is known of the way is offered as actions to come, each checked before it is done
-    replay    a known way is carried out without the agent while nothing is in doubt
-    random    one experience of another task, advised: what a wrong one costs
+    replay    a known way, taken for proven, is carried out without the agent while nothing is in doubt
+    random    one experience of another task, advised: what a wrong one costs; random-ahead, random-replay: followed
     oracle    one experience of this task, advised, whatever retrieval says: what a perfect retrieval would bring
     bm25      baseline: the experience whose request is nearest by textbook BM25, always one
     raw       baseline: the same, with every action of the log instead of its summary
@@ -32,6 +32,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import PromptBlock, build_prompt
 from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.schema import Experience, Hit
+from ufo_experience.session.following import RecallMode
 from ufo_experience.session.recall import ExperienceSource
 
 _PRECISION = 0.9
@@ -40,6 +41,7 @@ _NONCE = "0123456789abcdef" * 2
 _log = logging.getLogger(__name__)
 
 OFF, ADVISE, LABELS, RANDOM, ORACLE = "off", "advise", "labels", "random", "oracle"
+AHEAD, REPLAY, RANDOM_AHEAD, RANDOM_REPLAY = "ahead", "replay", "random-ahead", "random-replay"
 BM25, RAW, FIRST = "bm25", "raw", "first"
 
 
@@ -200,9 +202,20 @@ CONDITIONS: Mapping[str, MakeSource] = {
     OFF: lambda learned, case: None,
     ADVISE: lambda learned, case: learned.serving(learned.memory),
     LABELS: lambda learned, case: _labelled(learned),
+    AHEAD: lambda learned, case: learned.serving(learned.memory),
+    REPLAY: lambda learned, case: learned.serving(learned.memory),
+    RANDOM_AHEAD: lambda learned, case: _one(learned, learned.wrong(case)),
+    RANDOM_REPLAY: lambda learned, case: _one(learned, learned.wrong(case)),
     RANDOM: lambda learned, case: _one(learned, learned.wrong(case)),
     ORACLE: lambda learned, case: _one(learned, learned.right(case)),
     BM25: _nearest(as_it_is),
     RAW: _nearest(all_steps),
     FIRST: _nearest(first_step),
+}
+# How a session uses what its condition finds; "advise" where nothing is said.
+MODES: Mapping[str, RecallMode] = {
+    AHEAD: "ahead",
+    REPLAY: "replay",
+    RANDOM_AHEAD: "ahead",
+    RANDOM_REPLAY: "replay",
 }

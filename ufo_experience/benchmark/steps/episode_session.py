@@ -16,7 +16,9 @@ from ufo_experience.benchmark.steps.agents import explorer_agent
 from ufo_experience.benchmark.steps.environment import Environment
 from ufo_experience.benchmark.steps.episode import MAX_STEPS
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
+from ufo_experience.guide.offer import PROVEN_AFTER
 from ufo_experience.session.context import ContextNames
+from ufo_experience.session.following import RecallMode
 from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.parts import SessionConfig, SessionParts
 from ufo_experience.session.protocols import Agent, Decision, Turn
@@ -85,7 +87,8 @@ def run_session(
     memory: ExperienceSource | None,
     logs: Path,
     *,
-    recall: bool = True,
+    recall: RecallMode | None = "advise",
+    replay_after: int = PROVEN_AFTER,
     save: str = "always_not",
     application: str | None = None,
     make_agent: MakeAgent = explorer_agent,
@@ -97,7 +100,8 @@ def run_session(
     Args:
         memory: where experiences come from and go to; None for a session without memory.
         logs: folder below which the session makes its log folder.
-        recall: False saves (by `save`, a mode of `SavePolicy`) without showing anything to the agent.
+        recall: how experiences are used; None saves (by `save`, a mode of `SavePolicy`) and shows nothing.
+        replay_after: how often a way must have helped before it is replayed.
         application: where it is known beforehand which application the task is for.
         agent_timeout: seconds an agent may take for one decision.
 
@@ -112,6 +116,7 @@ def run_session(
         save=SavePolicy.of(save),
         recovery=RecoveryPolicy(agent_timeout=agent_timeout),
         recall=recall,
+        replay_after=replay_after,
         log_to_markdown=False,
     )
     made = make_agent(workplace)

@@ -3,7 +3,7 @@
 It reads a JSON object a line from its standard input and answers with one a line on its standard output:
 
     in   {"goal", "application", "window", "applications", "status", "controls": [{"id", "name", "type", …}],
-          "memory"?, "warning"?, "proposed"?, "last"?}
+          "memory"?, "ahead"?, "warning"?, "proposed"?, "last"?}
     out  {"actions": [{"function", "name" | "control", "type"?, "within"?, "text"?, "keys"?}], "finish"?: true}
 
 Actions are carried out one by one; a target is looked up by its name on the screen as it is by then. At the first that
@@ -27,13 +27,14 @@ from functools import partial
 from typing import Any
 
 from ufo_experience.benchmark.steps import child_processes
-from ufo_experience.benchmark.steps.agents import decision_of
+from ufo_experience.benchmark.steps.agents import decision_of, named_command, target_of
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
 from ufo_experience.errors import AgentError, DataError, UsageError
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.session.context import ContextNames
 from ufo_experience.session.protocols import AgentStatus, Decision, Turn
+from ufo_experience.session.protocols import Command as SessionCommand
 
 MAX_CALLS = 40
 _FIELDS = ("set_edit_text", "select_item")
@@ -141,6 +142,10 @@ class Action:
             found = [one for one in found if one.type in ("Edit", "ComboBox")]
         return [one for one in found if one.enabled] or found
 
+    def named(self) -> SessionCommand:
+        """The command with its target by name, for the session to look up."""
+        return named_command(self.as_data())
+
     def as_data(self) -> dict[str, Any]:
         """As it was answered."""
         told = {"function": self.function, "name": self.name, "type": self.type, "within": self.within}
@@ -192,8 +197,17 @@ class ExternalAgent:
                 return Decision(AgentStatus.FINISH)
             self._ask(turn, refused)
             refused = None
+            if turn.ahead and turn.proposed is None:
+                return self._hand_over(observation)
             if turn.proposed is not None:
                 return self._again(observation, turn.proposed)
+
+    def _hand_over(self, observation: Observation) -> Decision:
+        """The whole answer at once: the session carries it out, each action checked by the guide first."""
+        actions, self._left = self._left, []
+        status = AgentStatus.FINISH if self._finish else AgentStatus.CONTINUE
+        controls = tuple(target_of(one) for one in observation.controls)
+        return Decision(status, tuple(one.named() for one in actions), observation.window, controls=controls)
 
     def _again(self, observation: Observation, proposed: Decision) -> Decision:
         """What it does now that it was warned; with nothing better to do, what it had proposed."""
@@ -227,11 +241,15 @@ class ExternalAgent:
         message = {"goal": turn.request, **screen_as_data(self._workplace.observation)}
         if turn.experiences and turn.experiences != self._shown:
             message["memory"] = self._shown = turn.experiences
+        if turn.ahead:
+            message["ahead"] = turn.ahead
+        if turn.handed_back:
+            message["last"] = {"error": turn.handed_back, "done": [], "dropped": []}
         if turn.warning:
             message["warning"] = turn.warning
         if turn.proposed is not None:
             message["proposed"] = self._done[-1:]
-        if self._done or refused:
+        if (self._done or refused) and not turn.handed_back:
             dropped = [one.as_data() for one in self._left]
             message["last"] = {"done": self._done, "error": refused, "dropped": dropped}
         return message

@@ -28,14 +28,19 @@ from ufo_experience.benchmark.steps.agents import Demonstrator, Rescued, explore
 from ufo_experience.benchmark.steps.browser import Browser
 from ufo_experience.benchmark.steps.conditions import (
     ADVISE,
+    AHEAD,
     BM25,
     CONDITIONS,
     FIRST,
     LABELS,
+    MODES,
     OFF,
     ORACLE,
     RANDOM,
+    RANDOM_AHEAD,
+    RANDOM_REPLAY,
     RAW,
+    REPLAY,
     Learned,
     calibrated,
 )
@@ -68,23 +73,24 @@ from ufo_experience.benchmark.steps.workplace import MakeAgent
 from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison, compare_with_without_memory
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.session.following import RecallMode
 from ufo_experience.session.recall import ExperienceSource
 from ufo_experience.session.recovery import RecoveryPolicy
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 
-_BASELINES = (BM25, RAW, FIRST)
+_USES, _WRONG, _BASELINES = (ADVISE, AHEAD, REPLAY), (RANDOM, RANDOM_AHEAD, RANDOM_REPLAY), (BM25, RAW, FIRST)
 # Which conditions each group is run under.
 GROUP_CONDITIONS: Mapping[str, tuple[str, ...]] = {
-    SIMILAR: (OFF, ADVISE, LABELS, RANDOM, ORACLE, *_BASELINES),
-    REWORDED_A: (OFF, ADVISE, LABELS, *_BASELINES),
-    REWORDED_B: (OFF, ADVISE, LABELS, *_BASELINES),
-    CHANGED: (OFF, ADVISE),
-    NEVER: (OFF, ADVISE, LABELS, BM25),
-    UNRELATED: (OFF, ADVISE, LABELS, BM25),
-    SHOWN: (OFF, ADVISE, ORACLE),
-    MENDED: (OFF, ADVISE),
+    SIMILAR: (OFF, *_USES, LABELS, *_WRONG, ORACLE, *_BASELINES),
+    REWORDED_A: (OFF, *_USES, LABELS, *_BASELINES),
+    REWORDED_B: (OFF, *_USES, LABELS, *_BASELINES),
+    CHANGED: (OFF, *_USES),
+    NEVER: (OFF, *_USES, LABELS, BM25),
+    UNRELATED: (OFF, *_USES, LABELS, BM25),
+    SHOWN: (OFF, *_USES, ORACLE),
+    MENDED: (OFF, *_USES),
     FAILED: (OFF, ADVISE),
 }
 _LEAST_ATTEMPT = 2
@@ -110,8 +116,9 @@ class Bench:
         make_agent: MakeAgent | None = None,
         max_steps: int = MAX_STEPS,
         save: bool = False,
+        mode: RecallMode = "advise",
     ) -> Outcome:
-        """One session on a case; its log goes below the folder `label`."""
+        """One session on a case; its log goes below the folder `label`. In `replay` every way is taken for proven."""
         return run_session(
             case.environment(self.browsers.mine()),
             case.seed,
@@ -122,6 +129,8 @@ class Bench:
             max_steps=max_steps,
             save="always" if save else "always_not",
             agent_timeout=self.agent_timeout,
+            recall=mode,
+            replay_after=0,
         )
 
     def learn(self, name: str, cases: Sequence[Case]) -> Learned:
@@ -293,7 +302,8 @@ class _Tests:
         if condition == OFF:
             outcome = self._without(case)
         else:
-            outcome = self._bench.run(case, CONDITIONS[condition](learned, case), f"{case.group}-{condition}")
+            memory, mode = CONDITIONS[condition](learned, case), MODES.get(condition, "advise")
+            outcome = self._bench.run(case, memory, f"{case.group}-{condition}", mode=mode)
         self._done.one()
         return Run(case, condition, outcome)
 

@@ -8,7 +8,7 @@ control on the screen. A click on a target of the type Application brings that a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ufo_experience.benchmark.steps.environment import Command as ScreenCommand
@@ -113,7 +113,7 @@ class Workplace:
     def _controls(self) -> list[dict[str, Any]]:
         """What is on the screen, for agents that ask: controls, and the applications that can be brought to front."""
         seen = self.observation
-        here = [{"id": str(one.id), "name": one.name, "type": one.type, "value": one.value} for one in seen.controls]
+        here = [{**asdict(one), "id": str(one.id), "options": list(one.options)} for one in seen.controls]
         others = [one for one in seen.applications if one != seen.application]
         return here + [{"id": f"app:{one}", "name": one, "type": APPLICATION_TYPE} for one in others]
 
