@@ -1,4 +1,4 @@
-"""Stages 1 to 3 in a row: READ → redact → SUMMARIZE → STORE.
+"""Stages 1 to 4 in a row: READ → redact → SUMMARIZE → STORE.
 
 One bad file or one item a model stumbles over never stops the others; the report names each with its reason.
 """
@@ -7,25 +7,33 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.errors import DataError, StorageError, UsageError
+from ufo_experience.index.document import run_of
 from ufo_experience.prompt.data_block import has_block, strip_blocks
-from ufo_experience.redaction import redact
+from ufo_experience.redaction import forget_texts, redact
 from ufo_experience.schema import MAX_NAME, Experience, Problem, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.summarizer import Summarizer, experience_id
-from ufo_experience.traces import ReadReport, read_traces
+from ufo_experience.summarizer import ExtractiveSummarizer, Summarizer, experience_id
+from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
+from ufo_experience.traces.reader import Found
 
 COMMIT_EVERY = 64  # records made durable together
-QUIET_S = 2.0  # a log without an end that changed this recently is still being written
+SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
+MAX_JOBS = 64
+_PER_TASK = 8  # sources read by a process at a time
+_AHEAD = 4  # tasks per process that may wait to be stored
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
-SameTask = Callable[[Experience], Iterable[Experience]]
+EarlierVersions = Callable[[Experience], Iterable[Experience]]
 
 
 @dataclass
@@ -47,6 +55,17 @@ class IngestReport:
     cost: float = 0.0
 
 
+@dataclass(frozen=True)
+class _ReadRun:
+    """A redacted trajectory and its source; with `summary` if a summarizer without a service has seen it already."""
+
+    source: str
+    id: str
+    trajectory: Trajectory
+    is_settled: bool
+    summary: Experience | DataError | None = None
+
+
 def ingest(
     sources: Iterable[Source],
     store: ExperienceStore,
@@ -56,64 +75,95 @@ def ingest(
     include_failures: bool = False,
     trust: Trust | None = None,
     force: bool = False,
-    same_task: SameTask | None = None,
+    jobs: int = 1,
+    earlier_versions: EarlierVersions | None = None,
 ) -> IngestReport:
     """Turn logs into stored records. Durable when it returns.
 
-    `trust` overrides the level the evidence gives (a person's decision). Failed runs are kept as negative examples
-    only if `include_failures`. A log without an end that was written to a moment ago is left for later, unless
-    `force`. `same_task` finds stored records of the same task: one of the same session, trusted, with other content
-    means that a log was changed after it was learned from; its new version is quarantined.
+    Args:
+        trust: the level of every record (a person's decision) instead of the one the evidence gives.
+        include_failures: keep failed runs as negative examples.
+        force: also read a log without an end that was written to a moment ago, which is else left for later.
+        jobs: processes that read, redact and (without a service) summarize; records and their order are the same for
+            any number. A program that asks for several must guard its start with `if __name__ == "__main__":`.
+        earlier_versions: finds stored records of the same source, session and request. A trusted one with other
+            content means that a log was changed after it was learned from; its new version is quarantined.
 
     Raises:
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
+        UsageError: no such format, or no such number of jobs.
     """
+    if not 1 <= jobs <= MAX_JOBS:
+        raise UsageError(f"jobs must be a whole number from 1 to {MAX_JOBS}, not {jobs}")
     report = IngestReport()
     before = summarizer.spending.cost
-    known = set(store.ids())
-    waiting: list[Experience] = []
-    for experience in _experiences(sources, summarizer, known, report, format, include_failures, force):
+    waiting: dict[str, Experience] = {}
+    for run in _runs(sources, format, jobs, report, offline=isinstance(summarizer, ExtractiveSummarizer)):
+        experience = None
+        if run.id in waiting or run.id in store:
+            report.skipped.append((run.source, f"already stored as {run.id}"))
+            report.known.append(run.id)
+        else:
+            experience = _learn(run, summarizer, report, include_failures=include_failures, force=force)
+        if experience is None:
+            continue
         level = trust or experience.trust
-        if older := next((one for one in (same_task or _none)(experience) if _is_revision(experience, one)), None):
+        older = next((one for one in (earlier_versions or _none)(experience) if _is_revision(experience, one)), None)
+        if older:
             level = Trust.QUARANTINED
             report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
-        waiting.append(experience.model_copy(update={"trust": level}))
+        waiting[experience.id] = experience.model_copy(update={"trust": level})
         if len(waiting) == COMMIT_EVERY:
             _commit(store, waiting, report)
     _commit(store, waiting, report)
     report.cost = summarizer.spending.cost - before
+    forget_texts()
     return report
 
 
-def _experiences(
-    sources: Iterable[Source],
-    summarizer: Summarizer,
-    known: set[str],
-    report: IngestReport,
-    format: str,
-    include_failures: bool,
-    force: bool,
-) -> Iterator[Experience]:
+def _learn(
+    run: _ReadRun, summarizer: Summarizer, report: IngestReport, *, include_failures: bool, force: bool
+) -> Experience | None:
+    """What is learned from a run that is not stored yet; None (and why, in the report) when nothing is."""
+    reason = None
+    if not (force or run.trajectory.complete or run.is_settled):
+        reason = "still being written, it seems; --force reads it as incomplete"
+    elif run.trajectory.outcome.success is False and not include_failures:
+        reason = "a failed run; --include-failures keeps it as a negative example"
+    else:
+        summary = run.summary or _summarize(summarizer, run.trajectory)
+        if isinstance(summary, Experience):
+            return summary
+        reason = str(summary)
+    report.skipped.append((run.source, reason))
+    return None
+
+
+def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> Experience | DataError:
+    try:
+        return summarizer.summarize(trajectory)
+    except DataError as error:
+        return error
+
+
+def _runs(
+    sources: Iterable[Source], format: str, jobs: int, report: IngestReport, *, offline: bool
+) -> Iterator[_ReadRun]:
+    """The redacted runs of all sources in their order; what could not be read goes into the report."""
     for given in sources:
         reading = ReadReport()
-        for trajectory in _trajectories(given, format, reading):
-            source = _name(trajectory)
-            clean = redact(_without_our_prompts(trajectory))
-            identifier = experience_id(clean)
-            if identifier in known:
-                report.skipped.append((source, f"already stored as {identifier}"))
-                report.known.append(identifier)
-            elif not (force or clean.complete or _is_quiet(trajectory)):
-                report.skipped.append((source, "still being written, it seems; --force reads it as incomplete"))
-            elif clean.outcome.success is False and not include_failures:
-                report.skipped.append((source, "a failed run; --include-failures keeps it as a negative example"))
+        if not isinstance(given, (str, os.PathLike)):
+            for trajectory in _given_runs(given, reading):
+                yield _redacted(trajectory)
+        else:
+            found = find_sources(Path(given), format=format, report=reading)
+            if jobs == 1:
+                for one in found:
+                    yield from _read(one, format, reading)
             else:
-                try:
-                    yield summarizer.summarize(clean)
-                except DataError as error:
-                    report.skipped.append((source, str(error)))
-                    continue
-                known.add(identifier)
+                for runs, notes in _read_in_processes(found, format, jobs, summarize=offline):
+                    reading.extend(notes)
+                    yield from runs
         report.problems += reading.problems
         report.skipped += reading.skipped
         report.failed += reading.failed
@@ -127,11 +177,8 @@ def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None) -> Ex
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
 
 
-def _trajectories(given: Source, format: str, reading: ReadReport) -> Iterator[Trajectory]:
-    """The runs of a source: a path, an open file, or a run as a mapping."""
-    if isinstance(given, (str, os.PathLike)):
-        yield from read_traces(Path(given), format=format, report=reading)
-        return
+def _given_runs(given: Mapping[str, Any] | IO[Any], reading: ReadReport) -> Iterator[Trajectory]:
+    """The runs of an open file, or of a run as a mapping."""
     if isinstance(given, (bytes, int)) or not (isinstance(given, (Mapping, list)) or hasattr(given, "read")):
         raise UsageError(f"a source is a path, an open file or a dict with task and steps, not {type(given).__name__}")
     name = str(getattr(given, "name", "the given value"))
@@ -143,8 +190,53 @@ def _trajectories(given: Source, format: str, reading: ReadReport) -> Iterator[T
         reading.failed.append((name, str(error)))
 
 
-def _commit(store: ExperienceStore, waiting: list[Experience], report: IngestReport) -> None:
-    done = store.add(waiting) if waiting else None
+def _read(found: Found, format: str, report: ReadReport) -> Iterator[_ReadRun]:
+    for trajectory in read_source(found, format=format, report=report):
+        yield _redacted(trajectory)
+
+
+def _redacted(trajectory: Trajectory) -> _ReadRun:
+    clean = redact(_without_our_prompts(trajectory))
+    return _ReadRun(_name(trajectory), experience_id(clean), clean, _is_settled(trajectory))
+
+
+_Batch = tuple[list[_ReadRun], ReadReport]
+
+
+def _read_in_processes(sources: Iterator[Found], format: str, jobs: int, *, summarize: bool) -> Iterator[_Batch]:
+    """Read sources in several processes; what they give comes in the order of the sources."""
+    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    read = partial(_read_batch, format=format, summarize=summarize)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        ahead: deque[Future[_Batch]] = deque()
+        try:
+            while (batch := list(islice(sources, _PER_TASK))) or ahead:
+                if batch:
+                    ahead.append(pool.submit(read, batch))
+                if not batch or len(ahead) > jobs * _AHEAD:
+                    yield ahead.popleft().result()
+        except BrokenProcessPool as error:
+            raise StorageError("a process that read logs has died; what was stored before is kept") from error
+
+
+def _read_batch(sources: list[Found], *, format: str, summarize: bool) -> _Batch:
+    """What one process does with some sources."""
+    report = ReadReport()
+    runs = [run for found in sources for run in _read(found, format, report)]
+    if summarize:
+        summarizer = ExtractiveSummarizer()
+        runs = [
+            _ReadRun(run.source, run.id, run.trajectory, run.is_settled, _summarize(summarizer, run.trajectory))
+            for run in runs
+        ]
+    return runs, report
+
+
+def _commit(store: ExperienceStore, waiting: dict[str, Experience], report: IngestReport) -> None:
+    done = store.add(waiting.values()) if waiting else None
     if done:
         report.added += done.added
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
@@ -157,24 +249,14 @@ def _none(experience: Experience) -> tuple[Experience, ...]:
 
 def _is_revision(new: Experience, old: Experience) -> bool:
     """True when both come from the same place and session, and the older, trusted one says something else."""
-    one, other = new.provenance, old.provenance
-    same_place = (one.source, _run_of(one.session), new.state.request) == (
-        other.source,
-        _run_of(other.session),
-        old.state.request,
-    )
-    return same_place and one.content_hash != other.content_hash and old.trust.rank >= Trust.VERIFIED.rank
+    other_content = new.provenance.content_hash != old.provenance.content_hash
+    return run_of(new) == run_of(old) and other_content and old.trust.rank >= Trust.VERIFIED.rank
 
 
-def _run_of(session: str) -> str:
-    """The name of a session without the digest of its content."""
-    return session.rpartition("-")[0] or session
-
-
-def _is_quiet(trajectory: Trajectory) -> bool:
+def _is_settled(trajectory: Trajectory) -> bool:
     """True when none of the files was changed a moment ago."""
     files = [path for path in map(Path, trajectory.source_files) if path.is_file()]
-    return all(abs(time.time() - path.stat().st_mtime) > QUIET_S for path in files)
+    return all(abs(time.time() - path.stat().st_mtime) > SETTLE_SECONDS for path in files)
 
 
 def _without_our_prompts(trajectory: Trajectory) -> Trajectory:

@@ -124,6 +124,7 @@ class ExperienceMemory:
         include_failures: bool = False,
         trust: Trust | str | None = None,
         force: bool = False,
+        jobs: int = 1,
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
@@ -142,7 +143,8 @@ class ExperienceMemory:
             include_failures=include_failures,
             trust=level,
             force=force,
-            same_task=self._same_task,
+            jobs=jobs,
+            earlier_versions=self.live.earlier_versions(),
         )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)

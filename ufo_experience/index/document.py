@@ -27,12 +27,23 @@ def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     counts = {name: float(term.times) for name, term in terms.items()}
     structured = {name: 1.0 for group in state_terms(experience.state).values() for name in group}
     agreed_on = {} if experience.is_negative else {fact_term(one): 1.0 for one in facts(experience)}
-    return {**counts, **structured, **agreed_on}, length
+    return {**counts, **structured, **agreed_on, run_term(experience): 1.0}, length
 
 
 def fact_term(fact: str) -> str:
     """The term of a name or value that runs may agree on (`trust.values.fact`); it has no say in a score."""
     return f"\x00a {fact}"
+
+
+def run_of(experience: Experience) -> tuple[str, str, str]:
+    """Source, session (without the digest of its content) and request: what versions of one run have in common."""
+    one = experience.provenance
+    return one.source, one.session.rpartition("-")[0] or one.session, experience.state.request
+
+
+def run_term(experience: Experience) -> str:
+    """The term by which the records of one run are found."""
+    return "\x00r " + "\n".join(run_of(experience))
 
 
 def state_terms(state: State) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from ufo_experience.embedding.base import Embedder, Repairable
@@ -21,9 +22,11 @@ from ufo_experience.index.build import (
     publish,
     sync,
 )
+from ufo_experience.index.document import run_term
 from ufo_experience.index.generations import VERIFY_AT_OPEN, Generation, Generations
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
+from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
 
 if TYPE_CHECKING:
@@ -97,6 +100,19 @@ class LiveIndex:
                 snapshot = apply(snapshot, find_changes(self.store, snapshot), self._embedders.offline())
             self._snapshot = (snapshot, published)
             return snapshot
+
+    def earlier_versions(self) -> Callable[[Experience], Iterator[Experience]]:
+        """Finds the records, as stored now, of the same source, session and request; those that cannot be read are
+        left to `verify`.
+        """
+        snapshot: list[Snapshot] = []
+
+        def find(experience: Experience) -> Iterator[Experience]:
+            if not snapshot:
+                snapshot.append(self.snapshot())
+            return self.store.scan(snapshot[0].catalog.ids_with_term(run_term(experience)))
+
+        return find
 
     def _load(self) -> Snapshot:
         """The published generation; of one that cannot be used the work is done again in memory.

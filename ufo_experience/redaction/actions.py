@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ufo_experience.redaction.names import listed
 from ufo_experience.schema import Step
@@ -84,6 +85,7 @@ def control_names(step: Step) -> str:
     return " ".join(part for part in (control.name, control.type or "", *names) if part)
 
 
+@lru_cache(maxsize=4096)
 def plain(name: str) -> str:
     """A name without module, case and punctuation: `pyautogui.typeWrite` is `typewrite`."""
     last = name.rsplit(".", 1)[-1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ufo_experience.redaction import checksums
@@ -26,18 +27,22 @@ class Finding(NamedTuple):
 class Rule(NamedTuple):
     """A shape. The secret is the group `v` if there is one, else the whole match.
 
-    `hints` (lower case, split by blanks) save time: a text with none of them is not searched.
+    `hints` (lower case) save time: a text with none of them is not searched.
     """
 
     kind: str
     pattern: re.Pattern[str]
     check: Callable[[str], bool] | None = None
-    hints: str = ""
+    hints: frozenset[str] = frozenset()
+
+
+def _hints(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
 
 
 def _key(kind: str, pattern: str, hints: str, check: Callable[[str], bool] | None = None) -> Rule:
     """A provider's key: a fixed prefix and a body, standing on its own."""
-    return Rule(kind, re.compile(rf"(?<![A-Za-z0-9_-])(?:{pattern})(?![A-Za-z0-9_])"), check, hints)
+    return Rule(kind, re.compile(rf"(?<![A-Za-z0-9_-])(?:{pattern})(?![A-Za-z0-9_])"), check, _hints(hints))
 
 
 _KEYS = (
@@ -67,22 +72,22 @@ _KEYS = (
         "webhook",
         re.compile(r"hooks\.slack\.com/services/(?P<v>[A-Za-z0-9]+/[A-Za-z0-9]+/[A-Za-z0-9]+)"),
         None,
-        "hooks.",
+        _hints("hooks."),
     ),
     _key("token", r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*", "eyj", checksums.is_jwt),
     Rule(
         "private key",
         re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.DOTALL),
         None,
-        "private key",
+        _hints("private key"),
     ),
 )
 
 _NAME_OF_KEY = r"(?:(?:secret|api|access|account|private|auth|client|signing|encryption)[ _-]?){1,3}key"
 _NAME_OF_TOKEN = rf"(?:{_NAME_OF_KEY}|secret|token|credential)"
 _NAME_OF_PASSWORD = r"(?:password|passwd|passphrase|passwort|kennwort|contraseña|senha|pwd)\d?"
-_TOKEN_HINTS = "secret key token credential"
-_PASSWORD_HINTS = "passw passphrase kennwort contraseña senha pwd"
+_TOKEN_HINTS = _hints("secret key token credential")
+_PASSWORD_HINTS = _hints("passw passphrase kennwort contraseña senha pwd")
 _BARE = r"(?P<v>[^\s\"'<>;,&)\]}]{4,})"
 
 _CONTEXT = (
@@ -90,22 +95,22 @@ _CONTEXT = (
         "token",
         re.compile(r"(?i)\b(?:bearer|basic)\s+(?P<v>[A-Za-z0-9._~+/=-]{16,})"),
         checksums.is_random,
-        "bearer basic",
+        _hints("bearer basic"),
     ),
-    Rule("password", re.compile(r"://[^\s:/@]{0,200}:(?P<v>[^\s@/]{2,200})@"), None, "://"),
+    Rule("password", re.compile(r"://[^\s:/@]{0,200}:(?P<v>[^\s@/]{2,200})@"), None, _hints("://")),
     Rule(
         "password",
         re.compile(r"(?i)\bcurl\b[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<v>[^\s\"']+)"),
         None,
-        "curl",
+        _hints("curl"),
     ),
     Rule(
         "password",
         re.compile(r"(?i)(?<!\w)--?(?:password|passwd|passphrase|pass)[ =][\"']?(?P<v>[^\s\"'-][^\s\"']{3,})"),
         None,
-        "-p",
+        _hints("-p"),
     ),
-    Rule("password", re.compile(r"\bsshpass\s+-p\s*[\"']?(?P<v>[^\s\"']+)"), None, "sshpass"),
+    Rule("password", re.compile(r"\bsshpass\s+-p\s*[\"']?(?P<v>[^\s\"']+)"), None, _hints("sshpass")),
     Rule(
         "token",
         re.compile(rf"(?i){_NAME_OF_TOKEN}\\?[\"']?\s*(?:=>|:=|=|:)\s*\\?[\"']?{_BARE}"),
@@ -134,8 +139,8 @@ _CODE_WORDS = (
     r" (?:pass)?code|(?:bestätigungs|sicherheits|zugangs|anmelde|einmal)code|code de (?:vérification|sécurité)"
     r"|código de (?:verificación|seguridad))"
 )
-_PROSE_HINTS = "passw passcode passphrase kennwort mot contraseña senha wachtwoord пароль 密码 密碼 パスワード"
-_CODE_HINTS = "otp pin cvv cvc code código one"
+_PROSE_HINTS = _hints("passw passcode passphrase kennwort mot contraseña senha wachtwoord пароль 密码 密碼 パスワード")
+_CODE_HINTS = _hints("otp pin cvv cvc code código one")
 _SAID = r"(?:is|was|to|as|of|ist|est|es|auf|lautet|lauten|是|为|=|:)"
 _LINK = rf"(?:\s{{1,9}}(?:field|box|input))?\s{{0,9}}(?:{_SAID}\s{{0,9}})?"
 _TYPED = r"(?i)\b(?:type|enter|put|write|input|paste|use|fill)\s{1,3}(?:in\s)?"  # … a value into a field of some name
@@ -170,7 +175,7 @@ _PROSE = (
             r"(?:authenticator|sms|text|message|mail|email|phone|token)|(?:was |just )?(?:sent|texted))\b"
         ),
         None,
-        "code",
+        _hints("code"),
     ),
     Rule(
         "password",
@@ -213,9 +218,31 @@ _OTHER_NUMBER = re.compile(
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?P<country>[A-Z]{2})\d{2}(?: ?[A-Z0-9]){11,30}")
 
 
+_RULES = (*_KEYS, *_CONTEXT, *_PROSE)
+_HINTS = frozenset(hint for rule in _RULES for hint in rule.hints)
+MAX_REMEMBERED, MAX_REMEMBERED_CHARS = 4096, 4096  # texts, and the length of one
+
+
 def find_secrets(text: str) -> list[Finding]:
-    """Every secret in `text`, in order, none overlapping another."""
-    found = [*_by_rules(text, (*_KEYS, *_CONTEXT, *_PROSE)), *_numbers(text), *_ibans(text)]
+    """Every secret in `text`, in order, none overlapping another.
+
+    A log says the same things again and again: the last texts are remembered until `forget_texts`.
+    """
+    return list(_remembered(text) if len(text) <= MAX_REMEMBERED_CHARS else _find(text))
+
+
+def forget_texts() -> None:
+    """Drop the texts that `find_secrets` remembers."""
+    _remembered.cache_clear()
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _remembered(text: str) -> tuple[Finding, ...]:
+    return tuple(_find(text))
+
+
+def _find(text: str) -> list[Finding]:
+    found = [*_by_rules(text, _RULES), *_numbers(text), *_ibans(text)]
     kept: list[Finding] = []
     for finding in sorted(found, key=lambda f: (f.start, -f.end)):
         if not kept or finding.start >= kept[-1].end:
@@ -227,8 +254,9 @@ def find_secrets(text: str) -> list[Finding]:
 
 def _by_rules(text: str, rules: tuple[Rule, ...]) -> Iterator[Finding]:
     lowered = text.lower()
+    there = {hint for hint in _HINTS if hint in lowered}
     for rule in rules:
-        if rule.hints and not any(hint in lowered for hint in rule.hints.split()):
+        if rule.hints and rule.hints.isdisjoint(there):
             continue
         for match in rule.pattern.finditer(text):
             group = "v" if "v" in rule.pattern.groupindex else 0

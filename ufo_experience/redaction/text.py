@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
+from ufo_experience.redaction import names, secrets
 from ufo_experience.redaction.checksums import has_digit_and_letter
 from ufo_experience.redaction.names import is_secret_name
-from ufo_experience.redaction.secrets import find_secrets
+from ufo_experience.redaction.secrets import MAX_REMEMBERED, MAX_REMEMBERED_CHARS, find_secrets
 
 IMAGE = "<image>"
 SECRET = "<secret>"
@@ -57,6 +59,8 @@ def scrub(text: str, name: Naming) -> str:
     Repeats until nothing is left to find: a removal may bare a shape that its neighbours hid. Placeholders are never
     touched and every round removes other characters, so this ends.
     """
+    if len(text) <= MAX_REMEMBERED_CHARS and _is_clean(text):
+        return text
     while True:
         changed = _round(text, name)
         if changed == text:
@@ -67,6 +71,19 @@ def scrub(text: str, name: Naming) -> str:
 def strip_urls(text: str) -> str:
     """Drop query string and fragment of every URL; they hold sessions, searches and keys."""
     return _URL.sub(_without_query, text) if "?" in text or "#" in text else text
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _is_clean(text: str) -> bool:
+    """True when nothing is to be removed."""
+    return _round(text, _anonymous) == text
+
+
+def forget_texts() -> None:
+    """Drop the texts that were remembered because logs repeat them."""
+    for remembered in (_is_clean, names.is_secret_name, names.is_search_name, names.is_login_name):
+        remembered.cache_clear()
+    secrets.forget_texts()
 
 
 def _round(text: str, name: Naming) -> str:

@@ -103,6 +103,10 @@ class ExperienceStore(Protocol):
         """The live record with this id. Raises `NotFoundError` or `CorruptError`."""
         ...
 
+    def __contains__(self, id: object) -> bool:
+        """True when there is a live record with this id, readable or not."""
+        ...
+
     def ids(self) -> list[str]:
         """Ids of all live records, sorted."""
         ...

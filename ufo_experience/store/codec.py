@@ -15,10 +15,13 @@ from hashlib import sha256
 from typing import Any, NoReturn
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.fileio.strict_json import MAX_DIGITS, is_deep, parse
 from ufo_experience.schema import MAX_RECORD_BYTES, SCHEMA_VERSION
 
 _FILE = re.compile(rb'\{"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})","payload":(\{.*\})\}\n', re.DOTALL)
+
+
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % MAX_DIGITS)
 
 
 def canonical(value: Any) -> bytes:
@@ -43,7 +46,8 @@ def encode(payload: Mapping[str, Any], *, file: str | None = None) -> bytes:
     body = canonical(payload)
     head = f'{{"schema":{SCHEMA_VERSION},"sha256":"{sha256(body).hexdigest()}","payload":'
     data = head.encode("ascii") + body + b"}\n"
-    decode(data, file=file)
+    if len(data) > MAX_RECORD_BYTES or _LONG_NUMBER.search(body) or is_deep(body, payload):
+        decode(data, file=file)  # names what is wrong; digits in a text are not
     return data
 
 

@@ -15,7 +15,7 @@ from ufo_experience.errors import SchemaError, TraceError, UsageError
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces.reader import Found, ReadReport, TraceReader, walk
 
-__all__ = ["FORMATS", "ReadReport", "TraceReader", "read_traces"]
+__all__ = ["FORMATS", "ReadReport", "TraceReader", "find_sources", "read_source", "read_traces"]
 
 T = TypeVar("T")
 
@@ -46,15 +46,34 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
         TraceError: without a report: nothing to read at `path`, a single file of unknown format, or a source in
             which nothing can be used.
     """
-    if format != "auto" and format not in FORMATS:
-        raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(FORMATS)}")
+    _check_format(format)
     return _read_all(Path(path), format, report)
+
+
+def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport) -> Iterator[Found]:
+    """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`.
+
+    Raises:
+        UsageError: no such format.
+    """
+    _check_format(format)
+    return _guarded(walk(Path(path), report.skipped), Path(path), report)
+
+
+def read_source(found: Found, *, format: str = "auto", report: ReadReport) -> Iterator[Trajectory]:
+    """The trajectories of one source; a source without anything usable is listed in `report.failed`."""
+    return _guarded(_read_one(found, format, report), found.path, report)
 
 
 def load_reader(name: str) -> TraceReader:
     """Import and build the reader of a format in `FORMATS`."""
     module, reader = FORMATS[name]
     return getattr(import_module(module), reader)()  # type: ignore[no-any-return]
+
+
+def _check_format(format: str) -> None:
+    if format != "auto" and format not in FORMATS:
+        raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(FORMATS)}")
 
 
 def _read_all(root: Path, format: str, report: ReadReport | None) -> Iterator[Trajectory]:

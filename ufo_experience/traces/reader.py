@@ -87,6 +87,12 @@ class ReadReport:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
 
+    def extend(self, other: ReadReport) -> None:
+        """Take in what another report holds."""
+        self.problems += other.problems
+        self.skipped += other.skipped
+        self.failed += other.failed
+
 
 class TraceReader(Protocol):
     """Reads one family of log formats."""

@@ -133,6 +133,11 @@ class FileStore:
             raise NotFoundError(f"no experience {id!r}", file=self.location)
         return experience
 
+    def __contains__(self, id: object) -> bool:
+        """True when there is a live record with this id, readable or not."""
+        layout = self._layout
+        return is_id(id) and layout.has_record(str(id)) and not layout.there(layout.tombstone(str(id)))
+
     def ids(self) -> list[str]:
         """Ids of all live records, sorted; a corrupt one is among them."""
         found = [id for folder in self._layout.shards(RECORDS) for id in self._layout.ids_in(folder)]

@@ -145,6 +145,10 @@ class PostgresStore:
             raise self._not_found(id)
         return self._experience(*found[0])
 
+    def __contains__(self, id: object) -> bool:
+        """True when there is a live record with this id, readable or not."""
+        return is_id(id) and bool(self._select("SELECT 1 FROM ufo_experience.records WHERE id = %s", (id,)))
+
     def ids(self) -> list[str]:
         """Ids of all live records, sorted; a corrupt one is among them."""
         return [id for (id,) in self._select("SELECT id FROM ufo_experience.records ORDER BY id")]
