@@ -248,8 +248,9 @@ def test_typed_secrets_of_a_triple_are_not_stored(tmp_path):
 
 
 def test_a_folder_keeps_a_view_for_ufo_and_people(memory, tmp_path):
-    """`experience.yaml` follows the records: rewritten when they change, left alone when they do not."""
+    """`experience.yaml` is made by `index`: rewritten when records have changed, left alone when they have not."""
     view = tmp_path / "db" / "experience.yaml"
+    memory.index()
     assert "Bluetooth" in view.read_text(encoding="utf-8")
     written = view.stat().st_mtime_ns
     memory.index()

@@ -51,7 +51,7 @@ Hits = list[Hit]
 Ids = list[str]
 Advice = list["ActionAdvice"]
 Sources = list["SourceInfo"]
-VIEW_RECORDS = 1_000  # rewriting the YAML view of more is work for a rebuild, not for every ingest
+VIEW_RECORDS = 1_000  # rewriting the YAML view of more is work for a rebuild
 
 
 class ExperienceMemory:
@@ -230,23 +230,17 @@ class ExperienceMemory:
         self.store.add(experiences)
         self.index_if_possible()
 
-    def _same_task(self, experience: Experience) -> Records:
-        """Stored records of the same task; those that cannot be read are left to `verify`."""
-        catalog = self.live.snapshot().catalog
-        return list(self.store.scan(catalog.ids(catalog.rows_of_task(experience.state.task))))
-
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index in line with the store (see `index.build.sync`), and `experience.yaml` in a folder.
 
-        The view is left alone in stores of more than `VIEW_RECORDS` records, unless it is a rebuild.
+        The view is written anew if the store has changed since; in stores of more than `VIEW_RECORDS` records by a
+        rebuild only.
         """
-        before = self.live.generations.last_manifest()
         report = self.live.sync(rebuild=rebuild, progress=progress)
-        changed = before is None or before.generation != report.generation
-        if changed and not scheme_of(self.store.location) and (rebuild or report.records <= VIEW_RECORDS):
-            from ufo_experience.store.exchange import VIEW, write_view
+        if not scheme_of(self.store.location) and (rebuild or report.records <= VIEW_RECORDS):
+            from ufo_experience.store.exchange import VIEW, update_view
 
-            write_view(self.store, Path(self.store.location) / VIEW)
+            update_view(self.store, Path(self.store.location) / VIEW)
         return report
 
     def index_if_possible(self) -> str | None:
@@ -254,7 +248,7 @@ class ExperienceMemory:
         or another process is publishing.
         """
         try:
-            self.index()
+            self.live.sync()
         except (ServiceError, LockedError) as error:
             return str(error)
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,17 @@ class VectorIndex(Protocol):
 
     def save(self) -> dict[str, Content]:
         """Files of the next generation; empty for an engine that keeps its vectors itself."""
+        ...
+
+    def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
+        """Places in `ids` of those that have a vector to be kept in the tail, and their vectors, (n, dim).
+
+        None for an engine that keeps its vectors itself.
+        """
+        ...
+
+    def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:
+        """Insert or replace what `vectors_of` gave; `columns` has a field for each of `Attributes`."""
         ...
 
     def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:

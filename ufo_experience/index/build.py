@@ -1,6 +1,7 @@
 """The offline job: bring an index in line with its store.
 
-    sync      embed what is new, take out what is gone, publish one new generation; nothing new, nothing published
+    sync      embed what is new, take out what is gone, append that to the tail of the generation; when enough has
+              come together, publish a new generation instead; nothing new, nothing written
     rebuild   the same from scratch; the cache answers for every text that was embedded before
 
 Records are read in windows, so that memory holds the index and not the store. Interrupted work resumes: the vectors of
@@ -24,11 +25,21 @@ from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.document import TEMPLATE_VERSION
 from ufo_experience.index.engines.faiss import FaissIndex
 from ufo_experience.index.generations import Calibration, Generation, Generations, Manifest, ids_digest, npy
-from ufo_experience.index.snapshot import Snapshot, apply, find_changes, find_removed, insert, without
+from ufo_experience.index.manifest import FORMAT
+from ufo_experience.index.snapshot import (
+    Snapshot,
+    apply,
+    find_changes,
+    find_removed,
+    insert,
+    unsaved_frame,
+    with_tail,
+    without,
+)
 from ufo_experience.store.base import ExperienceStore
 
 WINDOW = 4_096  # new records held at once; their texts make several requests
-LOAD_TRIES = 3
+LOAD_TRIES = APPEND_TRIES = 3
 Progress = Callable[[int, int], None]
 _log = logging.getLogger(__name__)
 
@@ -86,7 +97,8 @@ def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
     space = Space(manifest.store_id, manifest.embedder, manifest.template, manifest.dim)
     index = open_index(engine, space, store=store, generation=generation)
     _check_agreement(generation, catalog, index)
-    return Snapshot(catalog, index, mtimes=manifest.mtimes, manifest=manifest, engine=engine)
+    snapshot = Snapshot(catalog, index, mtimes=manifest.mtimes, manifest=manifest, engine=engine)
+    return with_tail(snapshot, generations.read_tail(manifest.generation))
 
 
 def _check_agreement(generation: Generation, catalog: Catalog, index: VectorIndex) -> None:
@@ -118,33 +130,72 @@ def sync(
     rebuild: bool = False,
     progress: Progress | None = None,
 ) -> IndexReport:
-    """Bring the index in line with the store; see the module's text.
+    """Bring the index in line with the store; see the module's text. Raises as `sync_from`."""
+    return sync_from(None, store, generations, embedder, rebuild=rebuild, progress=progress)[0]
+
+
+def sync_from(
+    start: Snapshot | None,
+    store: ExperienceStore,
+    generations: Generations,
+    embedder: Embedder,
+    *,
+    rebuild: bool = False,
+    progress: Progress | None = None,
+) -> tuple[IndexReport, Snapshot | None]:
+    """`sync` that goes on from a snapshot of the current generation; None reads it.
+
+    Returned with the report is the snapshot that is saved now, None when it has to be read anew.
 
     Raises:
         IndexMismatchError: the index was made by another embedder and `rebuild` was not asked for.
         ServiceError: the embedder cannot answer; what it did answer is kept in its cache.
     """
     meter = _Meter(embedder)
-    snapshot = _start(store, generations, embedder, rebuild=rebuild)
+    tries = APPEND_TRIES
+    while True:
+        snapshot = start or _start(store, generations, embedder, rebuild=rebuild)
+        snapshot, texts = _catch_up(store, snapshot, embedder, progress)
+        manifest = snapshot.manifest
+        if manifest is None or rebuild or generations.should_publish(snapshot.count_changed, len(snapshot.catalog)):
+            if rebuild:
+                snapshot.index.retain(snapshot.catalog.ids())
+            generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
+            return meter.report(generation.manifest, len(snapshot.catalog), texts), None
+        saved = _save(generations, snapshot)
+        tries -= 1
+        if saved is not None or not tries:  # where others write all the time, the records have it all
+            return meter.report(manifest, len(snapshot.catalog), texts), saved
+        start = None
+
+
+def _catch_up(
+    store: ExperienceStore, snapshot: Snapshot, embedder: Embedder, progress: Progress | None
+) -> tuple[Snapshot, int]:
+    """The snapshot with everything that is committed, each record with its vector, and how many texts that took."""
     total = len(store.ids()) - len(snapshot.catalog) if progress else 0
-    changed = texts = done = 0
+    texts = done = 0
     more = True
     while more:
         changes = find_changes(store, snapshot, limit=WINDOW)
         index = snapshot.index.copy()
         texts += insert(index, changes.added, embedder)
         snapshot = apply(replace(snapshot, index=index), changes, embedder)
-        changed, more, done = changed + len(changes), not changes.complete, done + len(changes.added)
+        more, done = not changes.complete, done + len(changes.added)
         if progress and changes.added:
             progress(done, max(done, total))
-    if not changed and snapshot.manifest is not None and not rebuild:
-        return meter.report(snapshot.manifest, texts=0)
-    if rebuild:
-        snapshot.index.retain(snapshot.catalog.ids())
-    elif snapshot.manifest is not None and not generations.should_publish(changed, len(snapshot.catalog)):
-        return meter.report(snapshot.manifest, texts)
-    generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
-    return meter.report(generation.manifest, texts)
+    by_words = snapshot.index.missing(sorted(snapshot.unsaved))  # while no embedder could answer
+    if by_words:
+        texts += insert(snapshot.index, list(store.scan(by_words)), embedder)
+    return replace(snapshot, reason=None), texts
+
+
+def _save(generations: Generations, snapshot: Snapshot) -> Snapshot | None:
+    """Put what is new into the tail of the generation; None when another process did so meanwhile."""
+    if not snapshot.unsaved or snapshot.tail is None:
+        return snapshot
+    position = generations.append_tail(unsaved_frame(snapshot), snapshot.tail)
+    return None if position is None else replace(snapshot, tail=position, unsaved=frozenset())
 
 
 def publish(
@@ -237,6 +288,8 @@ def _start(store: ExperienceStore, generations: Generations, embedder: Embedder,
         return begin(store, generations.engine, embedder)
     if snapshot.manifest is not None:
         check_embedder(snapshot.manifest, embedder)
+        if snapshot.manifest.format < FORMAT:  # its columns lack what was added since; cached vectors are used again
+            return begin(store, generations.engine, embedder)
     return snapshot
 
 
@@ -266,11 +319,11 @@ class _Meter:
     def _count_cached(self) -> int:
         return getattr(self._embedder, "cached", 0)
 
-    def report(self, manifest: Manifest, texts: int) -> IndexReport:
+    def report(self, manifest: Manifest, records: int, texts: int) -> IndexReport:
         """What was used since the meter was made, to embed `texts` texts."""
         cached = self._count_cached() - self._cached
         return IndexReport(
-            records=manifest.records,
+            records=records,
             embedded=texts - cached,
             cached=cached,
             requests=self._embedder.spending.requests - self._spent.requests,

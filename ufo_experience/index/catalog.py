@@ -7,7 +7,7 @@ while another grows. Rows of a saved catalog are sorted by id; later ones follow
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -97,14 +97,14 @@ class Catalog:
     @classmethod
     def build(cls, experiences: Iterable[Experience]) -> Catalog:
         """Columns of `experiences`, sorted by id."""
-        return cls._pack(sorted(experiences, key=lambda experience: experience.id), first_row=0)
+        return cls._pack(sorted(experiences, key=lambda experience: experience.id))
 
     @classmethod
-    def _pack(cls, experiences: Sequence[Experience], first_row: int) -> Catalog:
+    def _pack(cls, experiences: Sequence[Experience]) -> Catalog:
         described = [term_counts(experience) for experience in experiences]
         rows = np.array([_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW)
         texts = StringColumn.build([task_text(experience) for experience in experiences])
-        terms = Postings.build((terms for terms, _ in described), say, first_row)
+        terms = Postings.build((terms for terms, _ in described), say)
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
     def __len__(self) -> int:
@@ -191,13 +191,18 @@ class Catalog:
 
     def with_changes(self, added: Sequence[Experience], removed: Sequence[str] = ()) -> Catalog:
         """A new catalog with `added` inserted (replacing rows of the same id) and `removed` gone."""
-        gone = self.find([*removed, *(experience.id for experience in added)])
+        return self.with_rows(self._pack(added) if added else None, removed)
+
+    def with_rows(self, tail: Catalog | None, removed: Sequence[str] = ()) -> Catalog:
+        """A new catalog with the (live) rows of another behind, replacing rows of the same ids, and `removed` gone."""
+        ids = [] if tail is None else tail.ids()
+        gone = self.find([*removed, *ids])
         live = self.live.copy()
         live[gone[gone >= 0]] = False
-        if not added:
-            return Catalog(self.rows, live, self.texts, self.terms)
-        tail = self._pack(added, first_row=len(self.rows))
-        texts, terms = self.texts + tail.texts, self.terms + tail.terms
+        if tail is None or not ids:
+            return replace(self, live=live)
+        texts = self.texts + tail.texts
+        terms = self.terms + tuple(part.shifted(len(self.rows)) for part in tail.terms)
         if len(texts) > PARTS:
             texts, terms = (texts[0], StringColumn.join(texts[1:])), (terms[0], Postings.join(terms[1:]))
         rows, live = np.concatenate([self.rows, tail.rows]), np.concatenate([live, tail.live])
@@ -219,14 +224,22 @@ class Catalog:
         if self.live.all() and len(self.terms) == 1:
             return self
         alive = np.flatnonzero(self.live)
-        order = alive[np.argsort(self.rows["id"][alive], kind="stable")]
+        return self._in_order(alive[np.argsort(self.rows["id"][alive], kind="stable")], self.terms)
+
+    def extract(self, ids: Sequence[str]) -> Catalog:
+        """The live rows of some ids that were added since the generation, in one piece."""
+        rows = np.sort(self.find(ids))
+        return self._in_order(rows[rows >= self.published], self.terms[1:] or (Postings.build([], say),))
+
+    def _in_order(self, order: RowNumbers, terms: Sequence[Postings]) -> Catalog:
+        """The rows of these numbers, in this order, whose terms are all in `terms`."""
         new_row = np.full(len(self.rows), -1, np.int64)
         new_row[order] = np.arange(len(order))
         return Catalog(
             self.rows[order],
             np.ones(len(order), np.bool_),
             (StringColumn.build([self.text(int(row)) for row in order]),),
-            (Postings.merge(self.terms, new_row),),
+            (Postings.merge(terms, new_row),),
         )
 
     def arrays(self) -> dict[str, Array]:

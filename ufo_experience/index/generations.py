@@ -3,6 +3,7 @@
     index/CURRENT            the number of the generation in use
     index/<n>/MANIFEST.json  what made it, and size and SHA-256 of every file
     index/<n>/<file>         never changed once published; the previous generation is kept
+    index/tail-<n>           what was learned since (see `index.tail`), appended by those who commit
     index/.building-<n>      a generation being written; that of a dead writer is swept by the next one
 
 FAISS and numpy notice neither flipped bits nor a file of another store, so the manifest does. Hashing costs about a
@@ -16,7 +17,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
@@ -43,6 +44,16 @@ from ufo_experience.fileio.reading import read_file, unreadable
 from ufo_experience.index import manifest as manifests
 from ufo_experience.index.base import Content
 from ufo_experience.index.manifest import Calibration, FileEntry, Manifest, ids_digest
+from ufo_experience.index.tail import (
+    MAX_FRAMES,
+    MAX_TAIL_BYTES,
+    Frame,
+    TailPosition,
+    decode,
+    encode,
+    merge,
+    with_changed,
+)
 from ufo_experience.store import scheme_of
 from ufo_experience.store.base import ExperienceStore
 
@@ -91,8 +102,9 @@ def npy_blocks(dtype: DTypeLike, shape: tuple[int, ...], blocks: Iterable[NDArra
 __all__ = ["Calibration", "Generation", "Generations", "Manifest", "Publish", "ids_digest"]
 
 KEEP = 2  # the generation in use and the one before
+DUE_SHARE, DUE_LEAST, DUE_MOST = 0.05, 256, 2_048  # changes worth publishing: of all records, and at least, at most
 VERIFY_AT_OPEN = 64 * 2**20  # bytes
-MANIFEST, CURRENT, BUILDING = "MANIFEST.json", "CURRENT", ".building-"
+MANIFEST, CURRENT, BUILDING, TAIL = "MANIFEST.json", "CURRENT", ".building-", "tail-"
 
 _POINTER = re.compile(rb"([0-9]{1,12})\n")
 _POINTER_BYTES = 64
@@ -223,8 +235,52 @@ class Generations:
         return None
 
     def should_publish(self, changed: int, records: int) -> bool:
-        """True when `changed` of `records` are reason enough to publish: files of this machine are cheap to write."""
-        return changed > 0
+        """True when the `changed` of `records` since the last generation are worth another one: one in twenty, but
+        256 at least and 2,048 at most.
+        """
+        return changed >= min(max(DUE_LEAST, DUE_SHARE * records), DUE_MOST)
+
+    def read_tail(self, generation: int) -> bytes:
+        """The bytes of a generation's tail, empty without one; what of them is whole, `tail.decode` says."""
+        return self._read(self._tail(generation), MAX_TAIL_BYTES) or b""
+
+    def append_tail(self, frame: Frame, position: TailPosition) -> TailPosition | None:
+        """Append a frame to the tail of a generation; None (and nothing written) when another process was quicker.
+
+        Of too many frames one is made. Nothing here waits for the medium: a tail that is lost is read from the records.
+
+        Raises:
+            LockedError: another process is publishing.
+            StorageError: the disk refused; the tail is as it was, or ends in a torn frame, which nobody reads.
+        """
+        path = self._tail(position.generation)
+        with storage_errors(path), self._lock.hold():
+            if self.number() != position.generation:
+                return None
+            data = self.read_tail(position.generation)
+            frames, end = decode(data, position.generation, {})
+            if (end.length, end.checksum) != (position.length, position.checksum):
+                return None
+            if len(frames) >= MAX_FRAMES:
+                data = encode(merge([*frames, frame], frame.vectors.shape[1]))
+                replace_file(path, data, self._disk)
+            else:
+                self._append(path, end.length, encode(frame))
+                data = data[: end.length] + encode(frame)
+        mtimes = with_changed(position.mtimes, frame.mtimes)
+        return replace(decode(data, position.generation, {})[1], mtimes=mtimes)
+
+    def _append(self, path: Path, length: int, data: bytes) -> None:
+        handle = self._disk.append(path)
+        try:
+            self._disk.truncate(handle, length)
+            while data:
+                data = data[self._disk.write(handle, data) :]
+        finally:
+            self._disk.close(handle)
+
+    def _tail(self, generation: int) -> Path:
+        return self.folder / f"{TAIL}{generation}"
 
     def exists(self) -> bool:
         """True when there is a folder for generations."""
@@ -272,7 +328,7 @@ class Generations:
                 self._disk.unlink(self.folder / CURRENT)
             sync_folder(self.folder, self._disk)
             for number in self._numbers():
-                remove_tree(self.folder / str(number), self._disk)
+                self._remove(number)
 
     def _publish(self, files: Mapping[str, Content], manifest: Manifest, keep: int) -> Generation:
         number = max([*self._numbers(), 0]) + 1
@@ -320,14 +376,22 @@ class Generations:
         for name in self._names():
             if name.startswith(BUILDING):
                 remove_tree(self.folder / name, self._disk)
-            elif is_temp(name):
+            elif is_temp(name) or self._is_stray_tail(name):
                 self._disk.unlink(self.folder / name)
+
+    def _is_stray_tail(self, name: str) -> bool:
+        return name.startswith(TAIL) and not (self.folder / name.removeprefix(TAIL)).is_dir()
+
+    def _remove(self, number: int) -> None:
+        with suppress(FileNotFoundError):
+            self._disk.unlink(self._tail(number))
+        remove_tree(self.folder / str(number), self._disk)
 
     def _drop_old(self, keep: int) -> None:
         """A reader may still have an old one open; where the system then refuses, a later publish drops it."""
         for number in self._numbers()[:-keep]:
             with suppress(OSError):
-                remove_tree(self.folder / str(number), self._disk)
+                self._remove(number)
 
 
 class _Measured:

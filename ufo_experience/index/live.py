@@ -20,7 +20,7 @@ from ufo_experience.index.build import (
     empty_snapshot,
     load_snapshot,
     publish,
-    sync,
+    sync_from,
 )
 from ufo_experience.index.document import run_term
 from ufo_experience.index.generations import VERIFY_AT_OPEN, Generation, Generations
@@ -73,10 +73,23 @@ class LiveIndex:
         self.store.storage.check()
         if rebuild and isinstance(self.embedder, Repairable):
             self.embedder.repair()
-        report = sync(self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress)
+        published = self.generations.stamp()
+        start = None if rebuild else self._held(published)
+        report, saved = sync_from(
+            start, self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress
+        )
         with self._lock:
-            self._snapshot = None
+            self._snapshot = (saved, published) if saved and published == self.generations.stamp() else None
         return report
+
+    def _held(self, published: int) -> Snapshot | None:
+        """The snapshot at hand if it is of the published generation and of the embedder in use."""
+        with self._lock:
+            held = self._snapshot
+        if held is None or held[1] != published or held[0].manifest is None:
+            return None
+        check_embedder(held[0].manifest, self.embedder)
+        return held[0]
 
     def plan(self, *, rebuild: bool = False) -> IndexPlan:
         """How many texts `sync` would embed; nothing is written or sent. See `forecast.plan`."""

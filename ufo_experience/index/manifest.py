@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.fileio.strict_json import parse
 
-FORMAT = 1
+FORMAT = 2  # 1 lacks the terms of runs (`document.run_term`)
 MAX_BYTES = 2**20
 
 _HASH = "sha256"

@@ -21,9 +21,9 @@ from ufo_experience.index import manifest as manifests
 from ufo_experience.index.base import Content
 from ufo_experience.index.generations import AUTO, BUILDING, CURRENT, KEEP, MANIFEST, Generation, Generations, Publish
 from ufo_experience.index.manifest import Manifest
+from ufo_experience.index.tail import Frame, TailPosition
 from ufo_experience.store.base import ExperienceStore
 
-DUE_SHARE, DUE_LEAST = 0.05, 256  # changes worth publishing: of all records, and at least
 PIECE = 4 * 2**20  # bytes
 
 _LOCK = 0x75666F5F67656E  # of the advisory lock of who publishes
@@ -70,9 +70,13 @@ class SharedGenerations(Generations):
             row = connection.execute("SELECT max(number) FROM ufo_experience.generations").fetchone()
         return int(row[0] or 0) if row else 0
 
-    def should_publish(self, changed: int, records: int) -> bool:
-        """True when one in twenty records changed since the last one, and 256 at least."""
-        return changed >= max(DUE_LEAST, DUE_SHARE * records)
+    def read_tail(self, generation: int) -> bytes:
+        """Nothing: what came after a generation is read from the database."""
+        return b""
+
+    def append_tail(self, frame: Frame, position: TailPosition) -> TailPosition | None:
+        """Nothing is written; see `read_tail`."""
+        return position
 
     @contextmanager
     def publisher(self, keep: int = KEEP) -> Iterator[Publish]:

@@ -6,7 +6,7 @@ Terms are kept as 64-bit hashes in sorted order (BLAKE2b; a collision among a mi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -94,6 +94,10 @@ class Postings:
         terms, starts = np.unique(hashes, return_index=True)
         ptr = np.append(starts, len(hashes)).astype(np.int64)
         return cls(terms, ptr, rows[order], weights[order], says[order][starts])
+
+    def shifted(self, first_row: int) -> Postings:
+        """The same with rows counted from `first_row`."""
+        return replace(self, rows=self.rows + np.int32(first_row))
 
     @classmethod
     def join(cls, parts: Sequence[Postings]) -> Postings:

@@ -16,6 +16,7 @@ from ufo_experience.index.base import VectorIndex
 from ufo_experience.index.catalog import Catalog, attributes
 from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Manifest
+from ufo_experience.index.tail import Frame, TailPosition, changed_since, decode, merge
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
 
@@ -29,6 +30,8 @@ ALWAYS_STALE = 0  # a mtime that equals no other
 class Snapshot:
     """Columns and vectors of the same records. `reason` says why some have no vector yet.
 
+    `unsaved` are the ids that changed after `tail`, the end of the generation's tail when this was read.
+
     An index on a server (`engine`) is shared: it may know ids of later commits, which these columns do not have yet.
     """
 
@@ -39,6 +42,13 @@ class Snapshot:
     manifest: Manifest | None = None
     engine: str = "faiss"
     reason: str | None = None
+    tail: TailPosition | None = None
+    unsaved: frozenset[str] = frozenset()
+
+    @property
+    def count_changed(self) -> int:
+        """How many records were added, changed or removed since the generation was published."""
+        return len(self.unsaved) + (self.tail.rows if self.tail else 0)
 
 
 @dataclass(frozen=True)
@@ -131,8 +141,36 @@ def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Sn
         insert(index, changes.added, embedder)
     except ServiceError as error:
         reason = str(error)
-    catalog = snapshot.catalog.with_changes(changes.added + changes.updated, changes.removed)
-    return replace(ahead, catalog=catalog, index=index, reason=reason)
+    changed = changes.added + changes.updated
+    catalog = snapshot.catalog.with_changes(changed, changes.removed)
+    unsaved = snapshot.unsaved.union(changes.removed, (one.id for one in changed))
+    return replace(ahead, catalog=catalog, index=index, reason=reason, unsaved=unsaved)
+
+
+def with_tail(snapshot: Snapshot, data: bytes) -> Snapshot:
+    """The snapshot of a generation with its tail, as far as that is whole."""
+    if snapshot.manifest is None:
+        return snapshot
+    frames, position = decode(data, snapshot.manifest.generation, snapshot.mtimes)
+    if not frames:
+        return replace(snapshot, tail=position)
+    frame = merge(frames, snapshot.index.dim)
+    index = snapshot.index.copy()
+    index.remove(frame.removed)
+    rows = frame.catalog.rows[frame.vector_rows]
+    index.restore(rows["id"], rows, frame.vectors)
+    catalog = snapshot.catalog.with_rows(frame.catalog, frame.removed)
+    return replace(snapshot, catalog=catalog, index=index, mtimes=dict(position.mtimes), tail=position)
+
+
+def unsaved_frame(snapshot: Snapshot) -> Frame:
+    """What a snapshot knows beyond the tail it was read from."""
+    catalog = snapshot.catalog.extract(sorted(snapshot.unsaved))
+    there = catalog.ids()
+    places, vectors = snapshot.index.vectors_of(there)
+    before = snapshot.tail.mtimes if snapshot.tail else {}
+    removed = tuple(sorted(snapshot.unsaved.difference(there)))
+    return Frame(catalog, places, vectors, removed, changed_since(before, snapshot.mtimes))
 
 
 def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embedder | None) -> int:

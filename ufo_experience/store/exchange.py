@@ -7,7 +7,9 @@ believed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ MAX_IMPORT_BYTES = 4 * MAX_IMPORT_CHARS
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 VIEW = "experience.yaml"
 _VIEW_HEAD = (
-    "# Made from the records of this store and rewritten with them: edits here are lost.\n"
+    "# Made from the records of this store and written anew by `index`: edits here are lost.\n"
     "# `ufo-experience import FILE` reads a file like this one.\n"
 )
 
@@ -92,7 +94,7 @@ def export_yaml(store: ExperienceStore) -> str:
 
 def ufo_view(store: ExperienceStore) -> str:
     """What `write_view` writes, as text."""
-    return "".join(_view(store))
+    return _head(store).decode() + "".join(_view(store))
 
 
 def write_view(store: ExperienceStore, path: str | Path, disk: Disk | None = None) -> None:
@@ -101,7 +103,21 @@ def write_view(store: ExperienceStore, path: str | Path, disk: Disk | None = Non
     Raises:
         StorageError: the disk refused; the old view is as it was.
     """
-    replace_file(Path(path), (chunk.encode("utf-8") for chunk in _view(store)), disk or Disk())
+    head = _head(store)
+    replace_file(Path(path), chain([head], (chunk.encode("utf-8") for chunk in _view(store))), disk or Disk())
+
+
+def update_view(store: ExperienceStore, path: Path) -> bool:
+    """Write the view unless it is of the store as it is now; returns whether it was written. Raises as `write_view`."""
+    with suppress(OSError), path.open("rb") as view:
+        if view.read(len(_head(store))) == _head(store):
+            return False
+    write_view(store, path)
+    return True
+
+
+def _head(store: ExperienceStore) -> bytes:
+    return f"{_VIEW_HEAD}# Store revision {store.revision()}\n".encode()
 
 
 def in_view(experience: Experience) -> bool:
@@ -192,7 +208,6 @@ def _content(experience: Experience) -> dict[str, Any]:
 
 
 def _view(store: ExperienceStore) -> Iterator[str]:
-    yield _VIEW_HEAD
     good = filter(in_view, store.scan())
     entries = ({f"example{number}": to_ufo_example(one)} for number, one in enumerate(good))
     empty = True

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError, DataError
 from ufo_experience.index.base import Attributes, Content, Filter, Neighbour, Space, Vectors
-from ufo_experience.index.engines.segment import Segment, binary_quantize, load_faiss, pack, sort_order
+from ufo_experience.index.engines.segment import ATTRIBUTES, Segment, binary_quantize, load_faiss, pack, sort_order
 from ufo_experience.index.generations import Generation, npy, npy_blocks
 from ufo_experience.store.base import ExperienceStore
 
@@ -199,6 +199,26 @@ class FaissIndex:
         index = cls(segment.vectors.shape[1], exact_below=exact_below)
         index._segments = (segment,)
         return index
+
+    def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
+        """Which of `ids` have a vector here, by place in `ids`, and the vectors; see `VectorIndex.vectors_of`."""
+        names = _names(ids)
+        places, vectors = [np.empty(0, np.int32)], [np.empty((0, self._dim), np.float32)]
+        for segment in self._segments:
+            rows = segment.find(names)
+            here = np.flatnonzero(rows >= 0)
+            places.append(here.astype(np.int32))
+            vectors.append(segment.vectors[rows[here]])
+        return np.concatenate(places), np.concatenate(vectors)
+
+    def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:
+        """Take in vectors that `vectors_of` gave; see `VectorIndex.restore`."""
+        self.remove([one.decode("ascii") for one in ids.tolist()])
+        if len(ids):
+            attributes = np.empty(len(ids), ATTRIBUTES)
+            for name in ATTRIBUTES.names or ():
+                attributes[name] = columns[name]
+            self._append(Segment.build(ids, attributes, self._checked(vectors), exact_below=self._exact_below))
 
     def _use_threads(self, queries: int) -> None:
         """One thread for a single query, all cores for several: on a busy machine a second thread only waits."""

@@ -107,6 +107,13 @@ class MilvusIndex:
             client.flush(self._name)
         return {}
 
+    def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
+        """None: the server keeps them."""
+        return np.empty(0, np.int32), np.empty((0, self.dim), np.float32)
+
+    def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:
+        """Nothing to do: `vectors_of` gives none."""
+
     def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
         """Insert or replace; see `VectorIndex.add`."""
         matrix = checked(vectors, self.dim)

@@ -1,0 +1,161 @@
+"""The tail of a generation: what was learned since it was published, as frames in one file that only grows.
+
+    index/tail-<generation>     frame after frame
+    frame                       magic, length of head and body, SHA-256 of both, head (JSON), body (arrays, end to end)
+
+A writer appends one frame for what it committed, so that the next process need not read those records again, and no
+generation is written for one record. A frame that is torn or damaged ends the tail: what it held is read from the
+records. The tail is never the truth, and nothing waits for it to be on the medium.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ufo_experience.index.catalog import ROW, Catalog
+
+MAX_FRAMES = 64  # more are written anew as one
+MAX_TAIL_BYTES = 512 * 2**20
+
+_MAGIC = b"UFOTAIL1"
+_LENGTHS = struct.Struct("<QQ")
+_HEAD_BYTES = len(_MAGIC) + _LENGTHS.size + 32
+_COLUMNS: dict[str, np.dtype[Any]] = {
+    "rows": ROW,
+    "texts_blob": np.dtype("u1"),
+    "texts_ends": np.dtype("<i8"),
+    "terms": np.dtype("<u8"),
+    "terms_ptr": np.dtype("<i8"),
+    "terms_rows": np.dtype("<i4"),
+    "terms_weights": np.dtype("<f4"),
+    "terms_say": np.dtype("<f4"),
+    "vector_rows": np.dtype("<i4"),
+    "vectors": np.dtype("<f4"),
+}
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Records that were added or changed, with their vectors as far as there are any, and ids that are gone.
+
+    `vectors[i]` belongs to row `vector_rows[i]`. `mtimes` are those of shards that differ from the frame before.
+    """
+
+    catalog: Catalog
+    vector_rows: NDArray[np.int32]
+    vectors: NDArray[np.float32]
+    removed: tuple[str, ...] = ()
+    mtimes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TailPosition:
+    """Where a tail ends for somebody who has read it: length in bytes and checksum of the last frame."""
+
+    generation: int
+    length: int = 0
+    checksum: bytes = b""
+    frames: int = 0
+    rows: int = 0
+    mtimes: Mapping[str, int] = field(default_factory=dict)
+
+
+def encode(frame: Frame) -> bytes:
+    """The bytes of a frame."""
+    arrays = {**frame.catalog.arrays(), "vector_rows": frame.vector_rows, "vectors": frame.vectors}
+    head = json.dumps(
+        {
+            "removed": frame.removed,
+            "mtimes": frame.mtimes,
+            "dim": frame.vectors.shape[1],
+            "lengths": {name: len(arrays[name]) for name in _COLUMNS},
+        }
+    ).encode("ascii")
+    body = b"".join(np.ascontiguousarray(arrays[name], dtype=kind).tobytes() for name, kind in _COLUMNS.items())
+    lengths = _LENGTHS.pack(len(head), len(body))
+    return _MAGIC + lengths + sha256(lengths + head + body).digest() + head + body
+
+
+def decode(data: bytes, generation: int, mtimes: Mapping[str, int]) -> tuple[list[Frame], TailPosition]:
+    """The whole frames of a tail, and where they end; `mtimes` are those of the generation."""
+    frames: list[Frame] = []
+    at, checksum, rows = 0, b"", 0
+    while found := _frame_at(data, at):
+        frame, at, checksum = found
+        frames.append(frame)
+        rows += len(frame.catalog.rows) + len(frame.removed)
+        mtimes = with_changed(mtimes, frame.mtimes)
+    return frames, TailPosition(generation, at, checksum, len(frames), rows, mtimes)
+
+
+def with_changed(mtimes: Mapping[str, int], changed: Mapping[str, int]) -> dict[str, int]:
+    """Shard times with the changed ones replaced; one of -1 is of a shard that is gone."""
+    return {name: value for name, value in {**mtimes, **changed}.items() if value != -1}
+
+
+def changed_since(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """What `with_changed` needs to make `now` of `before`."""
+    return {name: now.get(name, -1) for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+
+
+def merge(frames: Sequence[Frame], dim: int) -> Frame:
+    """One frame that says what several said one after the other."""
+    live: list[NDArray[np.bool_]] = []
+    seen: set[bytes] = set()
+    vectors: dict[bytes, Array] = {}
+    for frame in reversed(frames):  # the last word on a record counts
+        ids = frame.catalog.rows["id"].tolist()
+        live.append(np.array([one not in seen for one in ids], np.bool_))
+        named = {ids[row]: vector for row, vector in zip(frame.vector_rows.tolist(), frame.vectors, strict=True)}
+        vectors |= {one: vector for one, vector in named.items() if one not in seen}
+        seen.update(ids, (one.encode("ascii") for one in frame.removed))
+    catalog = _joined([frame.catalog for frame in frames], live[::-1]).compact()
+    there = [row for row, one in enumerate(catalog.rows["id"].tolist()) if one in vectors]
+    matrix = np.array([vectors[catalog.rows["id"][row]] for row in there], np.float32).reshape(len(there), dim)
+    mtimes = {name: value for frame in frames for name, value in frame.mtimes.items()}
+    removed = dict.fromkeys(one for frame in frames for one in frame.removed)
+    return Frame(catalog, np.array(there, np.int32), matrix, tuple(removed), mtimes)
+
+
+def _joined(catalogs: Sequence[Catalog], live: Sequence[NDArray[np.bool_]]) -> Catalog:
+    starts = np.cumsum([0, *(len(one.rows) for one in catalogs)]).tolist()
+    return Catalog(
+        np.concatenate([one.rows for one in catalogs]),
+        np.concatenate(live),
+        tuple(one.texts[0] for one in catalogs),
+        tuple(one.terms[0].shifted(start) for one, start in zip(catalogs, starts, strict=False)),
+    )
+
+
+def _frame_at(data: bytes, at: int) -> tuple[Frame, int, bytes] | None:
+    """The frame that begins at a place, where it ends, and its checksum; None where no whole frame is."""
+    if data[at : at + len(_MAGIC)] != _MAGIC or len(data) < at + _HEAD_BYTES:
+        return None
+    lengths = data[at + len(_MAGIC) : at + len(_MAGIC) + _LENGTHS.size]
+    head_bytes, body_bytes = _LENGTHS.unpack(lengths)
+    first = at + _HEAD_BYTES
+    end = first + head_bytes + body_bytes
+    checksum = data[at + len(_MAGIC) + _LENGTHS.size : first]
+    if end > len(data) or sha256(lengths + data[first:end]).digest() != checksum:
+        return None
+    head = json.loads(data[first : first + head_bytes])
+    return _read(head, data, first + head_bytes), end, checksum
+
+
+def _read(head: Mapping[str, Any], data: bytes, at: int) -> Frame:
+    arrays: dict[str, Array] = {}
+    for name, kind in _COLUMNS.items():
+        count = head["lengths"][name] * (head["dim"] if name == "vectors" else 1)
+        arrays[name] = np.frombuffer(data, kind, count, at)
+        at += count * kind.itemsize
+    vectors = arrays["vectors"].reshape(-1, head["dim"])
+    return Frame(Catalog.from_arrays(arrays), arrays["vector_rows"], vectors, tuple(head["removed"]), head["mtimes"])
