@@ -116,7 +116,7 @@ def publish(folder: Path, disk: Disk, number: int) -> Generations:
     """Add a record and publish the index, all through one disk."""
     store, generations = FileStore.open(folder, disk=disk), Generations(folder / "index", disk)
     store.add([experience(number)])
-    sync(store, generations, EMBEDDER)
+    sync(store, generations, EMBEDDER, rebuild=True)
     return generations
 
 

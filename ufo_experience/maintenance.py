@@ -27,7 +27,7 @@ from ufo_experience.errors import (
 )
 from ufo_experience.fileio.atomic import Disk, replace_file, storage_errors
 from ufo_experience.fileio.regular import open_regular, read_regular
-from ufo_experience.index.build import check_origin, prune
+from ufo_experience.index.build import check_origin, load_snapshot, prune
 from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Generations, ids_digest
 from ufo_experience.ingest import ingest
@@ -391,11 +391,15 @@ def verify(store: ExperienceStore, generations: Generations) -> Verification:
         found.generation = generation.manifest.generation
         generation.check()
         check_origin(generation.manifest, store)
+        snapshot = load_snapshot(store, generations)
     except (CorruptError, IndexMismatchError, FormatVersionError) as error:
         found.index = "corrupt"
         found.corrupt.append(Problem(file=error.file or "index", code=error.code, message=str(error)))
         return found
-    found.index = "ok" if generation.manifest.ids_digest == ids_digest(store.ids()) else "stale"
+    indexed = generation.manifest.ids_digest
+    if snapshot is not None:  # with what was learned since the generation was published
+        indexed = ids_digest(snapshot.catalog.ids())
+    found.index = "ok" if indexed == ids_digest(store.ids()) else "stale"
     return found
 
 

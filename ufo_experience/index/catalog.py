@@ -153,6 +153,10 @@ class Catalog:
             self._columns[name] = np.ascontiguousarray(self.rows[name])
         return self._columns[name]
 
+    def rows_of_task(self, task: str) -> RowNumbers:
+        """Live rows of records with this canonical task."""
+        return np.flatnonzero(self.live & (self.column("task") == np.uint64(key_hash(task))))
+
     def ids_with_term(self, term: str) -> list[str]:
         """Ids of the live rows that hold a term."""
         rows = self.postings([term])[0][0]

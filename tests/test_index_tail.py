@@ -1,0 +1,142 @@
+"""What is learned between two generations: appended, found by the next process, never the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.store_helpers import UnsyncedDisk, experience
+from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.index import generations as generations_module
+from ufo_experience.index import tail as tails
+from ufo_experience.index.build import load_snapshot, sync
+from ufo_experience.index.generations import Generations
+from ufo_experience.index.snapshot import Snapshot, find_changes
+from ufo_experience.schema import Trust
+from ufo_experience.store.folder.store import FileStore
+
+EMBEDDER = HashingEmbedder(64)
+
+
+class ReadingDisk(UnsyncedDisk):
+    """Counts the record files that are opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_records = 0
+
+    def open(self, path: Path) -> int:
+        self.read_records += path.parent.parent.name == "records"
+        return super().open(path)
+
+
+def open_all(folder: Path, disk: UnsyncedDisk | None = None) -> tuple[FileStore, Generations]:
+    """What a new process opens."""
+    disk = disk or UnsyncedDisk()
+    return FileStore.open(folder, disk=disk), Generations(folder / "index", disk, lock_timeout=0.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three records and a published generation."""
+    store, generations = open_all(tmp_path / "db")
+    store.add([experience(number) for number in range(3)])
+    sync(store, generations, EMBEDDER)
+    return tmp_path / "db"
+
+
+def loaded(folder: Path, disk: UnsyncedDisk | None = None) -> Snapshot:
+    """The snapshot that a new process begins with."""
+    snapshot = load_snapshot(*open_all(folder, disk))
+    assert snapshot is not None
+    return snapshot
+
+
+def test_one_more_record_publishes_no_generation_and_is_there_for_the_next_process(folder):
+    """Its columns and its vector come from the tail; its file is not read."""
+    store, generations = open_all(folder)
+    store.add([experience(7)])
+    report = sync(store, generations, EMBEDDER)
+    assert (report.generation, report.records, report.embedded) == (1, 4, 1)
+    disk = ReadingDisk()
+    snapshot = loaded(folder, disk)
+    assert sorted(snapshot.catalog.ids()) == store.ids()
+    assert snapshot.index.missing(store.ids()) == []
+    assert find_changes(FileStore.open(folder, disk=disk), snapshot).added == []
+    assert disk.read_records == 0
+
+
+def test_the_tail_says_the_same_as_a_new_generation(folder):
+    """Added, changed, removed and added again: columns and vectors are those of a rebuild."""
+    store, generations = open_all(folder)
+    for number in range(10, 16):
+        store.add([experience(number)])
+        sync(store, generations, EMBEDDER)
+    store.set_status(experience(10).id, trust=Trust.APPROVED)
+    store.remove([experience(11).id, experience(0).id])
+    sync(store, generations, EMBEDDER)
+    store.add([experience(11)], revive=True)
+    sync(store, generations, EMBEDDER)
+    grown = loaded(folder).catalog.compact()
+    sync(store, generations, EMBEDDER, rebuild=True)
+    rebuilt = loaded(folder).catalog
+    assert grown.rows.tobytes() == rebuilt.rows.tobytes()
+    assert [grown.text(row) for row in range(len(grown))] == [rebuilt.text(row) for row in range(len(rebuilt))]
+    assert grown.terms[0].rows.tolist() == rebuilt.terms[0].rows.tolist()
+
+
+def test_a_torn_tail_costs_no_record(folder):
+    """Cut anywhere: what is whole counts, the rest is read from the records, and the next frame is readable."""
+    store, generations = open_all(folder)
+    store.add([experience(7)])
+    sync(store, generations, EMBEDDER)
+    path = folder / "index" / "tail-1"
+    whole = path.read_bytes()
+    store.add([experience(8)])
+    sync(store, generations, EMBEDDER)
+    path.write_bytes(path.read_bytes()[: len(whole) + 100])
+    snapshot = loaded(folder)
+    assert len(snapshot.catalog) == 4
+    assert [one.id for one in find_changes(store, snapshot).added] == [experience(8).id]
+    sync(*open_all(folder), EMBEDDER)
+    assert sorted(loaded(folder).catalog.ids()) == store.ids()
+
+
+def test_two_processes_that_append_lose_nothing(folder):
+    """The slower one sees that the tail has grown and begins again."""
+    (one, first), (other, second) = open_all(folder), open_all(folder)
+    start = load_snapshot(other, second)
+    assert start is not None
+    one.add([experience(7)])
+    sync(one, first, EMBEDDER)
+    assert start.tail is not None
+    assert second.append_tail(tails.Frame(start.catalog.extract([]), *start.index.vectors_of([])), start.tail) is None
+    other.add([experience(8)])
+    sync(other, second, EMBEDDER)
+    assert sorted(loaded(folder).catalog.ids()) == one.ids()
+
+
+def test_many_frames_become_one(folder, monkeypatch):
+    """So that opening does not take longer and longer."""
+    monkeypatch.setattr(generations_module, "MAX_FRAMES", 4)
+    store, generations = open_all(folder)
+    for number in range(10, 20):
+        store.add([experience(number)])
+        sync(store, generations, EMBEDDER)
+    position = loaded(folder).tail
+    assert position is not None
+    assert position.frames <= 4
+    assert sorted(loaded(folder).catalog.ids()) == store.ids()
+
+
+def test_a_long_tail_becomes_a_generation(folder, monkeypatch):
+    """By the writer that crosses the line; the tail of the generation before goes with it, two generations later."""
+    monkeypatch.setattr(generations_module, "DUE_LEAST", 3)
+    store, generations = open_all(folder)
+    for number in range(10, 13):
+        store.add([experience(number)])
+        report = sync(store, generations, EMBEDDER)
+    assert report.generation == 2
+    sync(store, generations, EMBEDDER, rebuild=True)
+    assert not (folder / "index" / "tail-1").exists()
