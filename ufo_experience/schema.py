@@ -32,6 +32,7 @@ Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)]
 Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, strict=True)]
+Prints = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{4}){0,24}$")]
 Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
 Lines = Annotated[tuple[Text, ...], Field(max_length=MAX_TAGS)]
 
@@ -103,10 +104,30 @@ class State(Model):
 
 
 class Control(Model):
-    """A UI control as the log names it; `type` is its role (Button, Edit, …) where the log has one."""
+    """A UI control as the log names it; `type` is its role (Button, Edit, …) where the log has one.
+
+    `within` names the row, group or dialog around it, "" where that is not known.
+    """
 
     name: Text = ""
     type: Name | None = None
+    within: Name = ""
+
+
+class Around(Model):
+    """What was on the screen around the control of a step, before it, as far as the log tells.
+
+    `before` and `after` are fingerprints (four hex digits each, in reading order) of the application's own controls
+    next to it; no names. It was the `place`-th of `equals` controls of its name and type. `dialog` says whether it
+    stood in a dialog, `checked` how a switch was set; None where the log does not tell.
+    """
+
+    before: Prints = ""
+    after: Prints = ""
+    place: Annotated[int, Field(ge=1)] = 1
+    equals: Annotated[int, Field(ge=1)] = 1
+    dialog: bool | None = None
+    checked: bool | None = None
 
 
 class Source(Model):
@@ -131,6 +152,7 @@ class Step(Model):
     timestamp: Instant | None = None
     cost: Amount | None = None
     source: Source | None = None
+    around: Around | None = None
 
     @property
     def status(self) -> StepStatus:

@@ -144,11 +144,12 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
             open_slots[text] = None
         return filled
 
-    target = step.target
+    target, valued = step.target, False
     if target is not None:
         target = replace(target, name=fill(target.name, constant=True), within=fill(target.within, constant=True))
+        valued = target.name != step.target.name if step.target else False
     parameters = {key: _fill_json(value, fill, key) for key, value in step.parameters.items()}
-    return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots))
+    return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots), valued=valued)
 
 
 def _fill_json(value: Any, fill: Any, key: str = "") -> Any:

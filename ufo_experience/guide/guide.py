@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find
+from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find, stood_beside
 from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of, needs_consent
-from ufo_experience.guide.screen import Control, Screen, bare, read_screen, role_of
+from ufo_experience.guide.screen import Control, Screen, read_screen
+from ufo_experience.text.controls import bare, role_of
 
 MAX_DETOURS = 3
 MAX_LOOKS = 8
@@ -116,11 +117,11 @@ class Guide:
             return ()
         acts = [first]
         begun = self._at if self._leads_home(first) else self._at + 1
-        for step in self._steps[begun:]:
+        for place, step in enumerate(self._steps[begun:], start=begun):
             if len(acts) >= limit or acts[-1].confirm or step.unbound:
                 break
             stays = all(kind_of(one.action) in _STAYS for one in acts)
-            found = self._check(step, screen, application) if stays else None
+            found = self._check(place, screen, application) if stays else None
             if found is not True:  # filled in as it should be
                 acts.append(_act(step, found if isinstance(found, Control) else None))
         return tuple(acts)
@@ -138,7 +139,7 @@ class Guide:
         place = None if self._given_up else self._place_of(act)
         if place is None:
             return _checked(act, screen, application, consent)
-        found = self._check(self._steps[place], screen, application)
+        found = self._check(place, screen, application)
         if found is True:
             self.note(act)
             return Stop("done", "what it brings about is there already")
@@ -177,11 +178,11 @@ class Guide:
             home = self._way_home(step, screen, application)
             if home is not None:
                 return home
-            checked = self._check(step, screen, application)
+            checked = self._check(self._at, screen, application)
             if checked is True:
                 self._at += 1
             elif isinstance(checked, Miss):
-                passed = self._passed_over(screen)
+                passed = None if checked.in_view else self._passed_over(screen)
                 if passed is None:
                     return self._doubt(checked)
                 self._at = passed
@@ -191,18 +192,23 @@ class Guide:
                 return act if consent or not act.confirm else _for_a_person(act)
         return Stop("done", f"all {len(self._steps)} steps of the way are behind")
 
-    def _check(
-        self, step: ProcedureStep, screen: Screen, application: str | None
-    ) -> Control | Miss | Literal[True] | None:
+    def _check(self, place: int, screen: Screen, application: str | None) -> Control | Miss | Literal[True] | None:
         """The control to act on (None: the window), True when there is nothing left to do, or a miss."""
+        step = self._steps[place]
         if step.kind == "switch":
             return _switch(step, screen, application)
         if step.target is None:
             return None
-        found = find(step, screen, self._known - {bare(step.target.name)})
+        found = self._find(place, screen)
         if isinstance(found, Miss):
             return found
         return effect_is_there(step, found, self.procedure.request) or found
+
+    def _find(self, place: int, screen: Screen) -> Control | Miss:
+        step = self._steps[place]
+        known = self._known - {bare(step.target.name)} if step.target else self._known
+        beside = (self._steps[place - 1] if place else None, next(iter(self._steps[place + 1 : place + 2]), None))
+        return find(step, screen, known, beside)
 
     def _way_home(self, step: ProcedureStep, screen: Screen, application: str | None) -> Act | None:
         """The application the step belongs to is open, and another is in front: bring it there."""
@@ -219,12 +225,15 @@ class Guide:
         """The place of the next step when only steps that lead there lie before it and it is in view already."""
         for place in range(self._at + 1, min(self._at + _LOOK_AHEAD, len(self._steps))):
             before = self._steps[place - 1]
-            if before.kind not in ("click", "switch") or (before.kind == "click" and before.role not in _LEADS):
-                return None
             step = self._steps[place]
-            if step.unbound or step.target is None:
+            if before.kind not in ("click", "switch") or step.unbound or step.target is None:
                 return None
-            if isinstance(find(step, screen, self._known - {bare(step.target.name)}), Control):
+            if before.around is not None and stood_beside(step, before.around):
+                return None  # it was in view before the step that is missing, too
+            leads = before.kind == "switch" or before.role in _LEADS
+            if not leads and not (screen.dialog and _is_behind(before, screen)):
+                return None
+            if isinstance(self._find(place, screen), Control):
                 return place
         return None
 
@@ -259,6 +268,12 @@ class Guide:
         alike = kind_of(act.action) == step.kind and role_of(act.target.type) == step.role
         if alike and _text_of(act) == step.text and step.kind in ("type", "select"):
             self._at, self._missed = self._at + 1, None
+
+
+def _is_behind(step: ProcedureStep, screen: Screen) -> bool:
+    """True when the control of a step is in view and none like it stands in the dialog that is open."""
+    named = screen.named(step.target.name) if step.target else ()
+    return bool(named) and not any(one.dialog for one in named)
 
 
 def check_action(

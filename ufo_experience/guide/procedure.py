@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ufo_experience.errors import DataError
-from ufo_experience.guide.screen import role_of
 from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.actions import is_press, is_typing, plain, typed_leaf
 from ufo_experience.redaction.names import listed, words_of
-from ufo_experience.schema import Experience, Step, Trust
+from ufo_experience.schema import Around, Experience, Step, Trust
 from ufo_experience.summarizer.effective_steps import has_effect
+from ufo_experience.text.controls import role_of
 from ufo_experience.trust.risk import risks
 
 Kind = Literal["click", "type", "select", "keys", "switch", "other"]
@@ -53,7 +53,11 @@ class Target:
 
 @dataclass(frozen=True)
 class ProcedureStep:
-    """One step of a way. `within` of the target is "" where the record does not say; `unbound` names open slots."""
+    """One step of a way. `within` of the target is "" where the record does not say; `unbound` names open slots.
+
+    `valued` is True when the target bears a value of the task, as a file in a list does. `around` is what stood around
+    it when the way was gone.
+    """
 
     number: int
     action: str
@@ -64,6 +68,8 @@ class ProcedureStep:
     confirm: bool = False
     agent: str = ""
     unbound: tuple[str, ...] = ()
+    valued: bool = False
+    around: Around | None = None
 
     @property
     def role(self) -> str:
@@ -130,7 +136,7 @@ def procedure_step(number: int, step: Step) -> ProcedureStep:
     if kind == "switch":
         name = name or next((str(step.parameters[key]) for key in _APPLICATION_KEYS if step.parameters.get(key)), "")
     if name:
-        target = Target(name, step.target_control.type or "")
+        target = Target(name, step.target_control.type or "", step.target_control.within)
     elif not (kind == "keys" and _only_chords(step)):
         raise _unfit(f"step {number} ({step.action_type}) names no control")
     return ProcedureStep(
@@ -142,6 +148,7 @@ def procedure_step(number: int, step: Step) -> ProcedureStep:
         step.application or "",
         needs_consent(step.action_type, name),
         step.agent or "",
+        around=step.around,
     )
 
 

@@ -4,37 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 
-from ufo_experience.redaction.actions import plain
 from ufo_experience.redaction.names import listed
+from ufo_experience.text.controls import bare, fingerprint, is_fixed, role_of
 
 APPLICATION = "application"
 
 Read = Callable[[str, Any], Any]
 
-_ENDS = " .…:*\"'\t\n"
-# Names of one role in the trees of different systems (UI Automation, ARIA, HTML), each under its UI Automation name.
-_ROLES = {
-    "textbox": "edit",
-    "searchbox": "edit",
-    "textfield": "edit",
-    "textarea": "edit",
-    "input": "edit",
-    "document": "edit",
-    "link": "hyperlink",
-    "tab": "tabitem",
-    "option": "listitem",
-    "select": "combobox",
-    "radio": "radiobutton",
-    "switch": "checkbox",
-    "togglebutton": "checkbox",
-    "toggle": "checkbox",
-    "menuitemcheckbox": "menuitem",
-    "row": "dataitem",
-    "app": APPLICATION,
-}
 _DIALOGS = listed("dialog alertdialog alert modal messagebox")
 _STATE_WORDS: Mapping[str, tuple[str, bool]] = {
     "disabled": ("enabled", False),
@@ -126,6 +105,13 @@ class Screen:
     applications: Mapping[str, Control]
     dialog: bool
 
+    @cached_property
+    def prints(self) -> tuple[str, ...]:
+        """A fingerprint for each control, "" for those that are not the application's own."""
+        return tuple(
+            fingerprint(one.name, one.role) if one.name and is_fixed(one.role) else "" for one in self.controls
+        )
+
     def named(self, name: str) -> tuple[Control, ...]:
         """The controls of a name, case and closing punctuation aside."""
         return self.by_name.get(bare(name), ())
@@ -148,19 +134,6 @@ def read_screen(controls: Iterable[Any]) -> Screen:
         {one.bare: one for one in shown if one.role == APPLICATION},
         bool(dialogs) or any(one.dialog for one in shown),
     )
-
-
-def bare(name: str) -> str:
-    """A name without case, surrounding punctuation and repeated blanks: "Save As…" is "save as"."""
-    folded = name.casefold().strip(_ENDS)
-    return " ".join(folded.split()) if "  " in folded or "\n" in folded else folded
-
-
-@lru_cache(maxsize=1024)
-def role_of(type: str | None) -> str:
-    """The kind of a control under one name for all systems; "" when it is not known."""
-    found = plain(type) if type else ""
-    return _ROLES.get(found, found)
 
 
 def _first(read: Read, part: str) -> Any:

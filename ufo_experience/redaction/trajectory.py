@@ -59,10 +59,14 @@ def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault) -> 
     named = TaskValues(task, request)
     # A control that is named after a value of the task (a message, a file) has another name in the next task.
     chosen = [
-        value for value in named.values if any(_holds(one.target_control.name, value) for one in trajectory.steps)
+        value for value in named.values if any(_is_named_after(one.target_control, value) for one in trajectory.steps)
     ]
     for value in [*values, *chosen]:
         vault.add_input(value, named.describe(value.strip()))
+
+
+def _is_named_after(control: Control, value: str) -> bool:
+    return _holds(control.name, value) or _holds(control.within, value)
 
 
 def _holds(name: str, value: str) -> bool:
@@ -126,6 +130,7 @@ class Cleaner:
             "target_control": Control(
                 name=self.phrase(control.name),
                 type=None if control.type is None else self.name(control.type),
+                within=clip(self.phrase(control.within), MAX_NAME),
             ),
             "parameters": rewrite_parameters(step, field, self._parameter),
             "result": self.prose(step.result),
@@ -202,5 +207,6 @@ def _texts(trajectory: Trajectory) -> Iterator[str]:
     )
     yield from (trajectory.outcome.failure_reason or "", *(problem.message for problem in trajectory.problems))
     for step in trajectory.steps:
-        yield from (step.observation, step.target_control.name, step.result, step.error or "")
+        control = step.target_control
+        yield from (step.observation, control.name, control.within, step.result, step.error or "")
         yield from strings_in(step.parameters)

@@ -190,14 +190,15 @@ def as_command(act: Act) -> Command:
 
 def as_target(control: Mapping[str, Any]) -> Target:
     """A control in view as a target."""
-    checked, kind = control.get("checked"), control.get("type")
+    kind = control.get("type")
+    dialog, checked = (said if isinstance(said := control.get(key), bool) else None for key in ("dialog", "checked"))
     return Target(
         str(control.get("name") or ""),
         str(kind) if kind else None,
         str(control.get("id") or ""),
         within=str(control.get("within") or ""),
-        dialog=control.get("dialog") is True,
-        checked=checked if isinstance(checked, bool) else None,
+        dialog=dialog,
+        checked=checked,
     )
 
 

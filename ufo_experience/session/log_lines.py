@@ -195,9 +195,9 @@ def _controls(decision: Decision) -> list[dict[str, Any]]:
 
 def _more(target: Target) -> dict[str, Any]:
     """What UFO's lines have no word for, where it is known."""
-    more = {"is_password": target.is_password, "within": target.within, "dialog": target.dialog}
-    state = {} if target.checked is None else {"checked": target.checked}
-    return {key: value for key, value in more.items() if value} | state
+    more = {"is_password": target.is_password or None, "within": target.within or None}
+    states = {"dialog": target.dialog, "checked": target.checked}
+    return {key: value for key, value in (more | states).items() if value is not None}
 
 
 def _said(decision: Decision) -> dict[str, Any]:

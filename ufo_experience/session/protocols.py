@@ -53,8 +53,8 @@ class ResultStatus(str, Enum):
 class Target:
     """What a command acts on. `id` holds for one step only; `is_password` marks a field whose text is secret.
 
-    `within` names the row, group or dialog around it, `dialog` is True for what stands in a dialog, and `checked` the
-    state of a switch (None: not known). A target with a name and no `id` is looked for on the screen.
+    `within` names the row, group or dialog around it, `dialog` says whether it stands in a dialog, and `checked` how
+    a switch is set (None: not known). A target with a name and no `id` is looked for on the screen.
     """
 
     name: Text = ""
@@ -63,7 +63,7 @@ class Target:
     kind: Name = "control"
     is_password: bool = False
     within: Text = ""
-    dialog: bool = False
+    dialog: bool | None = None
     checked: bool | None = None
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT

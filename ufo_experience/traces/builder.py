@@ -12,6 +12,7 @@ from ufo_experience.schema import (
     MAX_STEPS,
     MAX_TAGS,
     MAX_TEXT,
+    Around,
     Control,
     Outcome,
     Problem,
@@ -63,10 +64,12 @@ class Draft:
         line: int | None = None,
         secret: bool = False,
         seen: InView = frozenset(),
+        within: Any = None,
+        around: Around | None = None,
     ) -> None:
         """Add one executed or attempted action. Without a result text the step says "success", or "failed".
 
-        `seen` are name and type of the controls in view before it.
+        `seen` are name and type of the controls in view before it, `within` and `around` tell the place of its control.
         """
         if len(self.steps) >= MAX_STEPS:
             self.cut = True
@@ -78,7 +81,9 @@ class Draft:
             "step_number": len(self.steps) + 1,
             "observation": self._text(observation),
             "action_type": self._name(action_type) or "unknown",
-            "target_control": Control(name=self._text(as_name(control)), type=self._name(control_type)),
+            "target_control": Control(
+                name=self._text(as_name(control)), type=self._name(control_type), within=self._name(within) or ""
+            ),
             "parameters": arguments,
             "result": self._text(result) or ("success" if error is None else "failed"),
             "error": None if error is None else self._text(error) or "failed",
@@ -87,6 +92,7 @@ class Draft:
             "timestamp": as_time(timestamp),
             "cost": as_amount(cost),
             "source": Source(file=self.path.name, line=line),
+            "around": around,
         }
         self.steps.append(validate(Step, values, file=str(self.path), line=line))
         self.seen.append(seen)

@@ -25,6 +25,7 @@ class LoggedAction:
     error: str | None = None
     status: str | None = None
     secret: bool = False
+    within: str = ""
 
     @property
     def ok(self) -> bool:

@@ -21,6 +21,7 @@ from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.builder import Draft, content_key
 from ufo_experience.traces.json_lines import peek
 from ufo_experience.traces.reader import ReadReport
+from ufo_experience.traces.surroundings import around
 from ufo_experience.traces.ufo.entry import HOSTS, LogEntry
 from ufo_experience.traces.ufo.lines import release_of
 from ufo_experience.traces.ufo.requests import View
@@ -147,6 +148,7 @@ def _add_steps(draft: Draft, entry: LogEntry, view: View) -> None:
         arguments = dict(action.arguments)
         if entry.release == "v3" and "id" in arguments:  # without an id, a name is a real argument
             arguments = {key: value for key, value in arguments.items() if key not in _LOCATOR}
+        within, place = around(view.listed, action.label, action.control) or ("", None)
         draft.step(
             action.function,
             control=action.control,
@@ -161,6 +163,8 @@ def _add_steps(draft: Draft, entry: LogEntry, view: View) -> None:
             line=entry.line,
             secret=action.secret,
             seen=view.seen() if entry.role == "app" else frozenset(),
+            within=within or action.within,
+            around=place,
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from ufo_experience.schema import Problem
 from ufo_experience.traces.coerce import as_dict, as_int, as_lines, as_list, as_name
 from ufo_experience.traces.json_lines import JsonLines
+from ufo_experience.traces.surroundings import Shown
 from ufo_experience.traces.visibility import InView
 
 MAX_ENTRY = 8 << 20
@@ -24,10 +25,14 @@ MAX_IN_VIEW = 12
 
 @dataclass
 class View:
-    """What the agent saw and planned before a step: controls by label (name and type), and the plan so far."""
+    """What the agent saw and planned before a step: controls by label (name and type), and the plan so far.
+
+    `listed` are the controls in the order of the log.
+    """
 
     controls: dict[str, tuple[str, str]] = field(default_factory=dict)
     plan: tuple[str, ...] = ()
+    listed: tuple[Shown, ...] = ()
 
     def type_of(self, label: str, name: str) -> str:
         """The type of a control the log line names only by its label; empty when the names differ."""
@@ -66,16 +71,26 @@ def _views(lines: JsonLines) -> Iterator[tuple[int, View]]:
     for _, record in lines:
         step = as_int(record.get("step"))
         if step is not None:
-            yield step, View(_controls(record), as_lines(record.get("plan")))
+            listed = _controls(record)
+            controls = {one.label: (one.name, one.kind) for one in listed}
+            yield step, View(controls, as_lines(record.get("plan")), listed)
 
 
-def _controls(record: dict[str, Any]) -> dict[str, tuple[str, str]]:
+def _controls(record: dict[str, Any]) -> tuple[Shown, ...]:
     """`control_info` since v1.2.1, `control_items` before; in a host entry these are windows."""
     merged = as_dict(record.get("control_info_recording")).get("merged_controls_info")
     listed = record.get("control_info") or record.get("control_items") or merged or record.get("os_info")
-    found = {}
-    for item in map(as_dict, as_list(listed)[:MAX_CONTROLS]):
-        label = as_name(item.get("id", item.get("label")))
-        name = as_name(item.get("name", item.get("control_text")))[:200]
-        found[label] = (name, as_name(item.get("type", item.get("control_type")))[:60])
-    return found
+    items = [as_dict(item) for item in as_list(listed)[:MAX_CONTROLS]]
+    return tuple(map(_shown, items))
+
+
+def _shown(item: dict[str, Any]) -> Shown:
+    dialog, checked = item.get("dialog"), item.get("checked")
+    return Shown(
+        label=as_name(item.get("id", item.get("label"))),
+        name=as_name(item.get("name", item.get("control_text")))[:200],
+        kind=as_name(item.get("type", item.get("control_type")))[:60],
+        within=as_name(item.get("within")) or None,
+        dialog=dialog if isinstance(dialog, bool) else None,
+        checked=checked if isinstance(checked, bool) else None,
+    )

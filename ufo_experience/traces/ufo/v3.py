@@ -83,6 +83,7 @@ def _v3_action(item: dict[str, Any]) -> LoggedAction:
         error=failure,
         status=status_of(item),
         secret=is_password(item) or is_password(target),
+        within=as_name(target.get("within")),
     )
 
 
