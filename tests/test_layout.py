@@ -41,6 +41,7 @@ ROOMS = [
     "session",
     "integrations",
     "examples",
+    "review",
     "benchmark",
     "cli",
     "public",

@@ -306,11 +306,18 @@ class ExperienceMemory:
             allowed_actions=allowed_actions,
             agreement=self.wiring.finder().agreement if shown else None,
         )
-        if block.ids and self.settings.audit:
-            from ufo_experience.prompt.audit import FILE, AuditLog
-
-            AuditLog(self.store.cache_folder / FILE).injection(task, shown, block, found)
+        if self.settings.audit:
+            self._audit(task, shown, block, found)
         return block
+
+    def _audit(self, task: str, shown: Hits, block: PromptBlock, found: Sequence[Hit]) -> None:
+        from ufo_experience.prompt.audit import FILE, AuditLog
+
+        log = AuditLog(self.store.cache_folder / FILE)
+        if block.ids:
+            log.injection(task, shown, block, found)
+        elif isinstance(found, Retrieval) and task.strip():
+            log.unanswered(task, found)
 
     def guide(
         self,

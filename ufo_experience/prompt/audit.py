@@ -1,6 +1,8 @@
 """The trail of injections: one JSON line for each prompt that memory added to, appended and never rewritten.
 
-It answers "which record reached which prompt" and holds no text: the query and the prompt stand in it as hashes.
+It answers "which record reached which prompt" and holds no text of a prompt: both stand in it as hashes. Of a
+task nothing was known for it holds the wording with its values masked, so that people see what to teach next; and it
+says who changed which records.
 """
 
 from __future__ import annotations
@@ -15,12 +17,18 @@ from typing import Any
 
 from ufo_experience.errors import StorageError
 from ufo_experience.fileio.atomic import Disk, storage_errors
+from ufo_experience.fileio.regular import open_regular
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.schema import Hit
+from ufo_experience.text.slots import mask_slots
 
 FILE = "audit.jsonl"
+MAX_TASK = 300  # characters of a task nothing was known for
+MAX_ROWS = 5_000
+ROW_BYTES = 1_000  # of a row, about
+MAX_LOG = 1 << 32
 _log = logging.getLogger(__name__)
 
 
@@ -37,17 +45,43 @@ class AuditLog:
         """
         shown = {hit.experience.id: hit for hit in hits if hit.experience.id in block.ids}
         row = {
-            "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            "time": _now(),
             "query_sha256": _digest(redact_text(task)),
             **_answer(found),
             "injected": [_row(shown[identifier]) for identifier in block.ids],
             "tokens": block.tokens,
             "prompt_sha256": _digest(json.dumps(block.prompt, ensure_ascii=False, sort_keys=True)),
         }
+        self._note(row)
+
+    def unanswered(self, task: str, found: Retrieval) -> None:
+        """Note a task nothing was known for: what should be taught next. Values are masked, the rest is redacted."""
+        row = {"task": mask_slots(redact_text(task))[:MAX_TASK], "reason": found.reason, **_answer(found)}
+        self._note({"time": _now(), "unanswered": row})
+
+    def change(self, actor: str, verb: str, ids: Sequence[str]) -> None:
+        """Note who changed which records, and how."""
+        self._note({"time": _now(), "actor": actor, "change": verb, "ids": list(ids)})
+
+    def rows(self, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
+        """The last rows, oldest first; [] when nothing was noted yet. What is no row is left out.
+
+        Raises:
+            StorageError: the file cannot be read.
+        """
+        if not self.path.exists():
+            return []
+        with storage_errors(self.path):
+            tail = read_tail(self.path, limit * ROW_BYTES)
+        rows = (_parsed(line) for line in tail.splitlines()[-limit:])
+        return [row for row in rows if row is not None]
+
+    def _note(self, row: Mapping[str, Any]) -> None:
+        """A disk that takes no row costs no answer, only a warning."""
         try:
             self._append(row)
         except StorageError as error:
-            _log.warning("this injection is not in the audit log: %s", error)
+            _log.warning("this is not in the audit log: %s", error)
 
     def _append(self, row: Mapping[str, Any]) -> None:
         data = json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n"
@@ -58,6 +92,27 @@ class AuditLog:
                     data = data[self._disk.write(handle, data) :]
             finally:
                 self._disk.close(handle)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def read_tail(path: Path, size: int) -> bytes:
+    """The last `size` bytes of a regular file, from the beginning of a line on."""
+    with open_regular(path, MAX_LOG) as stream:
+        length = stream.seek(0, 2)
+        stream.seek(max(0, length - size))
+        data: bytes = stream.read(size)
+    return data if length <= size else data.partition(b"\n")[2]
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
 
 
 def _answer(found: Sequence[Hit]) -> dict[str, Any]:

@@ -1,0 +1,366 @@
+"""The review page by its own test client: who is answered, what pages say, and what a change is bound to."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra `web` is not installed")
+
+from starlette.testclient import TestClient
+
+from ufo_experience import ExperienceMemory
+from ufo_experience.cli import app as command
+from ufo_experience.review.app import build_app, environment
+from ufo_experience.review.guard import COOKIE, FORM, MAX_BODY
+
+pytestmark = pytest.mark.server
+
+HOST, TOKEN = "127.0.0.1:8321", "t" * 43
+ORIGIN = f"http://{HOST}"
+STEPS = [
+    {"action": "click", "control": "Insert", "control_type": "TabItem"},
+    {"action": "click", "control": "Table", "control_type": "Button"},
+]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> ExperienceMemory:
+    """A store with one run that waits for somebody, and one that is verified."""
+    opened = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    opened.remember("Insert a table into the document", STEPS, application="Word")
+    opened.remember("Turn on the night light", STEPS[:1], success=True, application="Settings", judge="person")
+    return opened
+
+
+def client_of(memory: ExperienceMemory, **options: Any) -> TestClient:
+    """A browser that has opened the printed address."""
+    page = build_app(memory, token=TOKEN, hosts=[HOST], **options)
+    client = TestClient(page, base_url=ORIGIN, follow_redirects=False)
+    client.cookies.set(COOKIE, TOKEN)
+    return client
+
+
+def post(client: TestClient, path: str, data: dict[str, Any], **headers: str) -> Any:
+    return client.post(path, data=data, headers={"origin": ORIGIN, **headers})
+
+
+def waiting(memory: ExperienceMemory) -> Any:
+    return next(one for one in memory.list() if one.trust.value == "observed")
+
+
+def seen(client: TestClient, id: str) -> str:
+    """What the page says the record is: the value its form sends."""
+    return re.search(rf'value="({id}:[0-9a-f]{{64}})"', client.get(f"/experience/{id}").text)[1]
+
+
+# ------------------------------------------------------------------ who is answered
+
+GOOD = {"host": HOST, "cookie": f"{COOKIE}={TOKEN}", "origin": ORIGIN, "content-type": FORM}
+HOSTILE: dict[str, tuple[dict[str, str | None], int]] = {
+    "no host": ({"host": None}, 400),
+    "a foreign host": ({"host": "evil.example"}, 400),
+    "a foreign host with our port": ({"host": "evil.example:8321"}, 400),
+    "our address as a part of a name": ({"host": "127.0.0.1.evil.example:8321"}, 400),
+    "localhost as a part of a name": ({"host": "localhost.evil:8321"}, 400),
+    "the address without its port": ({"host": "127.0.0.1"}, 400),
+    "another port": ({"host": "127.0.0.1:80"}, 400),
+    "another spelling of the address": ({"host": "127.1:8321"}, 400),
+    "the address as a number": ({"host": "2130706433:8321"}, 400),
+    "the address in IPv6": ({"host": "[::ffff:127.0.0.1]:8321"}, 400),
+    "IPv6 loopback": ({"host": "[::1]:8321"}, 400),
+    "every address": ({"host": "0.0.0.0:8321"}, 400),
+    "an empty host": ({"host": ""}, 400),
+    "a host with a user": ({"host": f"user@{HOST}"}, 400),
+    "a host with a path": ({"host": f"{HOST}/x"}, 400),
+    "a host with a dot": ({"host": "127.0.0.1.:8321"}, 400),
+    "no cookie": ({"cookie": None}, 403),
+    "an empty cookie": ({"cookie": f"{COOKIE}="}, 403),
+    "another token": ({"cookie": f"{COOKIE}={'x' * 43}"}, 403),
+    "a part of the token": ({"cookie": f"{COOKIE}={TOKEN[:-1]}"}, 403),
+    "more than the token": ({"cookie": f"{COOKIE}={TOKEN}x"}, 403),
+    "a cookie of another name": ({"cookie": f"other={TOKEN}"}, 403),
+    "a name in other case": ({"cookie": f"{COOKIE.upper()}={TOKEN}"}, 403),
+    "a broken cookie": ({"cookie": "\x80=;;=\\"}, 403),
+    "a token beyond ASCII": ({"cookie": f"{COOKIE}=tökén"}, 403),
+    "no origin": ({"origin": None}, 403),
+    "a foreign origin": ({"origin": "http://evil.example"}, 403),
+    "origin null": ({"origin": "null"}, 403),
+    "an origin of another port": ({"origin": "http://127.0.0.1:80"}, 403),
+    "an origin by another scheme": ({"origin": f"https://{HOST}"}, 403),
+    "an origin that begins like ours": ({"origin": f"{ORIGIN}.evil.example"}, 403),
+    "an origin by another name of this machine": ({"origin": "http://localhost:8321"}, 403),
+    "an empty origin": ({"origin": ""}, 403),
+    "sent from another site": ({"sec-fetch-site": "cross-site"}, 403),
+    "sent from the same site": ({"sec-fetch-site": "same-site"}, 403),
+    "typed by the user": ({"sec-fetch-site": "none"}, 403),
+    "an unknown place": ({"sec-fetch-site": "trust-me"}, 403),
+    "JSON": ({"content-type": "application/json"}, 415),
+    "plain text": ({"content-type": "text/plain"}, 415),
+    "a multipart form": ({"content-type": "multipart/form-data; boundary=x"}, 415),
+    "no content type": ({"content-type": None}, 415),
+    "a length over the limit": ({"content-length": str(MAX_BODY + 1)}, 413),
+    "a length below nothing": ({"content-length": "-1"}, 400),
+    "a length that is none": ({"content-length": "many"}, 400),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_write_is_refused_before_it_is_read(memory, name):
+    """Each of these differs from a good request in one thing."""
+    change, status = HOSTILE[name]
+    headers = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
+    record = waiting(memory)
+    assert raw(memory, headers, f"do=approve&record={record.id}:x") == status
+    assert memory.get(record.id).trust.value == "observed"
+
+
+def raw(
+    memory: ExperienceMemory, headers: dict[str, str], body: str, method: str = "POST", path: str = "/change"
+) -> int:
+    """The status for a request with exactly these headers, which no client library has tidied."""
+    import asyncio
+
+    sent: list[dict[str, Any]] = []
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "scheme": "http",
+        "http_version": "1.1",
+        "client": ("127.0.0.1", 1),
+        "server": ("x", 1),
+        "headers": [(key.encode(), value.encode("utf-8")) for key, value in headers.items()],
+    }
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body.encode(), "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(build_app(memory, token=TOKEN, hosts=[HOST])(scope, receive, send))
+    return int(sent[0]["status"])
+
+
+def test_two_hosts_are_none(memory):
+    """A header given twice fits nothing, whichever is looked at."""
+    client = client_of(memory)
+    headers = [("host", HOST), ("host", "evil.example")]
+    assert client.get("/", headers=headers).status_code == 400
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_other_methods_are_refused(memory, method):
+    """There are pages and forms, nothing else."""
+    assert raw(memory, GOOD, "", method) in (403, 405)
+
+
+def test_a_body_that_grows_beyond_the_limit_is_refused_whatever_its_header_says(memory):
+    """The length in a header is only what somebody says."""
+    headers = {**GOOD, "content-length": "5"}
+    assert raw(memory, headers, "do=approve&record=" + "x" * (MAX_BODY + 1)) == 413
+
+
+def test_the_good_request_is_taken(memory):
+    """The one that the hostile ones differ from."""
+    record = waiting(memory)
+    fingerprint = seen(client_of(memory), record.id).partition(":")[2]
+    assert raw(memory, {**GOOD, "sec-fetch-site": "same-origin"}, f"do=approve&record={record.id}:{fingerprint}") == 200
+    assert memory.get(record.id).trust.value == "approved"
+
+
+def test_the_token_of_the_address_becomes_a_cookie_once_and_leaves_the_address(memory):
+    """HttpOnly, SameSite=Strict; the clean address is what stays in the history."""
+    client = TestClient(build_app(memory, token=TOKEN, hosts=[HOST]), base_url=ORIGIN, follow_redirects=False)
+    answer = client.get(f"/?token={TOKEN}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert client.get("/").status_code == 200
+    stranger = TestClient(build_app(memory, token=TOKEN, hosts=[HOST]), base_url=ORIGIN, follow_redirects=False)
+    assert stranger.get("/?token=wrong").status_code == 403
+    assert stranger.get("/experiences?token=" + TOKEN).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/static/style.css", "/nothing", "/experience/zzz"])
+def test_every_answer_lets_the_page_run_nothing_but_its_own_script(memory, path):
+    """Refusals and missing pages included."""
+    for client in (client_of(memory), TestClient(build_app(memory, token=TOKEN, hosts=[HOST]), base_url=ORIGIN)):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_another_address_is_refused_without_the_owners_word(memory):
+    """`--host 0.0.0.0` alone serves nobody."""
+    with pytest.raises(SystemExit) as left:
+        command(["review", "--host", "0.0.0.0", "--no-open", "--db", memory.store.location])
+    assert left.value.code == 77
+
+
+# ------------------------------------------------------------------ what pages say
+
+
+def test_no_template_switches_escaping_off():
+    """No `safe`, no `autoescape false`; what is undefined is an error."""
+    folder = Path(__file__).resolve().parents[1] / "ufo_experience" / "review" / "templates"
+    texts = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.html"))
+    assert not re.search(r"\|\s*safe\b|autoescape|Markup|<style|\sstyle=|\son\w+=", texts)
+    assert environment().autoescape is True
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/queue", "/experiences", "/try", "/health", "/try?task=Turn+on+the+night+light"]
+)
+def test_every_page_opens(memory, path):
+    """On a store with records."""
+    assert client_of(memory).get(path).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/queue", "/experiences", "/try", "/health"])
+def test_an_empty_store_says_what_to_do_next(tmp_path, path):
+    """No page is blank."""
+    empty = ExperienceMemory.open(tmp_path / "empty", embedder="hashing")
+    answer = client_of(empty).get(path)
+    assert answer.status_code == 200
+    assert path == "/health" or 'class="empty"' in answer.text
+
+
+def test_the_list_is_searched_by_the_products_own_retriever(memory):
+    """The best match first, whatever its trust."""
+    text = client_of(memory).get("/experiences?q=Insert+a+table+into+the+report").text
+    assert unescape(text).index("Insert a table into the document") > 0
+
+
+def test_the_list_is_narrowed_down_by_its_filters(memory):
+    """By trust, here."""
+    text = client_of(memory).get("/experiences?trust=observed").text
+    assert "Insert a table" in text
+    assert "night light" not in text
+
+
+def test_a_task_is_tried_with_what_is_held_back_and_why(memory):
+    """The record that waits is named, with its reason."""
+    text = client_of(memory).get("/try?task=Insert+a+table+into+the+document").text
+    assert "Held back" in text
+    assert "unproven" in text
+
+
+def test_what_could_not_be_answered_is_what_to_teach_next(memory):
+    """From the audit log, values masked."""
+    memory.build_prompt('Rotate the photograph "holiday.png"')
+    text = client_of(memory).get("/").text
+    assert "rotate the photograph" in text.lower()
+    assert "holiday" not in text
+
+
+def test_hidden_characters_are_shown_as_escapes(memory):
+    """Bidi marks and control characters cannot disguise a record."""
+    memory.remember("Save the\u202e file\x1b[31m", STEPS, application="Word")
+    text = client_of(memory).get("/experiences").text
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+
+
+# ------------------------------------------------------------------ what a change is bound to
+
+
+def test_a_record_is_approved_and_the_approval_taken_back(memory):
+    """The undo of a change brings back the trust it had."""
+    client, record = client_of(memory), waiting(memory)
+    done = post(client, "/change", {"do": "approve", "record": seen(client, record.id), "back": "/queue"})
+    assert memory.get(record.id).trust.value == "approved"
+    post(client, "/undo", {"change": re.search(r'name="change" value="([^"]+)"', done.text)[1]})
+    assert memory.get(record.id).trust.value == "observed"
+
+
+def test_a_record_that_changed_meanwhile_is_not_overwritten(memory):
+    """What was seen is not what is there: 409, and nothing happens."""
+    client, record = client_of(memory), waiting(memory)
+    old = seen(client, record.id)
+    memory.quarantine(record.id)
+    answer = post(client, "/change", {"do": "approve", "record": old})
+    assert answer.status_code == 409
+    assert memory.get(record.id).trust.value == "quarantined"
+
+
+def test_several_records_are_asked_back_with_their_count(memory):
+    """Nothing happens before the yes; then all of them."""
+    client = client_of(memory)
+    records = [seen(client, one.id) for one in memory.list()]
+    asked = post(client, "/change", {"do": "quarantine", "record": records})
+    assert "quarantine 2 records" in asked.text.lower()
+    assert {one.trust.value for one in memory.list()} == {"observed", "verified"}
+    post(client, "/change", {"do": "quarantine", "record": records, "sure": "yes"})
+    assert {one.trust.value for one in memory.list()} == {"quarantined"}
+
+
+def test_a_removed_record_comes_back_by_undo(memory):
+    """With its trust."""
+    client, record = client_of(memory), waiting(memory)
+    done = post(client, "/change", {"do": "remove", "record": seen(client, record.id), "sure": "yes"})
+    assert record.id not in {one.id for one in memory.list()}
+    post(client, "/undo", {"change": re.search(r'name="change" value="([^"]+)"', done.text)[1]})
+    assert memory.get(record.id).trust.value == "observed"
+
+
+def test_an_edit_shows_its_difference_and_makes_a_new_record(memory):
+    """The old one stays, quarantined; the new one is approved and names it."""
+    client, record = client_of(memory), waiting(memory)
+    mark = seen(client, record.id).partition(":")[2]
+    form = {"seen": mark, "task": "Insert a table", "tips": "Put the cursor first.", "step": ["1"]}
+    shown = post(client, f"/experience/{record.id}/edit", form)
+    assert 'class="gone"' in shown.text
+    assert len(memory) == 2
+    post(client, f"/experience/{record.id}/edit", {**form, "sure": "yes"})
+    new = next(one for one in memory.list() if one.trust.value == "approved")
+    assert new.state.request == "Insert a table"
+    assert [step.target_control.name for step in new.action.steps] == ["Insert"]
+    assert f"supersedes {record.id}" in new.provenance.notes
+    assert memory.get(record.id).trust.value == "quarantined"
+    assert memory.get(record.id).state.request == "Insert a table into the document"
+
+
+def test_near_duplicates_are_merged_into_the_one_that_is_kept(memory):
+    """The others are quarantined, not deleted."""
+    memory.remember("Insert a table into the document", STEPS, application="Word", session="again")
+    client = client_of(memory)
+    keep, other = (one.id for one in memory.list() if "table" in one.state.request)
+    form = {"do": "merge", "keep": keep, "record": [seen(client, keep), seen(client, other)], "sure": "yes"}
+    post(client, "/change", form)
+    assert memory.get(other).trust.value == "quarantined"
+    assert memory.get(keep).trust.value != "quarantined"
+
+
+def test_a_read_only_page_takes_no_change(memory):
+    """There is no address to write to, and no button."""
+    client, record = client_of(memory, read_only=True), waiting(memory)
+    assert "Approve" not in client.get(f"/experience/{record.id}").text
+    assert post(client, "/change", {"do": "approve", "record": f"{record.id}:x"}).status_code in (404, 405)
+
+
+def test_the_way_back_stays_on_the_page(memory):
+    """A `back` that leads elsewhere is not followed."""
+    client, record = client_of(memory), waiting(memory)
+    answer = post(client, "/change", {"do": "approve", "record": seen(client, record.id), "back": "//evil.example/x"})
+    assert "evil.example" not in answer.text
+
+
+def test_changes_are_noted_in_the_audit_log(memory):
+    """Who, what, which."""
+    client, record = client_of(memory), waiting(memory)
+    post(client, "/change", {"do": "approve", "record": seen(client, record.id)})
+    log = (memory.store.cache_folder / "audit.jsonl").read_text(encoding="utf-8")
+    assert '"actor": "review"' in log
+    assert record.id in log

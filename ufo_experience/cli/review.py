@@ -1,0 +1,43 @@
+"""`ufo-experience review` (also `serve`): the local page where people see, correct and approve what was learned."""
+
+from __future__ import annotations
+
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from ufo_experience.cli.app import Db, Network, app, open_memory
+from ufo_experience.errors import MissingExtraError, RefusedError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@app.command("review", rich_help_panel="Look after")
+@app.command("serve", hidden=True)
+def review(
+    db: Db = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    host: Annotated[str, typer.Option(help="Address; this machine's own unless --allow-remote.")] = "127.0.0.1",
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Let another address be served: whoever has the token can write.")
+    ] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Show, and take no change.")] = False,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    network: Network = None,
+) -> None:
+    """Open the page of a store. It answers this machine alone, and whoever has the address that is printed."""
+    with open_memory(db, json=False, network=network, audit=False) as (console, memory):
+        if host not in LOOPBACK and not allow_remote:
+            raise RefusedError(f"--host {host}: the page answers this machine only; say --allow-remote if you mean it")
+        try:
+            from ufo_experience.review.app import serve
+        except ImportError as error:
+            raise MissingExtraError(error.name or "starlette", extra="web") from error
+
+        def tell(address: str) -> None:
+            console.note(f"review {memory.store.location} at {address}\nCtrl-C ends it.")
+            if open_browser and host in LOOPBACK:
+                webbrowser.open(address)
+
+        serve(memory, host=host, port=port, read_only=read_only, tell=tell)

@@ -1,0 +1,170 @@
+"""What a person can do to records. Each change is bound to the fingerprint of what was on the page, and is noted.
+
+A record never changes: `edit` stores a new one that names the old as superseded and takes the old out of use.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from ufo_experience.errors import NotFoundError, UsageError
+from ufo_experience.ids import content_id
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.prompt.audit import FILE, AuditLog
+from ufo_experience.schema import Experience, Trust, validate
+from ufo_experience.store.records import fingerprint
+from ufo_experience.store.selection import RecordFilter
+
+KEPT = 100  # changes that can be taken back
+SUPERSEDES = "supersedes "
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change that was made, with what is needed to take it back: the records as they were."""
+
+    id: str
+    verb: str
+    before: tuple[Experience, ...]
+    after: tuple[str, ...] = ()
+
+
+@dataclass
+class Actions:
+    """Changes to the records of one memory. Safe to use from many threads: each change is one call of the store."""
+
+    memory: ExperienceMemory
+    _done: OrderedDict[str, Change] = field(default_factory=OrderedDict)
+
+    def approve(self, seen: Mapping[str, str]) -> Change:
+        """Sign records off. `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile."""
+        before = self._as_seen(seen)
+        self.memory.approve(*seen, where=RecordFilter(expected=seen))
+        return self._note("approved", before)
+
+    def quarantine(self, seen: Mapping[str, str]) -> Change:
+        """Take records out of use. Raises as `approve`."""
+        before = self._as_seen(seen)
+        self.memory.quarantine(*seen, where=RecordFilter(expected=seen))
+        return self._note("quarantined", before)
+
+    def remove(self, seen: Mapping[str, str]) -> Change:
+        """Delete records; can be taken back while the page runs. Raises as `approve`."""
+        before = self._as_seen(seen)
+        self.memory.remove(*seen, where=RecordFilter(expected=seen))
+        return self._note("removed", before)
+
+    def merge(self, keep: str, seen: Mapping[str, str]) -> Change:
+        """Keep one of several near-duplicates; the others are quarantined. Raises as `approve`."""
+        others = {id: mark for id, mark in seen.items() if id != keep}
+        if not others:
+            raise UsageError("choose at least one record besides the one that is kept")
+        before = self._as_seen(others)
+        self.memory.quarantine(*others, where=RecordFilter(expected=others))
+        return self._note("merged", before)
+
+    def edit(self, old: Experience, seen: str, new: Experience) -> Change:
+        """Store `new` (of `edited`) in place of `old`: approved, since a person wrote it. Raises as `approve`."""
+        before = self._as_seen({old.id: seen})
+        self.memory.store.add([new])
+        self.memory.quarantine(old.id, where=RecordFilter(expected={old.id: seen}))
+        self.memory.index_if_possible()
+        return self._note("edited", before, (new.id,))
+
+    def undo(self, change_id: str) -> Change:
+        """Put the records back as they were before a change. Raises `NotFoundError` when it is not known any more."""
+        change = self._done.pop(change_id, None)
+        if change is None:
+            raise NotFoundError("this change cannot be taken back any more")
+        store = self.memory.store
+        gone = [one for one in change.before if one.id not in set(store.ids())]
+        store.add(gone, revive=True)
+        for one in change.before:
+            store.set_status(one.id, trust=one.trust, usage=one.usage)
+        if change.after:
+            self.memory.quarantine(*change.after)
+        self.memory.index_if_possible()
+        self._audit(f"undo {change.verb}", change.before)
+        return change
+
+    def _as_seen(self, seen: Mapping[str, str]) -> tuple[Experience, ...]:
+        return tuple(self.memory.list(where=RecordFilter(ids=tuple(seen), expected=seen)))
+
+    def _note(self, verb: str, before: tuple[Experience, ...], after: tuple[str, ...] = ()) -> Change:
+        stamp = datetime.now(timezone.utc).isoformat()
+        change = Change(content_id({"verb": verb, "ids": [one.id for one in before], "at": stamp}), verb, before, after)
+        self._done[change.id] = change
+        while len(self._done) > KEPT:
+            self._done.popitem(last=False)
+        self._audit(verb, before)
+        return change
+
+    def _audit(self, verb: str, records: Sequence[Experience]) -> None:
+        AuditLog(self.memory.store.cache_folder / FILE).change("review", verb, [one.id for one in records])
+
+
+def edited(
+    old: Experience, *, task: str, tips: Sequence[str], slots: Mapping[str, str], steps: Sequence[int]
+) -> Experience:
+    """A new record with another wording, other tips, slot types, and only the steps of these numbers.
+
+    Raises:
+        UsageError: no step is left, or nothing is different.
+        SchemaError: a text does not fit; the field is named.
+    """
+    kept = [step for step in old.action.steps if step.step_number in set(steps)]
+    if old.action.steps and not kept:
+        raise UsageError("a record without a step teaches nothing: keep at least one, or remove it")
+    numbered = [step.model_copy(update={"step_number": place}) for place, step in enumerate(kept, start=1)]
+    data = old.model_dump()
+    data["state"]["request"] = task.strip()
+    data["action"]["tips"] = [tip.strip() for tip in tips if tip.strip()]
+    data["action"]["steps"] = [step.model_dump() for step in numbered]
+    data["slots"] = {name: slots.get(name, kind).strip() or kind for name, kind in old.slots.items()}
+    data["provenance"]["notes"] = [
+        *(note for note in old.provenance.notes if not note.startswith(SUPERSEDES)),
+        f"{SUPERSEDES}{old.id}",
+    ]
+    data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": datetime.now(timezone.utc)}
+    data["id"] = content_id({"state": data["state"], "action": data["action"], "slots": data["slots"], "was": old.id})
+    new = validate(Experience, data)
+    if told(new) == told(old):
+        raise UsageError("nothing was changed")
+    return new
+
+
+def told(one: Experience) -> list[str]:
+    """A record as lines, for comparing two."""
+    steps = (
+        f"{step.step_number}. {step.action_type} {step.target_control.type or ''} {step.target_control.name!r}"
+        f" {step.model_dump(mode='json', include={'parameters'})['parameters'] or ''}"
+        for step in one.action.steps
+    )
+    return [
+        f"task: {one.state.request or one.state.task}",
+        *(f"tip: {tip}" for tip in one.action.tips),
+        *(f"slot {name}: {kind}" for name, kind in sorted(one.slots.items())),
+        *(" ".join(step.split()) for step in steps),
+    ]
+
+
+def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
+    """Lines of both with what became of each: `kept`, `gone` or `new`."""
+    marks = {"  ": "kept", "- ": "gone", "+ ": "new"}
+    lines = difflib.ndiff(told(old), told(new))
+    return [(marks[line[:2]], line[2:]) for line in lines if line[:2] in marks]
+
+
+def superseded(one: Experience) -> str | None:
+    """The id of the record that this one stands in place of."""
+    found = [note.removeprefix(SUPERSEDES) for note in one.provenance.notes if note.startswith(SUPERSEDES)]
+    return found[-1] if found else None
+
+
+def seen_now(one: Experience) -> str:
+    """The fingerprint of a record as it is on the page."""
+    return fingerprint(one)

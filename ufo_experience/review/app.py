@@ -1,0 +1,255 @@
+"""Routes, templates and the server of the review page."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from ufo_experience.errors import ConflictError, ExperienceError, NotFoundError, UsageError
+from ufo_experience.maintenance import Verification
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.review.actions import Actions, Change, difference, edited, seen_now
+from ufo_experience.review.guard import Guard, TooLargeError
+from ufo_experience.review.pages import Pages
+from ufo_experience.review.rows import RowTable
+
+HERE = Path(__file__).parent
+MAX_FIELDS = 2_000
+_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+Form = list[tuple[str, str]]
+Handler = Callable[[Request, Form], Response]
+
+
+def visible(value: Any) -> Any:
+    """Text with control, invisible and bidi characters as escapes that a person sees; other values as they are."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", value)
+    return value
+
+
+def environment() -> Environment:
+    """Templates that escape everything and know no undefined name."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, finalize=visible
+    )
+    made.filters["day"] = lambda moment: moment.strftime("%Y-%m-%d")
+    made.filters["query"] = lambda pairs: urlencode([(key, value) for key, value in pairs.items() if value])
+    return made
+
+
+class Review:
+    """The page of one memory. `read_only` offers and takes no change."""
+
+    def __init__(self, memory: ExperienceMemory, *, read_only: bool = False) -> None:
+        self.memory, self.read_only = memory, read_only
+        self.pages, self.actions = Pages(memory, RowTable(memory.store)), Actions(memory)
+        self.health = Health(memory)
+        self._templates = environment()
+
+    def routes(self) -> list[Route | Mount]:
+        """Every address of the page."""
+        reads: dict[str, Handler] = {
+            "/": lambda request, form: self._page("overview.html", self.pages.overview()),
+            "/experiences": lambda request, form: self._page(
+                "experiences.html", self.pages.experiences(request.query_params)
+            ),
+            "/queue": lambda request, form: self._page("queue.html", self.pages.queue(request.query_params)),
+            "/try": lambda request, form: self._page("try.html", self.pages.attempt(request.query_params)),
+            "/health": lambda request, form: self._page("health.html", {"health": self.health.state()}),
+            "/experience/{id}": self._one,
+            "/experience/{id}/edit": self._edit_form,
+        }
+        writes: dict[str, Handler] = {
+            "/change": self._change,
+            "/undo": self._undo,
+            "/verify": self._verify,
+            "/experience/{id}/edit": self._edit,
+        }
+        routes: list[Route | Mount] = [
+            Route(path, self._endpoint(handler), methods=["GET"]) for path, handler in reads.items()
+        ]
+        if not self.read_only:
+            routes += [Route(path, self._endpoint(handler), methods=["POST"]) for path, handler in writes.items()]
+        return [*routes, Mount("/static", StaticFiles(directory=HERE / "static"), name="static")]
+
+    def _endpoint(self, handler: Handler) -> Callable[[Request], Any]:
+        """Read the form, work in a thread, and turn errors into pages."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                form = _parse(await request.body()) if request.method == "POST" else []
+                return await run_in_threadpool(handler, request, form)
+            except TooLargeError:
+                return PlainTextResponse("too large", 413)
+            except ConflictError as error:
+                return self._problem(409, "Changed meanwhile", f"{error}. Nothing was overwritten.")
+            except NotFoundError as error:
+                return self._problem(404, "Not here", str(error))
+            except UsageError as error:
+                return self._problem(400, "That cannot be done", str(error))
+            except ExperienceError as error:
+                return self._problem(500, "Something is wrong", str(error))
+
+        return endpoint
+
+    def _one(self, request: Request, form: Form) -> Response:
+        return self._page("experience.html", self.pages.experience(self._record(request)))
+
+    def _edit_form(self, request: Request, form: Form) -> Response:
+        one = self._record(request)
+        return self._page("edit.html", {"one": one, "seen": seen_now(one), "difference": None, "form": {}})
+
+    def _edit(self, request: Request, form: Form) -> Response:
+        """First the difference, then (with `sure`) the change."""
+        old, given = self._record(request), dict(form)
+        slots = {key.removeprefix("slot:"): value for key, value in form if key.startswith("slot:")}
+        steps = [int(value) for key, value in form if key == "step" and value.isdigit()]
+        new = edited(old, task=given.get("task", ""), tips=given.get("tips", "").splitlines(), slots=slots, steps=steps)
+        seen = given.get("seen", "")
+        if given.get("sure") != "yes":
+            data = {"one": old, "seen": seen, "difference": difference(old, new), "form": form}
+            return self._page("edit.html", data)
+        return self._done(self.actions.edit(old, seen, new), f"/experience/{new.id}")
+
+    def _change(self, request: Request, form: Form) -> Response:
+        """Approve, quarantine, remove or merge the chosen records; several are asked back with their count."""
+        given = dict(form)
+        chosen = dict(value.partition(":")[::2] for key, value in form if key == "record")
+        verb, back = given.get("do", ""), _local(given.get("back", "/experiences"))
+        if not chosen:
+            raise UsageError("no record was chosen")
+        needs_word = len(chosen) > 1 or verb == "remove"
+        if needs_word and given.get("sure") != "yes":
+            rows = [row for row in self.pages.table.rows() if row.id in chosen]
+            data = {"verb": verb, "rows": rows, "chosen": chosen, "back": back, "keep": given.get("keep", "")}
+            return self._page("sure.html", data)
+        verbs: dict[str, Callable[[], Change]] = {
+            "approve": lambda: self.actions.approve(chosen),
+            "quarantine": lambda: self.actions.quarantine(chosen),
+            "remove": lambda: self.actions.remove(chosen),
+            "merge": lambda: self.actions.merge(given.get("keep", ""), chosen),
+        }
+        if verb not in verbs:
+            raise UsageError(f"no such change: {verb!r}")
+        change = verbs[verb]()
+        gone = verb == "remove" and back.startswith("/experience/")
+        return self._done(change, "/experiences" if gone else back)
+
+    def _undo(self, request: Request, form: Form) -> Response:
+        change = self.actions.undo(dict(form).get("change", ""))
+        return self._page("done.html", {"change": change, "undone": True, "back": "/experiences"})
+
+    def _verify(self, request: Request, form: Form) -> Response:
+        self.health.start()
+        return RedirectResponse("/health", 303)
+
+    def _done(self, change: Change, back: str) -> Response:
+        return self._page("done.html", {"change": change, "undone": False, "back": back})
+
+    def _record(self, request: Request) -> Any:
+        return self.memory.get(str(request.path_params["id"]))
+
+    def _page(self, name: str, data: Mapping[str, Any], status: int = 200) -> HTMLResponse:
+        text = self._templates.get_template(name).render({**data, "read_only": self.read_only, "here": name})
+        return HTMLResponse(text, status)
+
+    def _problem(self, status: int, title: str, text: str) -> HTMLResponse:
+        return self._page("problem.html", {"title": title, "text": text}, status)
+
+    def not_found(self, request: Request, error: Exception) -> Response:
+        """The page for an address that is none."""
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return self._problem(status, "No such page", "Nothing has this address.")
+
+
+class Health:
+    """`verify` reads every byte, which takes long: it runs beside the page, one at a time."""
+
+    def __init__(self, memory: ExperienceMemory) -> None:
+        self._memory, self._lock = memory, threading.Lock()
+        self._since: float | None = None
+        self._found: Verification | None = None
+        self._error = ""
+
+    def start(self) -> None:
+        """Begin to verify, unless that is under way."""
+        with self._lock:
+            if self._since is not None:
+                return
+            self._since = time.monotonic()
+        threading.Thread(target=self._run, name="ufo-experience-verify", daemon=True).start()
+
+    def state(self) -> dict[str, Any]:
+        """What is known: `running` seconds or None, the last result, and an error."""
+        with self._lock:
+            running = None if self._since is None else int(time.monotonic() - self._since)
+            return {"running": running, "found": self._found, "error": self._error}
+
+    def _run(self) -> None:
+        found, said = None, ""
+        try:
+            found = self._memory.verify()
+        except ExperienceError as error:
+            said = str(error)
+        with self._lock:
+            self._found, self._error, self._since = found, said, None
+
+
+def build_app(memory: ExperienceMemory, *, token: str, hosts: Sequence[str], read_only: bool = False) -> Starlette:
+    """The page as an ASGI application, behind its guard."""
+    review = Review(memory, read_only=read_only)
+    return Starlette(
+        routes=review.routes(),
+        middleware=[Middleware(Guard, token=token, hosts=hosts)],
+        exception_handlers={404: review.not_found, 405: review.not_found},
+    )
+
+
+def serve(memory: ExperienceMemory, *, host: str, port: int, read_only: bool, tell: Callable[[str], None]) -> None:
+    """Serve the page until Ctrl-C; `tell` gets the address to open, which holds the token."""
+    import socket
+
+    import uvicorn
+
+    token = secrets.token_urlsafe(32)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        port = listener.getsockname()[1]
+        name = f"[{host}]" if ":" in host else host
+        hosts = [f"{name}:{port}"] + ([f"localhost:{port}"] if host == "127.0.0.1" else [])
+        app = build_app(memory, token=token, hosts=hosts, read_only=read_only)
+        tell(f"http://{name}:{port}/?token={token}")
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _parse(body: bytes) -> Form:
+    try:
+        return parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+    except ValueError as error:
+        raise UsageError("not a form") from error
+
+
+def _local(path: str) -> str:
+    """The path if it is one of this page's, else the list."""
+    return path if re.fullmatch(r"/(?!/)[\w\-./?=&%+]*", path, re.ASCII) else "/experiences"

@@ -1,0 +1,189 @@
+"""One function a page: what it shows, as plain data for its template. Nothing here is HTML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.prompt.audit import FILE, AuditLog
+from ufo_experience.review import plots
+from ufo_experience.review.actions import seen_now, superseded
+from ufo_experience.review.rows import SORTS, Filters, Row, RowTable
+from ufo_experience.schema import Experience, Hit
+from ufo_experience.trust.risk import risks
+
+PAGE = 50  # rows of a list
+FOUND = 50  # hits of a search
+SHOWN_TASKS = 20  # tasks nothing was known for
+Data = dict[str, Any]
+
+
+@dataclass
+class Pages:
+    """The pages over one memory; `table` is what the list knows of every record."""
+
+    memory: ExperienceMemory
+    table: RowTable
+
+    def overview(self) -> Data:
+        """Counts, use over time, what could not be answered, and how the index is."""
+        rows = self.table.rows()
+        log = AuditLog(self.memory.store.cache_folder / FILE).rows()
+        manifest = self.memory.live.generations.last_manifest()
+        applications = Counter(row.application or "(none)" for row in rows)
+        return {
+            "records": len(rows),
+            "waiting": sum(row.waits for row in rows),
+            "outcomes": plots.bars(Counter(row.outcome for row in rows), "records by outcome"),
+            "trusts": plots.bars(Counter(row.trust for row in rows), "records by trust"),
+            "applications": plots.bars(dict(applications.most_common(10)), "records by application"),
+            "used": sum(row.injected for row in rows),
+            "helped": sum(row.helped for row in rows),
+            "hurt": sum(row.hurt for row in rows),
+            "days": plots.timeline(_days(log), ("answered", "unanswered"), "questions of the last 30 days"),
+            "asked": bool(_days(log)),
+            "unanswered": _unanswered(log),
+            "embedder": manifest.embedder if manifest else None,
+            "indexed": manifest.records if manifest else 0,
+            "location": self.memory.store.location,
+        }
+
+    def experiences(self, query: Mapping[str, str]) -> Data:
+        """A page of the list: searched, filtered, sorted."""
+        filters = Filters(**{name: query.get(name, "") for name in Filters.__dataclass_fields__})
+        words, sort = query.get("q", "").strip(), query.get("sort", SORTS[0])
+        rows = self.table.find(filters, sort, self._search(words) if words else None)
+        page = max(1, _number(query.get("page"), 1))
+        first = (page - 1) * PAGE
+        return {
+            "rows": rows[first : first + PAGE],
+            "total": len(rows),
+            "page": page,
+            "pages": max(1, -(-len(rows) // PAGE)),
+            "filters": filters,
+            "q": words,
+            "sort": sort,
+            "sorts": SORTS,
+            "choices": self.table.choices(),
+            "empty_store": not self.table.rows(),
+        }
+
+    def queue(self, query: Mapping[str, str]) -> Data:
+        """What waits for a decision: what has worked first, the newest before the older."""
+        rows = [row for row in self.table.find(Filters(), "newest") if row.waits]
+        rows.sort(key=lambda row: (row.outcome != "success", bool(row.risks)))
+        return {"rows": rows[:PAGE], "total": len(rows)}
+
+    def experience(self, one: Experience) -> Data:
+        """Everything there is to say of one record."""
+        block = self.memory.build_prompt(
+            one.state.request or one.state.task, [Hit(experience=one, score=1.0, ranked_by="structured")]
+        )
+        return {
+            "one": one,
+            "seen": seen_now(one),
+            "risks": risks(one),
+            "steps": [_step(one, place) for place in range(len(one.action.steps))],
+            "like": self.table.like(one.id),
+            "supersedes": superseded(one),
+            "screenshots": screenshots(one),
+            "raw": one.model_dump_json(indent=2),
+            "block": block.text,
+            "tokens": block.tokens,
+        }
+
+    def attempt(self, query: Mapping[str, str]) -> Data:
+        """What an agent would be given for a task, and what it would not."""
+        task, application = query.get("task", "").strip(), query.get("application", "").strip()
+        if not task:
+            return {"task": "", "application": application, "found": None}
+        found = self.memory.retrieve(task, application=application or None)
+        near = self._near(task, application, found) if not found.near else list(found.near)
+        block = self.memory.build_prompt(task, found)
+        return {
+            "task": task,
+            "application": application,
+            "found": found,
+            "hits": [(hit, plots.scale(hit.score, found.threshold)) for hit in found],
+            "negatives": [(hit, plots.scale(hit.score, found.threshold)) for hit in found.negatives],
+            "near": [(hit, plots.scale(hit.score, found.threshold)) for hit in near],
+            "withheld": [(held, self._seen(held.id)) for held in found.withheld],
+            "block": block.text,
+            "tokens": block.tokens,
+        }
+
+    def _near(self, task: str, application: str, found: Sequence[Hit]) -> list[Hit]:
+        """What came nearest below the threshold."""
+        known = {hit.experience.id for hit in found}
+        all_hits = self.memory.retrieve(task, application=application or None, similarity_threshold=0.0, top_k=10)
+        return [hit for hit in all_hits if hit.experience.id not in known][:5]
+
+    def _search(self, words: str) -> list[str]:
+        """Ids by the product's own retriever, trusted or not, best first; then those whose text holds the words."""
+        found = self.memory.retrieve(words, similarity_threshold=0.0, top_k=FOUND)
+        ids = [hit.experience.id for hit in [*found, *found.negatives, *found.near]]
+        ids += [held.id for held in found.withheld]
+        wanted = words.casefold().split()
+        texts = ((row.id, f"{row.id} {row.task} {row.application}".casefold()) for row in self.table.rows())
+        ids += [id for id, text in texts if all(word in text for word in wanted)]
+        return list(dict.fromkeys(ids))
+
+    def _seen(self, id: str) -> str:
+        rows: dict[str, Row] = {row.id: row for row in self.table.rows()}
+        return rows[id].seen if id in rows else ""
+
+
+def screenshots(one: Experience) -> list[str]:
+    """Names of the pictures beside the log the record came from, if they are regular files there; never their bytes."""
+    source = Path(one.provenance.source) if one.provenance.source else None
+    if source is None or not source.is_file() or source.is_symlink():
+        return []
+    pictures = (path for path in source.parent.glob("action_step*.png") if path.is_file() and not path.is_symlink())
+    return sorted(path.name for path in pictures)[:200]
+
+
+def _step(one: Experience, place: int) -> Data:
+    """A step for reading, with what is risky about it alone."""
+    step = one.action.steps[place]
+    alone = one.model_copy(update={"action": one.action.model_copy(update={"steps": (step,)})})
+    parameters = step.model_dump(mode="json", include={"parameters"})["parameters"]
+    return {"step": step, "parameters": parameters, "risks": risks(alone), "status": step.status}
+
+
+def _days(log: Sequence[Mapping[str, Any]]) -> dict[date, Counter[str]]:
+    """How many questions of each day were answered, and how many were not."""
+    days: dict[date, Counter[str]] = {}
+    for row in log:
+        kind = "answered" if row.get("injected") else "unanswered" if row.get("unanswered") else None
+        day = _day(row.get("time"))
+        if kind and day:
+            days.setdefault(day, Counter())[kind] += 1
+    return days
+
+
+def _unanswered(log: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, str]]:
+    """Tasks nothing was known for: wording, how often, and the last reason; the most frequent first."""
+    asked: Counter[str] = Counter()
+    reasons: dict[str, str] = {}
+    for row in log:
+        said = row.get("unanswered")
+        if isinstance(said, Mapping) and isinstance(said.get("task"), str):
+            asked[said["task"]] += 1
+            reasons[said["task"]] = str(said.get("reason") or "")
+    return [(task, count, reasons[task]) for task, count in asked.most_common(SHOWN_TASKS)]
+
+
+def _day(text: Any) -> date | None:
+    try:
+        return datetime.fromisoformat(text).date()
+    except (TypeError, ValueError):
+        return None
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 7 else default
