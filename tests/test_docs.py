@@ -91,3 +91,25 @@ def test_the_changelog_has_the_current_version():
 
     assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+PACKAGE = ROOT / "ufo_experience"
+
+
+def test_every_path_of_the_architecture_exists():
+    """Paths stand in backticks, below the package or below the root."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = {name for name in re.findall(r"`([\w./]+)`", text) if "/" in name or name.endswith((".py", ".md", ".toml"))}
+    examples = {"traces/acme.py", "index/engines/acme.py", "ufo_experience/"}
+    assert len(named) > 50
+    assert [
+        name for name in sorted(named - examples) if not ((PACKAGE / name).exists() or (ROOT / name).exists())
+    ] == []
+
+
+def test_every_room_is_in_the_architecture():
+    """A newcomer finds a sentence about each folder and each module at the top."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = [f"{path.name}/" for path in PACKAGE.iterdir() if path.is_dir() and not path.name.startswith("_")]
+    rooms += [path.name for path in PACKAGE.glob("*.py") if not path.name.startswith("_")]
+    assert [room for room in sorted(rooms) if f"`{room}" not in text and f"`{room}`" not in text] == []
