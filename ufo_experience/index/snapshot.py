@@ -7,7 +7,7 @@ A snapshot never changes; `apply` makes the next one. What changed in the store 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ufo_experience.embedding.base import Embedder
@@ -23,13 +23,14 @@ from ufo_experience.store.base import ExperienceStore
 MTIME_GRANULARITY_NS = (
     2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
 )
-ALWAYS_STALE = 0  # a mtime that equals no other
+ALWAYS_STALE = 0  # an mtime that equals no other; so does a negative one, of a shard that was seen too young
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """Columns and vectors of the same records. `reason` says why some have no vector yet.
 
+    `young` are the versions of status files that were read from shards too young to be relied on.
     `unsaved` are the ids that changed after `tail`, the end of the generation's tail when this was read.
 
     An index on a server (`engine`) is shared: it may know ids of later commits, which these columns do not have yet.
@@ -42,6 +43,7 @@ class Snapshot:
     manifest: Manifest | None = None
     engine: str = "faiss"
     reason: str | None = None
+    young: Mapping[str, str] = field(default_factory=dict)
     tail: TailPosition | None = None
     unsaved: frozenset[str] = frozenset()
 
@@ -60,6 +62,7 @@ class Changes:
     removed: list[str]
     mtimes: dict[str, int]
     revision: str
+    young: dict[str, str] = field(default_factory=dict)
     complete: bool = True
 
     def __len__(self) -> int:
@@ -82,6 +85,11 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
     updated: list[Experience] = []
     removed: list[str] = []
     fresh: set[str] = set()
+    young: dict[str, str] = {}
+
+    def seen(id: str, version: str) -> bool:
+        return version != "" and snapshot.young.get(id) == version
+
     for place, shard in enumerate(changed):
         if shard in fresh:
             continue
@@ -89,9 +97,10 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
             later = {one: before.get(one) for one in changed[place:] if one not in fresh}
             mtimes = {one: mtime for one, mtime in {**mtimes, **later}.items() if mtime is not None}
             return Changes(added, updated, removed, mtimes, snapshot.revision, complete=False)
-        here, whole = set(store.ids_in(shard)), True
+        whole = True
         kind, _, prefix = shard.partition("/")
         if kind == "records":
+            here = set(store.ids_in(shard))
             known = set(catalog.ids_with_prefix(prefix))
             removed += sorted(known - here)
             found = list(store.scan(sorted(here - known)))
@@ -100,13 +109,17 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
             if not known:  # each record was read with its status, which is no older than its mtime
                 fresh.add(f"status/{prefix}")
         elif kind == "status":
-            known = here.intersection(catalog.ids_with_prefix(prefix))
+            since = abs(before.get(shard, 0)) - MTIME_GRANULARITY_NS
+            versions = store.versions_in(shard, since=since) or store.versions_in(shard)  # none: the clock was set back
+            known = {id for id in catalog.ids_with_prefix(prefix) if id in versions and not seen(id, versions[id])}
+            if mtimes.get(shard, 0) < 0:
+                young |= versions
             found = list(store.scan(sorted(known)))
             updated += [one for one in found if catalog.is_stale(one)]
             whole = len(found) == len(known)
         if not whole:  # what could not be read now may be readable next time
             mtimes[shard] = ALWAYS_STALE
-    return Changes(added, updated, removed, mtimes, revision)
+    return Changes(added, updated, removed, mtimes, revision, young)
 
 
 def find_removed(store: ExperienceStore, snapshot: Snapshot) -> list[str]:
@@ -131,7 +144,7 @@ def without(snapshot: Snapshot, ids: Sequence[str]) -> Snapshot:
 
 def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Snapshot:
     """The snapshot after `changes`. Records that cannot be embedded now are found by their words meanwhile."""
-    ahead = replace(snapshot, revision=changes.revision, mtimes=changes.mtimes)
+    ahead = replace(snapshot, revision=changes.revision, mtimes=changes.mtimes, young=changes.young)
     if not changes:
         return ahead
     index, reason = snapshot.index.copy(), snapshot.reason
@@ -191,10 +204,10 @@ def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embe
 
 
 def _settled(mtimes: dict[str, int]) -> dict[str, int]:
-    """Stamps too young to be relied on become `ALWAYS_STALE`; so do those of a clock that runs ahead."""
+    """Times too young to be relied on become negative; so do those of a clock that runs ahead."""
     edge = time.time_ns() - MTIME_GRANULARITY_NS
-    return {shard: mtime if mtime < edge else ALWAYS_STALE for shard, mtime in mtimes.items()}
+    return {shard: mtime if mtime < edge else -mtime for shard, mtime in mtimes.items()}
 
 
 def _same(one: int | None, other: int | None) -> bool:
-    return one == other and one != ALWAYS_STALE
+    return one == other and (one is None or one > ALWAYS_STALE)

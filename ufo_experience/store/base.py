@@ -153,6 +153,13 @@ class ExperienceStore(Protocol):
         """Ids that have a live record (or a status) in this shard."""
         ...
 
+    def versions_in(self, shard: str, *, since: int = 0) -> dict[str, str]:
+        """The ids in this shard, each with a token that differs after every change of its file; empty: not known.
+
+        Those whose file was not changed `since` a time (ns) may be left out.
+        """
+        ...
+
     def close(self) -> None:
         """Let go of connections and files; what was acknowledged is safe without it."""
         ...

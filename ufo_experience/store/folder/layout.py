@@ -164,6 +164,18 @@ class Layout:
         """Ids of the files in a shard folder (or in `tombstones`), sorted; files in the wrong shard are left out."""
         return [id for name in self.names(folder) if (id := self.id_of(folder, name))]
 
+    def versions_in(self, folder: Path, since: int) -> dict[str, str]:
+        """The ids of the files in a shard folder that were written or named `since` a time (ns), each with a token.
+
+        A copy may keep the time its original was written at, so the later of both times counts.
+        """
+        ids = {id: self._info(folder / f"{id}.json") for id in self.ids_in(folder)}
+        return {
+            id: f"{info.st_mtime_ns}-{info.st_ctime_ns}-{info.st_ino}-{info.st_size}"
+            for id, info in ids.items()
+            if info and max(info.st_mtime_ns, info.st_ctime_ns) >= since
+        }
+
     def id_of(self, folder: Path, name: str) -> str | None:
         """The id a file of this name in this folder is about; None for a name that does not belong there."""
         match = _NAME.fullmatch(name)

@@ -235,6 +235,13 @@ class FileStore:
         found = layout.ids_in(layout.root / shard) if _SHARD.fullmatch(shard) else []
         return [id for id in found if not layout.there(layout.tombstone(id))]
 
+    def versions_in(self, shard: str, *, since: int = 0) -> dict[str, str]:
+        """The ids in a shard whose file was changed `since` a time (ns) by the clock of this machine, removed ones too.
+
+        The token is made of what the system knows of the file: every change is a new file.
+        """
+        return self._layout.versions_in(self._layout.root / shard, since) if _SHARD.fullmatch(shard) else {}
+
     def _stream_ids(self) -> Iterator[str]:
         for folder in self._layout.shards(RECORDS):
             yield from self._layout.ids_in(folder)

@@ -220,6 +220,10 @@ class PostgresStore:
         statement = f"SELECT id FROM ufo_experience.records WHERE id BETWEEN %s AND %s{only} ORDER BY id"
         return [id for (id,) in self._select(statement, (prefix, prefix.ljust(32, "f")))]
 
+    def versions_in(self, shard: str, *, since: int = 0) -> dict[str, str]:
+        """Those of `ids_in`, without a token."""
+        return dict.fromkeys(self.ids_in(shard), "")
+
     def revision(self) -> str:
         """The number of the last commit that changed something; one small query."""
         return str(self._select("SELECT revision FROM ufo_experience.store")[0][0])
