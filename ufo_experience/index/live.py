@@ -24,7 +24,7 @@ from ufo_experience.index.build import (
 )
 from ufo_experience.index.document import run_term
 from ufo_experience.index.generations import VERIFY_AT_OPEN, Generation, Generations
-from ufo_experience.index.manifest import Calibration
+from ufo_experience.index.manifest import FORMAT, Calibration
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
@@ -86,9 +86,10 @@ class LiveIndex:
         """The snapshot at hand if it is of the published generation and of the embedder in use."""
         with self._lock:
             held = self._snapshot
-        if held is None or held[1] != published or held[0].manifest is None:
+        manifest = held[0].manifest if held and held[1] == published else None
+        if held is None or manifest is None or manifest.format < FORMAT:
             return None
-        check_embedder(held[0].manifest, self.embedder)
+        check_embedder(manifest, self.embedder)
         return held[0]
 
     def plan(self, *, rebuild: bool = False) -> IndexPlan:
