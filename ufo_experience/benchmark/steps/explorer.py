@@ -19,26 +19,16 @@ from ufo_experience.benchmark.steps.goal_parser import RISKY, Goal, bare, words
 from ufo_experience.benchmark.steps.replay import Follower
 from ufo_experience.benchmark.steps.value_slotting import best_option, value_for
 
-_PURPOSES = {
-    "mail": words("mail message email send sender inbox reply write signature receipt"),
-    "sheet": words("sheet workbook column row cell chart"),
-    "files": words("file folder directory document archive"),
-    "settings": words(
-        "turn alert network proxy server traffic device account language computer display light update allow camera "
-        "microphone location"
-    ),
-}
 _COMMIT = words(
-    "save ok apply send submit search login next finish continue done confirm yes create accept go dispatch keep put "
-    "change start restore"
+    "save ok apply send submit search login next finish continue done confirm yes create accept go start restore"
 )
-_RETREAT = ("cancel", "dismiss", "close", "back", "no")
+_RETREAT = ("cancel", "close", "back", "no")
 _MORE = ("more", "menu", "options")
 
 
 def likely(goal: Goal, applications: tuple[str, ...]) -> set[str]:
-    """The applications whose purpose shares most words with the goal; empty when none shares any."""
-    shared = {name: len(_PURPOSES.get(name.lower(), frozenset()) & goal.words) for name in applications}
+    """The applications whose name shares most words with the goal; empty when none shares any."""
+    shared = {name: len(words(name) & goal.words) for name in applications}
     most = max(shared.values(), default=0)
     return {name for name, count in shared.items() if count == most} if most else set()
 

@@ -45,7 +45,7 @@ def _stem(word: str) -> str:
 
 
 # What had better not be clicked without being asked for.
-RISKY = words("delete remove block forget clear discard erase reset stop unprotect refuse take conceal")
+RISKY = words("delete remove block forget clear discard erase reset stop unprotect")
 
 
 @dataclass(frozen=True)

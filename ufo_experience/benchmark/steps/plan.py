@@ -1,7 +1,7 @@
 """What `bench steps` runs: which tasks are learned from which variants, and which held-back variants are tested.
 
-Learning and testing never share a variant: values, names and the state at the start differ. Every fifth task of the
-desktop, and its tasks of a single click, are never learned.
+Learning and testing never share a variant: for up to four seeds no value of a slot recurs, and the start differs.
+Every fifth task of the desktop, and its tasks of a single click, are never learned.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from ufo_experience.benchmark.steps.browser import Browser
 from ufo_experience.benchmark.steps.desktop import Desktop
 from ufo_experience.benchmark.steps.desktop.templates import templates
 from ufo_experience.benchmark.steps.environment import Environment
+from ufo_experience.benchmark.steps.erp import Erp
 from ufo_experience.benchmark.steps.miniwob import APPLICATION, MULTI_STEP, SINGLE_STEP, MiniWob
 from ufo_experience.errors import UsageError
 
-DESKTOP, MINIWOB = "desktop", "miniwob"
-ENVIRONMENTS = (MINIWOB, DESKTOP, "all")
+DESKTOP, ERP, MINIWOB = "desktop", "erp", "miniwob"
+ENVIRONMENTS = (MINIWOB, DESKTOP, ERP, "all")
 
 # Groups of tests, in the order of the report.
 SIMILAR, REWORDED_A, REWORDED_B, CHANGED = "similar", "reworded-a", "reworded-b", "changed"
@@ -69,7 +70,21 @@ class Case:
         """The environment, ready to be reset to `seed`."""
         if self.kind == MINIWOB:
             return MiniWob(self.task, browser)
+        if self.kind == ERP:
+            return Erp(self.task, browser)
         return Desktop(self.task, browser, changed=self.changed, wording=self.wording)
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """One shortest way, for tasks of our own applications.
+
+        Raises:
+            UsageError: it is no task of those.
+        """
+        families = Erp.families() if self.kind == ERP else templates()
+        if self.task not in families:
+            raise UsageError(f"no way of {self.family} is known")
+        return families[self.task].variant(self.seed).way
 
 
 @dataclass(frozen=True)
@@ -116,6 +131,7 @@ class _Tasks:
     learned: Sequence[str] = ()
     sisters: Sequence[str] = ()
     miniwob: Sequence[str] = ()
+    erp: Sequence[str] = ()
     test: Sequence[int] = field(default=(0,))
 
     @property
@@ -126,6 +142,10 @@ class _Tasks:
     def learn(self, group: str) -> tuple[Case, ...]:
         """The learned tasks of the desktop in the variants they are learned from."""
         return tuple(Case(group, DESKTOP, name, seed) for name in self.learned for seed in _LEARNED)
+
+    def hidden(self, seeds: Sequence[int]) -> tuple[Case, ...]:
+        """The tasks whose way cannot be seen; they are learned from demonstrations only."""
+        return tuple(Case(SHOWN, ERP, name, seed) for name in self.erp for seed in seeds)
 
 
 def make_plan(environment: str = "all", seeds: int = 1, *, quick: bool = False) -> Plan:
@@ -139,7 +159,8 @@ def make_plan(environment: str = "all", seeds: int = 1, *, quick: bool = False) 
     if seeds < 1:
         raise UsageError("the number of seeds is at least 1")
     tasks = _choose(environment, seeds, quick)
-    desktop, first = tasks.desktop, [one for one in tasks.desktop if one.seed == tasks.test[0]]
+    desktop = tasks.desktop
+    first = [one for one in desktop if one.seed == tasks.test[0]]
     miniwob = [Case(SIMILAR, MINIWOB, name, seed) for name in tasks.miniwob for seed in range(seeds)]
     tests = [
         *desktop,
@@ -150,13 +171,14 @@ def make_plan(environment: str = "all", seeds: int = 1, *, quick: bool = False) 
         *(Case(NEVER, DESKTOP, name, seed) for name in tasks.sisters for seed in tasks.test),
         *(replace(one, group=UNRELATED) for one in miniwob),
         *(replace(one, group=SHOWN) for one in first),
+        *tasks.hidden(tasks.test),
         *(replace(one, group=MENDED) for one in first),
         *(replace(one, group=FAILED) for one in first),
     ]
     explored = tuple(Case(SIMILAR, MINIWOB, name, seed) for name in tasks.miniwob for seed in _LEARNED_MINIWOB)
     lessons = {
         OWN: (*tasks.learn(SIMILAR), *explored),
-        DEMONSTRATED: tasks.learn(SHOWN),
+        DEMONSTRATED: (*tasks.learn(SHOWN), *tasks.hidden(_LEARNED)),
         REPAIRED: tasks.learn(MENDED),
     }
     return Plan(lessons, tuple(tests), tuple(tasks.learned[:: 1 if quick else _QUICK]))
@@ -170,9 +192,13 @@ def _choose(environment: str, seeds: int, quick: bool) -> _Tasks:
     miniwob = [*MULTI_STEP, *SINGLE_STEP]
     if quick:
         learned, sisters, miniwob = learned[::_QUICK], sisters[::_QUICK], miniwob[::_QUICK]
+    erp = [*Erp.families()][:: _QUICK if quick else 1]
+    tasks = _Tasks(learned, [*sisters, *single], miniwob, erp, _test_seeds(seeds))
     if environment == MINIWOB:
-        return _Tasks(miniwob=miniwob)
-    return _Tasks(learned, [*sisters, *single], miniwob if environment == "all" else (), _test_seeds(seeds))
+        return replace(tasks, learned=(), sisters=(), erp=())
+    if environment == ERP:
+        return replace(tasks, learned=(), sisters=(), miniwob=())
+    return replace(tasks, miniwob=(), erp=()) if environment == DESKTOP else tasks
 
 
 def _test_seeds(count: int) -> list[int]:

@@ -45,7 +45,6 @@ from ufo_experience.benchmark.steps.conditions import (
     calibrated,
 )
 from ufo_experience.benchmark.steps.desktop import Desktop, solve
-from ufo_experience.benchmark.steps.desktop.templates import templates
 from ufo_experience.benchmark.steps.episode import MAX_STEPS
 from ufo_experience.benchmark.steps.episode_session import Outcome, run_session
 from ufo_experience.benchmark.steps.learning_curve import learning_curve
@@ -163,14 +162,15 @@ class Bench:
         if case.kind == MINIWOB:
             return explorer_agent if self.demonstrated else self.make_agent
         if memory == REPAIRED:
-            way = templates()[case.task].variant(case.seed).way
-            return partial(Rescued, attempts=_MENDED_AFTER, way=way)
+            return partial(Rescued, attempts=_MENDED_AFTER, way=case.way)
         return self._shown(case) if memory == DEMONSTRATED or self.demonstrated else self.make_agent
 
     def _shown(self, case: Case) -> MakeAgent:
-        """Somebody who knows the way of a task of the desktop."""
-        desktop = Desktop(case.task, self.browsers.mine())
-        commands = [command for _, command, _ in solve(desktop, case.seed)]
+        """Somebody who knows the way of a task of an application of ours."""
+        application = case.environment(self.browsers.mine())
+        if not isinstance(application, Desktop):
+            raise UsageError(f"nobody can show {case.family}")
+        commands = [command for _, command, _ in solve(application, case.seed)]
         return partial(Demonstrator, commands=commands)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ufo_experience.benchmark.steps.browser import Browser
 from ufo_experience.benchmark.steps.desktop.start import State
@@ -15,14 +15,12 @@ from ufo_experience.benchmark.steps.desktop.templates import Template, Variant, 
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
 from ufo_experience.errors import UsageError
 
-APPLICATIONS = ("Settings", "Mail", "Sheet", "Files")
-_PAGE = (Path(__file__).parent / "pages" / "index.html").as_uri()
 _TASKBAR = "#taskbar"
 _TYPED = ("Edit", "ComboBox")
 
 
 class Desktop:
-    """One task family of the desktop.
+    """One task family of the desktop; other applications of ours, built with the same kit, are subclasses.
 
     Args:
         task: a name in `tasks.yaml`.
@@ -35,6 +33,10 @@ class Desktop:
         UsageError: there is no such task or application.
     """
 
+    kind: ClassVar[str] = "desktop"
+    applications: ClassVar[tuple[str, ...]] = ("Settings", "Mail", "Sheet", "Files")
+    page: ClassVar[Path] = Path(__file__).parent / "pages" / "index.html"
+
     def __init__(
         self,
         task: str,
@@ -44,23 +46,29 @@ class Desktop:
         front: str | None = None,
         wording: str = "",
     ) -> None:
-        if task not in templates():
-            raise UsageError(f"the desktop has no task {task!r}")
-        if front is not None and front not in APPLICATIONS:
-            raise UsageError(f"the desktop has no application {front!r}")
-        self.template: Template = templates()[task]
-        self.name = f"desktop/{task}"
+        families = self.families()
+        if task not in families:
+            raise UsageError(f"{self.kind} has no task {task!r}")
+        if front is not None and front not in self.applications:
+            raise UsageError(f"{self.kind} has no application {front!r}")
+        self.template: Template = families[task]
+        self.name = f"{self.kind}/{task}"
         self._browser, self._changed, self._front, self._wording = browser, changed, front, wording
         self._task: Variant = self.template.variant(0)
         self._reached = False
         self._unasked: frozenset[str] = frozenset()
 
+    @classmethod
+    def families(cls) -> Mapping[str, Template]:
+        """The task families by name."""
+        return templates()
+
     def reset(self, seed: int) -> Observation:
         """Set up the variant of that seed."""
         self._task = self.template.variant(seed, self._reworded(seed))
-        front = self._front or random.Random(f"front/{self.name}/{seed}").choice(APPLICATIONS)
-        if self._browser.url != _PAGE:
-            self._browser.open(_PAGE)
+        front = self._front or random.Random(f"front/{self.name}/{seed}").choice(self.applications)
+        if self._browser.url != self.page.as_uri():
+            self._browser.open(self.page.as_uri())
         self._browser.run("desktop.reset(...arguments)", json.dumps(self._task.start), front, self._changed)
         return self._observe()
 
@@ -109,7 +117,9 @@ class Desktop:
         page = self._browser.read("desktop.report()", _TASKBAR)
         self._reached = self._task.holds(page.extra["state"])
         self._unasked = unasked_changes(self._task.start, self._task.wanted, page.extra["state"])
-        return Observation(self._task.goal, page.extra["front"], page.title, page.controls, APPLICATIONS, page.status)
+        return Observation(
+            self._task.goal, page.extra["front"], page.title, page.controls, self.applications, page.status
+        )
 
     def _reworded(self, seed: int) -> str | None:
         if not self._wording:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 State = dict[str, Any]
@@ -17,19 +18,19 @@ POOLS: dict[str, tuple[str, ...]] = {
     "place": ("Documents", "Pictures", "Downloads", "Projects"),
     "alert_app": ("Calendar", "Chat", "Weather", "Podcasts", "Maps", "Music"),
     "access_app": ("Video call", "Scanner", "Browser", "Recorder", "Photo booth"),
-    "sensor": ("Camera", "Microphone", "Location"),
+    "sensor": ("Camera", "Microphone", "Location", "Contacts", "Screen"),
     "network": ("Blue Fern", "Cafe Sol", "Hotel Nord", "Library 2", "Airport Lounge"),
     "device": ("Wave headset", "Slim keyboard", "Trackball M4", "Pen tablet", "Desk speaker"),
     "language": ("German", "Spanish", "French", "Italian", "Polish"),
     "feature": ("Sticky keys", "Slow keys", "Toggle keys", "Mouse keys", "Bounce keys"),
-    "role": ("Member", "Editor", "Administrator"),
+    "role": ("Member", "Editor", "Administrator", "Auditor", "Operator"),
     "column": ("Region", "Product", "Units", "Price", "Margin", "Quarter"),
     "sheet": ("Sales", "Costs", "Staff", "Stock", "Plan"),
     "number": ("Currency", "Percent", "Date", "Plain text"),
     "chart": ("Line", "Pie", "Area", "Scatter"),
     "export": ("PDF", "CSV", "ODS", "HTML"),
     "freeze": ("First row", "First column", "First two rows", "First two columns"),
-    "every": ("daily", "weekly", "monthly"),
+    "every": ("daily", "weekly", "monthly", "hourly", "yearly"),
     "answer": ("Always", "Never", "Weekdays only", "Later"),
     "address": ("jane@corp.example", "omar@corp.example", "lena@lab.example", "tom@shop.example", "priya@city.example"),
     "about": ("Budget draft", "Site visit", "New badge", "Spring fair", "Test results"),
@@ -64,6 +65,11 @@ def start_state(seed: str) -> State:
     """The state every task begins with; the seed deals out messages, files and rows."""
     deal = random.Random(seed)
     return {"settings": _settings(), "mail": _mail(deal), "sheet": _sheet(deal), "files": _files(deal)}
+
+
+def derived(values: Mapping[str, str], state: State) -> dict[str, str]:
+    """What follows from the values of a task and the state at its start: `home`, the folder a file starts in."""
+    return {"home": state["files"]["files"][values["file"]]["folder"]} if "file" in values else {}
 
 
 def _settings() -> State:

@@ -1,4 +1,4 @@
-"""The desktop's tasks, read from `tasks.yaml`: a goal in words, the state that must come of it, one way there.
+"""Tasks of an application of ours, from its `tasks.yaml`: a goal in words, the state that must come of it, one way.
 
 The seed is the number of the variant: each slot walks through its pool, so that neighbouring seeds share no value.
 """
@@ -13,15 +13,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.benchmark.steps.desktop.start import POOLS, State, start_state
+from ufo_experience.benchmark.steps.desktop.start import POOLS, State, derived, start_state
 
 Values = Mapping[str, str]
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True)
+class World:
+    """What the tasks of an application are made of: the pools of its slots, the state at the start by a seed, and
+    values that follow from others.
+    """
+
+    pools: Mapping[str, tuple[str, ...]]
+    start_state: Callable[[str], State]
+    derived: Callable[[Values, State], dict[str, str]]
+
+
+@dataclass(frozen=True)
 class Template:
-    """One task family. `changes` lists (operation, path, value); see the head of `tasks.yaml`."""
+    """One task family. `changes` lists (operation, path, value); see the head of the desktop's `tasks.yaml`."""
 
     name: str
     goal: str
@@ -29,6 +40,7 @@ class Template:
     slots: Mapping[str, str]
     before: tuple[tuple[str, str, Any], ...]
     changes: tuple[tuple[str, str, Any], ...]
+    world: World
 
     @property
     def application(self) -> str:
@@ -42,12 +54,12 @@ class Template:
 
     def variant(self, seed: int, goal: str | None = None) -> Variant:
         """The task as the seed makes it; `goal` is another wording of its goal, with the same slots."""
+        pools = self.world.pools
         values = {
-            slot: POOLS[pool][(seed + at) % len(POOLS[pool])] for at, (slot, pool) in enumerate(self.slots.items())
+            slot: pools[pool][(seed + at) % len(pools[pool])] for at, (slot, pool) in enumerate(self.slots.items())
         }
-        start = start_state(f"{self.name}/{seed}")
-        if "file" in values:
-            values["home"] = start["files"]["files"][values["file"]]["folder"]
+        start = self.world.start_state(f"{self.name}/{seed}")
+        values |= self.world.derived(values, start)
         _apply(start, self.before, values)
         wanted = copy.deepcopy(start)
         _apply(wanted, self.changes, values)
@@ -92,11 +104,15 @@ _CHECKS: dict[str, Callable[[State, str, Any], bool]] = {
 
 @cache
 def templates() -> dict[str, Template]:
-    """All task families by name, in the order of the file."""
+    """All task families of the desktop by name, in the order of the file."""
+    return read_templates(Path(__file__).with_name("tasks.yaml"), World(POOLS, start_state, derived))
+
+
+def read_templates(file: Path, world: World) -> dict[str, Template]:
+    """The task families of a file by name, in its order."""
     import yaml
 
-    entries = yaml.safe_load(Path(__file__).with_name("tasks.yaml").read_text(encoding="utf-8"))
-    return {entry["name"]: _template(entry) for entry in entries}
+    return {entry["name"]: _template(entry, world) for entry in yaml.safe_load(file.read_text(encoding="utf-8"))}
 
 
 @cache
@@ -107,10 +123,10 @@ def rewordings(author: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(goals) for name, *goals in rows}
 
 
-def _template(entry: Mapping[str, Any]) -> Template:
+def _template(entry: Mapping[str, Any], world: World) -> Template:
     changes = tuple((what, path, value) for what in _OPERATIONS for path, value in entry.get(what, {}).items())
     before = tuple(("set", path, value) for path, value in entry.get("before", {}).items())
-    return Template(entry["name"], entry["goal"], tuple(entry["way"]), entry.get("with", {}), before, changes)
+    return Template(entry["name"], entry["goal"], tuple(entry["way"]), entry.get("with", {}), before, changes, world)
 
 
 def _apply(state: State, changes: tuple[tuple[str, str, Any], ...], values: Values) -> None:

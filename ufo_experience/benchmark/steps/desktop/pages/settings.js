@@ -43,7 +43,7 @@ app('Settings', (view, settings) => {
     ok: 'Save', commit: (form) => confirm('Restart apps', 'Running apps are restarted.', 'Continue', () => { settings.access[name] = form; }),
   });
   const addUser = () => dialog('New account', {
-    form: { role: 'Guest' }, body: (form) => [field(form, 'name', 'User name'), choose(form, 'role', 'Role', ['Guest', 'Member', 'Editor', 'Administrator'])],
+    form: { role: 'Guest' }, body: (form) => [field(form, 'name', 'User name'), choose(form, 'role', 'Role', ['Guest', 'Member', 'Editor', 'Administrator', 'Auditor', 'Operator'])],
     ok: 'Next', commit: (form) => confirm('Finish account', `Create ${form.name}?`, 'Finish', () => { settings.users[form.name] = form.role; }),
   });
   const features = (names) => (form) => {
@@ -51,7 +51,7 @@ app('Settings', (view, settings) => {
     return [names.map((name) => check(form, name, name)), button('Apply', () => { Object.assign(settings.features, form); notify('Applied'); })];
   };
   const schedule = () => dialog('Backup schedule', {
-    form: settings.backup, body: (form) => [choose(form, 'every', 'Frequency', ['never', 'daily', 'weekly', 'monthly']), field(form, 'at', 'Time')],
+    form: settings.backup, body: (form) => [choose(form, 'every', 'Frequency', ['never', 'hourly', 'daily', 'weekly', 'monthly', 'yearly']), field(form, 'at', 'Time')],
     ok: 'Save', commit: (form) => confirm('Start backups', 'Backups use your network.', 'Start', () => { settings.backup = form; }),
   });
 
