@@ -9,10 +9,11 @@ from typing import Any
 from ufo_experience.config import Settings
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.schema import Experience, Outcome, Provenance, State, Step, Trust, Usage
+from ufo_experience.schema import Control, Experience, Outcome, Provenance, State, Step, Trust, Usage
 from ufo_experience.text.slots import mask_slots
 
 WHEN = datetime(2025, 1, 1, tzinfo=timezone.utc)
+OK = Control(name="OK", type="Button")
 TEXTS = [
     "Send an email to Jane about the budget",
     "Turn on Bluetooth in the settings",
@@ -33,7 +34,7 @@ def record(
     return Experience(
         id=content_id([text, session, steps]),
         state=State(task=mask_slots(text), request=text, application=changes.pop("application", None)),
-        action={"steps": [Step(step_number=n + 1, action_type="click_input") for n in range(steps)]},
+        action={"steps": [Step(step_number=n + 1, action_type="click_input", target_control=OK) for n in range(steps)]},
         outcome=Outcome(success=changes.pop("success", True)),
         created_at=WHEN,
         trust=trust,

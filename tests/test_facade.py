@@ -65,7 +65,7 @@ def filled(memory: ExperienceMemory) -> ExperienceMemory:
     return memory
 
 
-@pytest.mark.parametrize("steps", [PLAIN, ARTICLE, SCHEMA, [Step(step_number=1, action_type="double_click")]])
+@pytest.mark.parametrize("steps", [PLAIN, ARTICLE, SCHEMA, [Step.model_validate(SCHEMA[0])]])
 def test_a_run_is_remembered_in_any_of_the_vocabularies(memory, steps):
     """Plain file, memory article, schema as dicts or objects: the next query finds it."""
     stored = memory.remember(TASK, steps, success=True, application="Excel")

@@ -84,6 +84,7 @@ Origin = Literal["log", "api", "import"]
 StepStatus = Literal["ok", "failed", "skipped", "not_executed"]
 
 NOT_EXECUTED = "not executed"  # the result of a step that a plan or an answer key names, and nobody carried out
+UNKNOWN_TASK = "(the log does not say what the task was)"
 
 
 class Model(BaseModel):
@@ -280,8 +281,8 @@ class Trajectory(Model):
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
     `slots` is filled by redaction (placeholder → type); `sensitive` holds values a reader knows to be secret, for
     redaction to remove everywhere, and is never written out. Nor is what a log tells of the controls in view: `in_view`
-    are, for the number of a step, the numbers of those before which its control was there; `turned` are the numbers
-    of the steps after which most of what was in view was new, `opened` of those after which a menu was.
+    are, for the number of a step, the numbers of those before which its control was there; `opened` are the numbers
+    of the steps after which a menu was.
     """
 
     request: Text
@@ -303,7 +304,6 @@ class Trajectory(Model):
     slots: dict[Name, Name] = Field(default_factory=dict)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     in_view: dict[int, tuple[int, ...]] = Field(default_factory=dict, repr=False, exclude=True)
-    turned: tuple[int, ...] = Field(default=(), repr=False, exclude=True)
     opened: tuple[int, ...] = Field(default=(), repr=False, exclude=True)
 
     @property

@@ -26,6 +26,7 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.text.slots import mask_slots
+from ufo_experience.trust.completeness import is_blind, missing
 
 _UNNAMED_TASK = "unnamed task"
 _PATH_STEPS = 10
@@ -95,14 +96,16 @@ def mask_intent(text: str) -> str:
 
 def empty(trajectory: Trajectory) -> DataError:
     """The error for a run from which nothing can be learned."""
-    return DataError("no executed action worked and nobody judged the run", file=_source(trajectory), code="E_EMPTY")
+    why = "the log names no executed action that worked" if trajectory.steps else "the log holds no step"
+    return DataError(f"nothing to learn: {why}", file=_source(trajectory), code="E_EMPTY")
 
 
 def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) -> Experience:
     """Put a summary of a redacted trajectory into the form that is kept.
 
     Steps are numbered again from 1; `source` still names their lines. What came from the log or a model is checked
-    against the schema once more.
+    against the schema once more. A success that does not say what was asked, what was done or to what stays
+    `observed`, whoever judged it.
     """
     steps = tuple(step.model_copy(update={"step_number": n}) for n, step in enumerate(summary.steps, 1))
     application = _main_application(trajectory, steps)
@@ -137,7 +140,9 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
         "preconditions": _lines(summary.preconditions),
         "avoid_when": _lines(summary.avoid_when),
     }
-    return validate(Experience, values, file=_source(trajectory))
+    experience = validate(Experience, values, file=_source(trajectory))
+    incomplete = experience.trust is Trust.VERIFIED and missing(experience)
+    return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
 
 
 def trust_of(trajectory: Trajectory) -> Trust:
@@ -189,7 +194,9 @@ def _when(trajectory: Trajectory) -> datetime:
 
 
 def _provenance(trajectory: Trajectory, summary: Summary, summarizer: str) -> Provenance:
+    blind = sum(map(is_blind, summary.steps))
     flags = {
+        f"targets:unnamed:{blind}": bool(blind),
         "log:incomplete": not trajectory.complete,
         "log:truncated": trajectory.truncated,
         f"log:problems:{len(trajectory.problems)}": bool(trajectory.problems),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from ufo_experience.redaction.actions import is_typing, plain, typed_leaf
+from ufo_experience.redaction.actions import plain, typed_leaf
 from ufo_experience.redaction.names import listed, words_of
 from ufo_experience.schema import Step
 from ufo_experience.summarizer.shortest_path import InView, shortest_way
@@ -19,6 +19,8 @@ _NO_EFFECT = listed(
 _OPENING = listed(
     "click clickinput doubleclick leftclick rightclick tap clickoncoordinates clickelement goto navigate open"
 )
+_GOING = listed("goto navigate open openurl browsernavigate openapp launchapp visit")
+_LEADING = listed("menuitem menu tabitem tab treeitem link hyperlink a menubutton splitbutton")
 _SETTING = listed("setedittext settext setvalue fill")
 _TOGGLES = listed("checkbox togglebutton switch toggle radiobutton checkmenuitem togglecontrol")
 _BACK_ACTIONS = listed("goback back navigateback browserback pressback")
@@ -48,10 +50,10 @@ def has_effect(step: Step) -> bool:
 
 
 def tried_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """What was really tried, failed or not, each attempt once: the way a failed run went."""
+    """What was really tried, failed or not: the way a failed run went. The same failure in a row is kept once."""
     kept: list[Step] = []
     for step in steps:
-        again = bool(kept) and _same(kept[-1], step) and kept[-1].error == step.error
+        again = bool(kept) and step.error is not None and _same(kept[-1], step) and kept[-1].error == step.error
         if has_effect(step) and not is_skipped(step) and not again:
             kept.append(step)
     return tuple(kept)
@@ -62,31 +64,30 @@ def effective_steps(
     task: str = "",
     in_view: InView = _NOTHING,
     *,
-    turned: Collection[int] = (),
     opened: Collection[int] = (),
 ) -> tuple[Step, ...]:
     """The steps that led to the result, in order.
 
-    Left out: failed steps, steps without effect, immediate repeats (unless the page has `turned`: "Delete", and again
-    "Delete" in the dialog that asks), text set again to the same value, and what was taken back (undo after an action,
-    a toggle clicked twice, a way into something that Escape, Cancel or Back left), together with what took it back,
-    unless the task is about that. Of what is left, the shortest way (see `shortest_way`, also for `in_view` and
-    `opened`). If nothing would be left, all steps that worked are kept.
+    Left out: failed steps, steps without effect, a field set again to the value it has, and what was taken back (undo
+    after an action, a toggle clicked twice, a way into something that Escape, Cancel or Back left), together with what
+    took it back, unless the task is about that. A click that worked and was repeated is no retry: "Next" three times
+    is three steps. Of what is left, the shortest way (see `shortest_way`, also for `in_view` and `opened`). If nothing
+    would be left, all steps that worked are kept.
     """
     worked = [step for step in steps if step.ok and has_effect(step)]
     if _ABOUT_TAKING_BACK.search(task):
-        return _without_repeats(worked, turned)
+        return _without_repeats(worked)
     kept: list[Step] = []
     for step in worked:
-        if not _takes_back(kept, step, _came_up(step, steps, in_view)) and not _repeats(kept, step, turned):
+        if not _takes_back(kept, step, _came_up(step, steps, in_view)) and not _repeats(kept, step):
             kept.append(step)
     return shortest_way(kept or worked, steps, in_view, task, opened)
 
 
-def _without_repeats(steps: Sequence[Step], turned: Collection[int]) -> tuple[Step, ...]:
+def _without_repeats(steps: Sequence[Step]) -> tuple[Step, ...]:
     kept: list[Step] = []
     for step in steps:
-        if not _repeats(kept, step, turned):
+        if not _repeats(kept, step):
             kept.append(step)
     return tuple(kept)
 
@@ -106,7 +107,12 @@ def _came_up(step: Step, steps: Sequence[Step], in_view: InView) -> int | None:
 
 
 def _takes_back(kept: list[Step], step: Step, opened: int | None) -> bool:
-    """Remove from `kept` what `step` takes back, from the step `opened` on; False when it takes nothing back."""
+    """Remove from `kept` what `step` takes back; False when it takes nothing back.
+
+    `opened` is the step that brought up what `step` leaves, where the log tells. Only a step that does nothing but lead
+    somewhere is taken back by leaving: after "Send", a Cancel leaves some other dialog and undoes nothing. Where the
+    log does not tell, what was done before the Cancel may be the run's own work, and stays.
+    """
     if not kept:
         return False
     if _is_undo(step) or (_is_toggle(step) and _same(kept[-1], step)):
@@ -114,25 +120,18 @@ def _takes_back(kept: list[Step], step: Step, opened: int | None) -> bool:
         return True
     if not _is_back(step):
         return False
-    if opened is not None:
-        inside = [one for one in kept if one.step_number > opened]
-        if any(_is_sent_off(one) for one in inside):  # "Apply", then "Cancel": what was done is done
-            return False
-        kept[:] = [one for one in kept if one.step_number < opened]
-        return True
-    start = len(kept)
-    while start and is_typing(kept[start - 1].action_type):
-        start -= 1
-    if start and plain(kept[start - 1].action_type) in _OPENING:
-        del kept[start - 1 :]
-        return True
-    return False
+    if opened is None:
+        return bool(_only_leads(kept[-1]) and kept.pop())
+    inside = [one for one in kept if one.step_number > opened]
+    opener = next((one for one in kept if one.step_number == opened), None)
+    if opener is None or not _only_leads(opener) or any(_is_sent_off(one) for one in inside):
+        return False  # "Apply", then "Cancel": what was done is done
+    kept[:] = [one for one in kept if one.step_number < opened]
+    return True
 
 
-def _repeats(kept: list[Step], step: Step, turned: Collection[int]) -> bool:
-    """True when the step before did the same, or the text of this control was just set to the same."""
-    if kept and _same(kept[-1], step):
-        return kept[-1].step_number not in turned
+def _repeats(kept: list[Step], step: Step) -> bool:
+    """True when the text of this control was just set to the same."""
     if plain(step.action_type) not in _SETTING:
         return False
     for earlier in reversed(kept):
@@ -144,17 +143,24 @@ def _repeats(kept: list[Step], step: Step, turned: Collection[int]) -> bool:
 
 
 def _same(one: Step, other: Step) -> bool:
+    """True for the same action with the same arguments on the same control, its index or label included."""
     return (
         one.action_type == other.action_type
         and one.target_control == other.target_control
         and one.application == other.application
-        and _arguments(one) == _arguments(other)
+        and one.parameters == other.parameters
     )
 
 
-def _arguments(step: Step) -> dict[str, object]:
-    """Parameters without the label of the moment: ids are given anew for every screenshot."""
-    return {name: value for name, value in step.parameters.items() if plain(name) not in ("id", "index", "label")}
+def _only_leads(step: Step) -> bool:
+    """True for a step that opens a menu, a dialog, a page or an application and does nothing else."""
+    name = plain(step.action_type)
+    if name in _GOING:
+        return True
+    leads = plain(step.target_control.type or "") in _LEADING or step.target_control.name.rstrip().endswith(
+        ("…", "...")
+    )
+    return name in _OPENING and leads
 
 
 def _is_undo(step: Step) -> bool:

@@ -32,7 +32,7 @@ class ExtractiveSummarizer:
         """Summarize one redacted trajectory.
 
         Raises:
-            DataError: `E_EMPTY`, nothing in it worked and nobody judged it.
+            DataError: `E_EMPTY`, nothing in it worked and nobody judged it a failure.
         """
         trajectory = redacted(trajectory)
         return build_experience(trajectory, extract(trajectory), self.name)
@@ -46,7 +46,7 @@ def extract(trajectory: Trajectory) -> Summary:
     """
     failed = trajectory.outcome.success is False
     steps = tried_steps(trajectory.steps) if failed else _effective(trajectory)
-    if not steps and trajectory.outcome.success is None:
+    if not steps and not failed:
         raise empty(trajectory)
     reason = _failure_reason(trajectory) if failed else None
     dropped = len(trajectory.steps) - len(steps)
@@ -62,8 +62,7 @@ def extract(trajectory: Trajectory) -> Summary:
 
 
 def _effective(trajectory: Trajectory) -> tuple[Step, ...]:
-    seen = trajectory.in_view
-    return effective_steps(trajectory.steps, trajectory.task, seen, turned=trajectory.turned, opened=trajectory.opened)
+    return effective_steps(trajectory.steps, trajectory.task, trajectory.in_view, opened=trajectory.opened)
 
 
 def _failure_reason(trajectory: Trajectory) -> str:

@@ -12,6 +12,7 @@ from ufo_experience.schema import (
     MAX_STEPS,
     MAX_TAGS,
     MAX_TEXT,
+    UNKNOWN_TASK,
     Around,
     Control,
     Outcome,
@@ -23,9 +24,9 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.traces.coerce import KEEP, as_amount, as_name, as_text, as_time, short_object
-from ufo_experience.traces.visibility import InView, opened, turned, when_in_view
-
-UNKNOWN_TASK = "(the log does not say what the task was)"
+from ufo_experience.traces.naming import Named
+from ufo_experience.traces.visibility import InView, opened, when_in_view
+from ufo_experience.trust.completeness import is_blind
 
 _TYPED = ("text", "keys", "value", "content", "keyboard_text", "typed")
 
@@ -63,13 +64,15 @@ class Draft:
         cost: Any = None,
         line: int | None = None,
         secret: bool = False,
+        said: Named | None = None,
         seen: InView = frozenset(),
         within: Any = None,
         around: Around | None = None,
     ) -> None:
         """Add one executed or attempted action. Without a result text the step says "success", or "failed".
 
-        `seen` are name and type of the controls in view before it, `within` and `around` tell the place of its control.
+        `said` is the name and role the agent's own words give to a control that is not named otherwise; `seen` are
+        name and type of the controls in view before it, `within` and `around` tell the place of its control.
         """
         if len(self.steps) >= MAX_STEPS:
             self.cut = True
@@ -94,7 +97,10 @@ class Draft:
             "source": Source(file=self.path.name, line=line),
             "around": around,
         }
-        self.steps.append(validate(Step, values, file=str(self.path), line=line))
+        step = validate(Step, values, file=str(self.path), line=line)
+        if said and is_blind(step):
+            step = step.model_copy(update={"target_control": Control(name=self._text(said[0]), type=said[1] or None)})
+        self.steps.append(step)
         self.seen.append(seen)
 
     def finish(
@@ -148,7 +154,6 @@ class Draft:
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
             "in_view": when_in_view(self.steps, self.seen),
-            "turned": turned(self.steps, self.seen),
             "opened": opened(self.steps, self.seen),
         }
         return validate(Trajectory, values | {"truncated": truncated or self.cut}, file=str(self.path))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
+from itertools import pairwise
 from typing import Any
 
 MAX_SOURCE = 20_000
@@ -30,8 +33,18 @@ _POSITIONS = {
     "copy": ("text",),
     "sleep": ("seconds",),
     "insert_text": ("text",),
+    "fill": ("target", "text"),
+    "select_option": ("target", "options"),
+    "goto": ("url",),
+    "keyboard_press": ("key",),
+    "mouse_click": ("x", "y", "button"),
+    "send_msg_to_user": ("text",),
+    "report_infeasible": ("text",),
 }
 _RENAMED = {"message": "text"}
+
+
+Commented = tuple[str, dict[str, Any], str]
 
 
 def calls_of(source: str) -> list[tuple[str, dict[str, Any]]] | None:
@@ -40,6 +53,12 @@ def calls_of(source: str) -> list[tuple[str, dict[str, Any]]] | None:
     Arguments that are not plain values are kept as their source text. `hotkey("ctrl", "c")` has `keys`, other
     positional arguments without a known name stand in a list under `arguments`.
     """
+    found = commented_calls(source)
+    return None if found is None else [(name, arguments) for name, arguments, _ in found]
+
+
+def commented_calls(source: str) -> list[Commented] | None:
+    """As `calls_of`, each call with the comments that stand above it or beside it."""
     if len(source) > MAX_SOURCE:
         return None
     try:
@@ -49,9 +68,23 @@ def calls_of(source: str) -> list[tuple[str, dict[str, Any]]] | None:
             key=lambda node: (node.lineno, node.col_offset),
         )
         inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
-        return [(_name(node.func), _arguments(node)) for node in nodes if id(node) not in inner]
+        outer = [node for node in nodes if id(node) not in inner]
+        return [
+            (_name(node.func), _arguments(node), comment)
+            for node, comment in zip(outer, _comments(source, outer), strict=True)
+        ]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _comments(source: str, calls: list[ast.Call]) -> list[str]:
+    """For each call the comments since the call before it, and the one at the end of its own line."""
+    if "#" not in source:
+        return [""] * len(calls)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = [(token.start[0], token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT]
+    ends = [0, *(call.end_lineno or call.lineno for call in calls)]
+    return [" ".join(text for line, text in comments if before < line <= end) for before, end in pairwise(ends)]
 
 
 def _name(function: ast.expr) -> str:
@@ -66,6 +99,8 @@ def _arguments(call: ast.Call) -> dict[str, Any]:
         found["keys"] = values
     else:
         names = _POSITIONS.get(name, ())
+        if names[:1] == ("x",) and values and isinstance(values[0], str):
+            names = ("ref", "button")  # click('a51'): the mark of an element
         found.update(zip(names, values, strict=False))
         if left := values[len(names) :]:
             found["arguments"] = left

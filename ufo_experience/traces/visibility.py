@@ -33,12 +33,6 @@ def when_in_view(steps: Sequence[Step], seen: Sequence[InView]) -> dict[int, tup
     }
 
 
-def turned(steps: Sequence[Step], seen: Sequence[InView]) -> tuple[int, ...]:
-    """The numbers of the steps after which most of what was in view was new: another page or dialog."""
-    views = zip(steps, pairwise(seen), strict=False)
-    return tuple(step.step_number for step, (old, new) in views if old and new and 2 * len(old & new) < len(new))
-
-
 def opened(steps: Sequence[Step], seen: Sequence[InView]) -> tuple[int, ...]:
     """The numbers of the steps after which there were menu items in view that had not been there."""
     views = zip(steps, pairwise(seen), strict=False)
