@@ -20,7 +20,7 @@ from ufo_experience.index.postings import Postings, StringColumn, term_hash
 from ufo_experience.schema import Experience
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.terms import say
-from ufo_experience.trust.risk import injectable_rank
+from ufo_experience.trust.policy import shown_rank
 
 Mask = NDArray[np.bool_]
 RowNumbers = NDArray[np.int64]
@@ -65,7 +65,7 @@ def attributes(experience: Experience) -> Attributes:
     return Attributes(
         experience.state.application,
         experience.state.env,
-        injectable_rank(experience),
+        shown_rank(experience),
         experience.provenance.origin == "import",
         experience.outcome.success,
     )
@@ -285,7 +285,7 @@ def _row(experience: Experience, length: int) -> tuple[object, ...]:
         key_hash(state.phase),
         key_hash(state.task),
         key_hash(experience.provenance.session),
-        injectable_rank(experience),
+        shown_rank(experience),
         UNKNOWN if outcome.success is None else int(outcome.success),
         experience.provenance.origin == "import",
         len(experience.action.steps),

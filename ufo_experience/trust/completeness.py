@@ -18,9 +18,7 @@ _POINTS = frozenset(
 )
 _POINTS |= frozenset("longpress mousedown mouseup clickinput doubletap dragrel".split())
 _MOVES = frozenset("scroll hscroll vscroll swipe wait sleep zoom".split())  # a place on the screen does for these
-_POSITIONS = frozenset(
-    "x y coordinate coordinates position point startbox endbox startcoordinate path bbox box".split()
-)
+_POSITIONS = frozenset("x y coordinate coordinates position point startbox endbox startcoordinate bbox box".split())
 _MOMENTARY = frozenset("index ref bid elementid nodeid mark".split())  # valid for one screenshot only
 _LOCATORS = frozenset(
     "selector selectors xpath css name locator url appname packagename accessibilityid resourceid title".split()

@@ -229,5 +229,5 @@ def _record(set_name: str, entry: Entry) -> Experience:
         outcome=Outcome(success=True, evaluated_by="evaluator"),
         created_at=_EPOCH,
         trust=Trust.VERIFIED,
-        provenance=Provenance(source=entry.id, session=entry.session, origin="log"),
+        provenance=Provenance(source=entry.id, session=entry.session, origin="api"),
     )
