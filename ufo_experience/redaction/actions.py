@@ -31,6 +31,20 @@ _LOCATORS = listed(
     "name label control controlname controltext controllabel selector xpath element target field placeholder"
 )
 
+# Whether a step says which control it acts on.
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
+_POINTS = frozenset(
+    "click tap press drag touch doubleclick rightclick leftclick middleclick tripleclick dragto".split()
+)
+_POINTS |= frozenset("longpress mousedown mouseup clickinput doubletap dragrel".split())
+_MOVES = frozenset("scroll hscroll vscroll swipe wait sleep zoom".split())  # a place on the screen does for these
+_POSITIONS = frozenset("x y coordinate coordinates position point startbox endbox startcoordinate bbox box".split())
+_MOMENTARY = frozenset("index ref bid elementid nodeid mark".split())  # valid for one screenshot only
+_LOCATORS = frozenset(
+    "selector selectors xpath css name locator url appname packagename accessibilityid resourceid title".split()
+)
+_SAYS_WHICH = _LOCATORS | {"text", "value", "key", "keys", "command"}  # for a click: which text, which key
+
 # The word a field carries its own name under, and the one it carries its value under, in a form-like mapping.
 FIELD_NAMES = ("name", "label", "field", "control", "element", "selector", "placeholder", "id", "type")
 FIELD_VALUES = frozenset({"value", "text", "content", "val", "keys", "input"})
@@ -83,6 +97,22 @@ def control_names(step: Step) -> str:
     control = step.target_control
     names = [value for key, value in step.parameters.items() if isinstance(value, str) and plain(key) in _LOCATORS]
     return " ".join(part for part in (control.name, control.type or "", *names) if part)
+
+
+def is_blind(step: Step) -> bool:
+    """True for a step on a control that the record does not name: a place on the screen, a number of the moment.
+
+    Nobody can follow it on another screen. Keys, commands, addresses and scrolling need no control.
+    """
+    if step.target_control.name:
+        return False
+    words = {word.casefold() for word in _WORD.findall(step.action_type)} | {plain(step.action_type)}
+    given = {plain(key) for key, value in step.parameters.items() if value not in (None, "", [], {})}
+    if words & _MOVES:
+        return False
+    if given & _POSITIONS:
+        return True
+    return bool((given & _MOMENTARY and not given & _LOCATORS) or (words & _POINTS and not given & _SAYS_WHICH))
 
 
 @lru_cache(maxsize=4096)

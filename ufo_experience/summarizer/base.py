@@ -12,6 +12,7 @@ from ufo_experience.embedding.base import Spending
 from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.redaction import PLACEHOLDER, redact
+from ufo_experience.redaction.actions import is_blind
 from ufo_experience.schema import (
     MAX_TAGS,
     MAX_TEXT,
@@ -26,7 +27,7 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.text.slots import mask_slots
-from ufo_experience.trust.completeness import is_blind, missing
+from ufo_experience.trust.completeness import missing
 
 _UNNAMED_TASK = "unnamed task"
 _PATH_STEPS = 10

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.redaction.actions import is_blind
 from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.schema import (
     MAX_NAME,
@@ -26,7 +27,6 @@ from ufo_experience.schema import (
 from ufo_experience.traces.coerce import KEEP, as_amount, as_name, as_text, as_time, short_object
 from ufo_experience.traces.naming import Named
 from ufo_experience.traces.visibility import InView, opened, when_in_view
-from ufo_experience.trust.completeness import is_blind
 
 _TYPED = ("text", "keys", "value", "content", "keyboard_text", "typed")
 
