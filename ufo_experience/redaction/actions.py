@@ -40,10 +40,10 @@ _POINTS |= frozenset("longpress mousedown mouseup clickinput doubletap dragrel".
 _MOVES = frozenset("scroll hscroll vscroll swipe wait sleep zoom".split())  # a place on the screen does for these
 _POSITIONS = frozenset("x y coordinate coordinates position point startbox endbox startcoordinate bbox box".split())
 _MOMENTARY = frozenset("index ref bid elementid nodeid mark".split())  # valid for one screenshot only
-_LOCATORS = frozenset(
+_LASTING = frozenset(
     "selector selectors xpath css name locator url appname packagename accessibilityid resourceid title".split()
 )
-_SAYS_WHICH = _LOCATORS | {"text", "value", "key", "keys", "command"}  # for a click: which text, which key
+_SAYS_WHICH = _LASTING | {"text", "value", "key", "keys", "command"}  # for a click: which text, which key
 
 # The word a field carries its own name under, and the one it carries its value under, in a form-like mapping.
 FIELD_NAMES = ("name", "label", "field", "control", "element", "selector", "placeholder", "id", "type")
@@ -112,7 +112,7 @@ def is_blind(step: Step) -> bool:
         return False
     if given & _POSITIONS:
         return True
-    return bool((given & _MOMENTARY and not given & _LOCATORS) or (words & _POINTS and not given & _SAYS_WHICH))
+    return bool((given & _MOMENTARY and not given & _LASTING) or (words & _POINTS and not given & _SAYS_WHICH))
 
 
 @lru_cache(maxsize=4096)
