@@ -41,7 +41,7 @@ const TRANSACTIONS = {
   SU01: { area: 'BC', title: 'Identities', fields: [['what', 'User'], ['state', 'Status', ['', '0', '64', '128']]], asked: [['ticket', 'Ticket', one(/^INT$/, 'Ticket: INT for internal, see circular 2')]], buttons: ['Save'] },
   SPAD: { area: 'BC', title: 'Spool', fields: [['what', 'Object'], ['device', 'Device']], needs: (data, form) => (/^CC-\d{4}$/.test(form.what || '') ? '' : 'Object is not defined, see circular 14'), asked: [['model', 'Access method', one(/^[CGL]$/, 'Access method C, G or L; network devices are G, see circular 2')]], buttons: ['Save'] },
   SM36: { area: 'BC', title: 'Background', fields: [['what', 'Job'], ['cycle', 'Period', ['', 'D', 'W', 'M']]], asked: [['class', 'Class', one(/^[ABC]$/, 'Class A to C; reports are C, see circular 2')]], buttons: ['Hold', 'Release'] },
-  CATS: { area: 'HR', title: 'Time sheet', fields: [['what', 'Pers. no.'], ['hours', 'Hours'], ['type', 'A/A type', ['', '0800', '0801', '0900']]],
+  CATS: { area: 'HR', title: 'Time sheet', fields: [['what', 'Pers. no.'], ['hours', 'Quantity'], ['type', 'A/A type', ['', '0800', '0801', '0900']]],
     needs: (data, form) => (/^\d{4}$/.test(form.what || '') ? '' : 'Pers. no. has four digits, see PA20'), asked: [['receiver', 'Receiver', one(/^CC-\d{4}$/, 'Receiver must be a valid object, see circular 14')]], buttons: ['Save'] },
 };
 const CIRCULARS = {
