@@ -34,7 +34,7 @@ from ufo_experience.store.folder.store import FileStore
 pytestmark = pytest.mark.server
 pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgres]"')
 
-from ufo_experience.index.postgres_generations import DUE_LEAST  # noqa: E402
+from ufo_experience.index.generations import DUE_LEAST  # noqa: E402
 from ufo_experience.store.postgres.schema import MIGRATIONS, open_tables  # noqa: E402
 
 TASK = "Email Zoë № 7"
