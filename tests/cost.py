@@ -33,11 +33,17 @@ def lines_executed(work: Callable[[], object]) -> int:
 def growth(work: Callable[[int], object], size: int) -> float:
     """Processor time at `8 * size` divided by that at `size`: about 8 for linear work, 64 for quadratic.
 
-    The smallest of three runs counts, and a size that takes less than a millisecond is grown first: clocks are coarse.
+    Clocks are coarse and machines are busy: a size that takes less than two milliseconds is grown first, and the
+    smallest of three measurements counts where the first is not linear.
     """
-    while (small := _seconds(work, size)) < 0.001:
+    while _seconds(work, size) < 0.002:
         size *= 2
-    return _seconds(work, FACTOR * size) / small
+    smallest = float("inf")
+    for _ in range(3):
+        smallest = min(smallest, _seconds(work, FACTOR * size) / _seconds(work, size))
+        if smallest < LINEAR:
+            break
+    return smallest
 
 
 def _seconds(work: Callable[[int], object], size: int) -> float:

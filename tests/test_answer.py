@@ -4,64 +4,57 @@ from __future__ import annotations
 
 import pytest
 
-from tests.test_retriever import TEXTS, record
-from ufo_experience.config import Settings
+from tests.builders import TEXTS, a_record_of, memory_of
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.retrieval.retriever import Query
-from ufo_experience.schema import Experience, Trust
-
-
-def memory_of(tmp_path, records: list[Experience]) -> ExperienceMemory:
-    memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db")), embedder="hashing")
-    memory.store.add(records)
-    return memory
+from ufo_experience.schema import Trust
 
 
 def ask(memory: ExperienceMemory, task: str, **query) -> Retrieval:
-    return memory.live.retriever().retrieve(Query(task, **query))
+    return memory.wiring.retriever().retrieve(Query(task, **query))
 
 
 def test_the_reason_names_an_empty_store(tmp_path):
-    assert ask(memory_of(tmp_path, []), "rename a sheet").reason == "the store holds no experience yet"
+    assert ask(memory_of(tmp_path / "db"), "rename a sheet").reason == "the store holds no experience yet"
 
 
 def test_the_reason_says_that_nothing_passes_the_filters(tmp_path):
-    memory = memory_of(tmp_path, [record(TEXTS[0])])
+    memory = memory_of(tmp_path / "db", a_record_of(TEXTS[0]))
     assert ask(memory, TEXTS[0], env="nowhere").reason == "no experience passes the filters"
 
 
 def test_the_reason_says_that_nothing_reaches_the_threshold(tmp_path):
-    memory = memory_of(tmp_path, [record(TEXTS[0])])
+    memory = memory_of(tmp_path / "db", a_record_of(TEXTS[0]))
     assert "no experience reaches the threshold of" in ask(memory, "zzgl qqxy").reason
 
 
 def test_the_reason_names_the_best_score_and_the_threshold(tmp_path):
-    found = ask(memory_of(tmp_path, [record(TEXTS[0])]), TEXTS[0], threshold=1.0)
+    found = ask(memory_of(tmp_path / "db", a_record_of(TEXTS[0])), TEXTS[0], threshold=1.0)
     assert found.reason is None or "below the threshold of 1.00" in found.reason
 
 
 def test_the_reason_counts_what_is_withheld_by_why(tmp_path):
-    memory = memory_of(tmp_path, [record(TEXTS[0]).model_copy(update={"trust": Trust.OBSERVED})])
+    memory = memory_of(tmp_path / "db", a_record_of(TEXTS[0]).model_copy(update={"trust": Trust.OBSERVED}))
     assert ask(memory, TEXTS[0]).reason == "what fits is withheld: 1 unproven"
 
 
 def test_there_is_no_reason_when_there_is_a_hit(tmp_path):
-    found = ask(memory_of(tmp_path, [record(TEXTS[0])]), TEXTS[0])
+    found = ask(memory_of(tmp_path / "db", a_record_of(TEXTS[0])), TEXTS[0])
     assert (len(found), found.reason) == (1, None)
 
 
 def test_a_withheld_record_names_the_command_that_releases_it(tmp_path):
-    one = record(TEXTS[0]).model_copy(update={"trust": Trust.OBSERVED})
-    withheld = ask(memory_of(tmp_path, [one]), TEXTS[0]).withheld[0]
+    one = a_record_of(TEXTS[0]).model_copy(update={"trust": Trust.OBSERVED})
+    withheld = ask(memory_of(tmp_path / "db", one), TEXTS[0]).withheld[0]
     assert (withheld.id, withheld.why, withheld.release) == (one.id, "unproven", f"ufo-experience approve {one.id[:8]}")
     assert withheld.task == TEXTS[0]
     assert 0 < withheld.score <= 1
 
 
 def test_the_opposite_of_the_task_is_withheld_as_contradicting(tmp_path):
-    memory = memory_of(tmp_path, [record("Turn on Bluetooth in the settings")])
+    memory = memory_of(tmp_path / "db", a_record_of("Turn on Bluetooth in the settings"))
     found = ask(memory, "Turn off Bluetooth in the settings")
     assert [one.why for one in found.withheld] == ["contradicts"]
     assert found.withheld[0].release is None
@@ -69,19 +62,19 @@ def test_the_opposite_of_the_task_is_withheld_as_contradicting(tmp_path):
 
 
 def test_what_lies_in_another_application_is_named_when_nothing_else_fits(tmp_path):
-    one = record(TEXTS[0])
+    one = a_record_of(TEXTS[0])
     one = one.model_copy(update={"state": one.state.model_copy(update={"application": "Outlook"})})
-    found = ask(memory_of(tmp_path, [one]), TEXTS[0], application="Excel")
+    found = ask(memory_of(tmp_path / "db", one), TEXTS[0], application="Excel")
     assert [(item.why, item.application) for item in found.withheld] == [("other application", "Outlook")]
     assert found.reason == "what fits is of another application: Outlook"
 
 
 def test_near_hits_come_only_on_request_and_lie_below_the_threshold(tmp_path):
-    memory = memory_of(tmp_path, [record(TEXTS[0])])
+    memory = memory_of(tmp_path / "db", a_record_of(TEXTS[0]))
     task = f"{TEXTS[0]} and then do something else entirely with other words"
     assert ask(memory, task, threshold=1.0).near == ()
     near = ask(memory, task, threshold=1.0, near=3).near
-    assert [hit.experience.id for hit in near] == [record(TEXTS[0]).id]
+    assert [hit.experience.id for hit in near] == [a_record_of(TEXTS[0]).id]
     assert near[0].score < 1.0
 
 

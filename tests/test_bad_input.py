@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 
+from tests.builders import open_memory
 from tests.store_helpers import experience
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.demo import SAMPLES
-from ufo_experience.config import Settings, load_settings
+from ufo_experience.config import load_settings
 from ufo_experience.errors import DataError, FormatVersionError, RefusedError, SchemaError, UsageError
 from ufo_experience.openai_api.settings import OpenAISettings
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, parse_block
@@ -63,13 +64,6 @@ KEPT_ELSEWHERE: dict[int, str] = {
     79: "test_risk.py::test_a_risky_argument_is_known_and_never_shown",
     82: "test_summarizer.py::test_an_answer_that_cannot_be_used_gives_the_flagged_extractive_summary",
 }
-
-
-def open_memory(folder: Path, **settings: Any) -> ExperienceMemory:
-    """A memory that needs no service."""
-    return ExperienceMemory.open(
-        settings=Settings(db=str(folder), embedder="hashing", summarizer="extractive", **settings)
-    )
 
 
 def write(path: Path, content: object) -> Path:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import TEXTS, a_record_of, memory_of
 from tests.cli_runner import Cli
-from tests.scoring_helpers import TEXTS, memory_of, record
 from ufo_experience.benchmark.retrieval.beir import from_experiences, read_beir, write_beir
 from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
 from ufo_experience.benchmark.retrieval.metrics import estimate, hit, ndcg, recall, reciprocal_rank
@@ -110,9 +110,9 @@ def test_qrels_of_an_unknown_entry_are_refused(folder):
 
 def test_a_store_is_a_set_of_its_repeated_tasks(tmp_path):
     """Relevant is another session's record of the same canonical task."""
-    runs = [record(f'Email "{word}" to Jane', session=session) for word, session in (("a", "s1"), ("b", "s2"))]
-    runs.append(record('Email "c" to Jane', session="s1"))
-    task_set = from_experiences("own", [*runs, record(TEXTS[1])])
+    runs = [a_record_of(f'Email "{word}" to Jane', session=session) for word, session in (("a", "s1"), ("b", "s2"))]
+    runs.append(a_record_of('Email "c" to Jane', session="s1"))
+    task_set = from_experiences("own", [*runs, a_record_of(TEXTS[1])])
     assert {query: sorted(found) for query, found in task_set.relevant.items()} == {
         runs[0].id: [runs[1].id],
         runs[1].id: sorted([runs[0].id, runs[2].id]),
@@ -123,7 +123,7 @@ def test_a_store_is_a_set_of_its_repeated_tasks(tmp_path):
 def test_a_store_without_repeated_tasks_cannot_be_measured():
     """Nobody knows what the right answers are."""
     with pytest.raises(UsageError):
-        from_experiences("own", [record(text) for text in TEXTS])
+        from_experiences("own", [a_record_of(text) for text in TEXTS])
 
 
 # ---- runs ----
@@ -180,7 +180,7 @@ def test_the_command_prints_one_object(folder):
 
 def test_a_store_of_ones_own_is_measured_leave_one_out(tmp_path):
     """`bench retrieval --db STORE --leave-one-out`; without it, or without data, a usage error."""
-    runs = [record(f'{text} "{n}"', session=f"{text}{n}") for text in TEXTS[:3] for n in range(2)]
+    runs = [a_record_of(f'{text} "{n}"', session=f"{text}{n}") for text in TEXTS[:3] for n in range(2)]
     memory_of(tmp_path / "db", *runs)
     cli = Cli(tmp_path)
     data = cli.json("bench", "retrieval", "--db", "db", "--leave-one-out")

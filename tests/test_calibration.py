@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.scoring_helpers import TEXTS, memory_of, record
+from tests.builders import TEXTS, a_record_of, memory_of
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieval.calibration import find_cut
@@ -18,13 +18,13 @@ OTHERS = ["Water the plants", "Book a flight to Paris", "Resize the logo", "Play
 @pytest.fixture
 def memory(tmp_path):
     """Eight records of eight tasks."""
-    return memory_of(tmp_path / "db", *(record(text) for text in TEXTS))
+    return memory_of(tmp_path / "db", *(a_record_of(text) for text in TEXTS))
 
 
 @pytest.fixture
 def labels(tmp_path):
     """Rewordings that are relevant, and requests that are not."""
-    rows = [{"query": text.replace("the", "my"), "id": record(text).id, "relevant": True} for text in TEXTS]
+    rows = [{"query": text.replace("the", "my"), "id": a_record_of(text).id, "relevant": True} for text in TEXTS]
     rows += [{"query": query, "text": text, "relevant": False} for query in OTHERS for text in TEXTS[:3]]
     return write(tmp_path, rows)
 
@@ -72,7 +72,7 @@ def test_labels_set_the_threshold_of_every_later_process(memory, labels):
     assert (found.pairs, found.embedder) == (20, "hashing")
     later = ExperienceMemory.open(memory.store.location, create=False)
     assert later.retrieve(TEXTS[0]).threshold == found.threshold
-    later.store.add([record("Mute the microphone")])
+    later.store.add([a_record_of("Mute the microphone")])
     later.index()
     assert later.retrieve(TEXTS[0]).threshold == found.threshold
     assert found.lexical_threshold is not None
@@ -89,7 +89,7 @@ def test_a_rebuild_for_another_embedder_drops_the_calibration(memory, labels):
 def test_a_store_calibrates_itself(tmp_path):
     """Records of one intent against strangers in other applications."""
     records = [
-        record(f'{text} "{n}"', session=f"{text}{n}", application=f"app{place % 3}")
+        a_record_of(f'{text} "{n}"', session=f"{text}{n}", application=f"app{place % 3}")
         for place, text in enumerate(TEXTS)
         for n in range(3)
     ]
@@ -106,8 +106,8 @@ def test_a_store_that_repeats_nothing_asks_for_labels(memory):
 
 def test_opposites_never_pass_whatever_the_threshold(memory, tmp_path):
     """A contradiction is withheld by its own rule and must not push the threshold up."""
-    rows = [{"query": text, "id": record(text).id, "relevant": True} for text in TEXTS]
-    rows += [{"query": "Turn off Bluetooth in the settings", "id": record(TEXTS[1]).id, "relevant": False}]
+    rows = [{"query": text, "id": a_record_of(text).id, "relevant": True} for text in TEXTS]
+    rows += [{"query": "Turn off Bluetooth in the settings", "id": a_record_of(TEXTS[1]).id, "relevant": False}]
     assert memory.calibrate(write(tmp_path, rows), precision=1.0).recall == 1.0
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import open_memory
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.demo import SAMPLES
-from ufo_experience.config import Settings
 from ufo_experience.errors import DataError, IndexMismatchError, SchemaError, UsageError
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Trust
@@ -21,13 +21,6 @@ STATE = {
 }
 ACTION = {"strategy": "hierarchical_summary", "skill": "summarizer_v2", "parameters": {"verbosity": "low"}}
 GOOD = {"success": True, "score": 0.82, "latency_ms": 1200}
-
-
-def open_memory(folder: Path, **settings: object) -> ExperienceMemory:
-    """A memory that needs no service."""
-    return ExperienceMemory.open(
-        settings=Settings(db=str(folder), embedder="hashing", summarizer="extractive", **settings)
-    )
 
 
 @pytest.fixture

@@ -11,41 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders import a_run, a_step
 from tests.cost import LINEAR, growth
 from tests.redaction_cases import HARMLESS, SECRETS
 from ufo_experience.redaction import redact, redact_text
 from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.vault import slot_type
-from ufo_experience.schema import Control, Outcome, Problem, Source, Step, Trajectory
+from ufo_experience.schema import Outcome, Problem, Source, Step
 
 SECRET = "hunter2-Secret!"
 
 
-def step(number: int, action: str, control: str = "", *, kind: str | None = None, **fields: object) -> Step:
-    parameters = fields.pop("parameters", {})
-    return Step.model_validate(
-        {
-            "step_number": number,
-            "action_type": action,
-            "target_control": Control(name=control, type=kind),
-            "parameters": parameters,
-            **fields,
-        }
-    )
-
-
-def run(*steps: Step, request: str = "Do it", **fields: object) -> Trajectory:
-    values = {"outcome": Outcome(success=None), "format": "test", "session": "s#0", **fields}
-    return Trajectory.model_validate({"request": request, "steps": steps, **values})
-
-
 def typed(text: str, control: str = "Body", action: str = "set_edit_text", **fields: object) -> Step:
-    return step(1, action, control, parameters={"text": text}, **fields)
+    return a_step(1, action, control, parameters={"text": text}, **fields)
 
 
 def sent(action: str, control: str, keys: str) -> object:
     """What is left of `keys` typed into `control`."""
-    return redact(run(step(1, action, control, parameters={"keys": keys}))).steps[0].parameters["keys"]
+    return redact(a_run(a_step(1, action, control, parameters={"keys": keys}))).steps[0].parameters["keys"]
 
 
 # ---- free text ----
@@ -169,14 +152,14 @@ _SECRET_CONTROLS = {
 @pytest.mark.parametrize("control", _SECRET_CONTROLS)
 def test_what_is_typed_into_a_secret_control_is_a_secret(control):
     """By the control's name, in many languages and spellings."""
-    clean = redact(run(typed(SECRET, control)))
+    clean = redact(a_run(typed(SECRET, control)))
     assert clean.steps[0].parameters == {"text": "{{secret:1}}"}
     assert clean.slots == {"secret:1": "password"}
 
 
 def test_a_control_can_be_secret_by_its_type():
     """Some logs carry the kind of field."""
-    clean = redact(run(step(1, "fill", "Login", kind="PasswordBox", parameters={"value": SECRET})))
+    clean = redact(a_run(a_step(1, "fill", "Login", kind="PasswordBox", parameters={"value": SECRET})))
     assert clean.steps[0].parameters == {"value": "{{secret:1}}"}
 
 
@@ -186,9 +169,9 @@ def test_a_password_is_removed_from_every_text_of_the_run():
     escapes = [html.escape(secret), quote(secret), quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1]]
     forms = " ".join([secret, *escapes])
     clean = redact(
-        run(
+        a_run(
             typed(secret, "Password", observation=forms, result=forms),
-            step(2, "click_input", f"shows {secret}", parameters={forms: [{"a": forms}]}, error=forms, agent=secret),
+            a_step(2, "click_input", f"shows {secret}", parameters={forms: [{"a": forms}]}, error=forms, agent=secret),
             request=f"use {forms}",
             subtask=f"type {forms}",
             applications=(f"app {secret}",),
@@ -213,7 +196,7 @@ def test_secret_arguments_go_whatever_the_action():
         "env": {"DB_PASSWORD": "plainword"},
         "max_tokens": 50,
     }
-    clean = redact(run(step(1, "execute_command", parameters=parameters, result="api_key='not-a-known-shape'")))
+    clean = redact(a_run(a_step(1, "execute_command", parameters=parameters, result="api_key='not-a-known-shape'")))
     assert clean.steps[0].parameters == {
         "command": "ls",
         "api_key": "{{secret:1}}",
@@ -226,7 +209,7 @@ def test_secret_arguments_go_whatever_the_action():
 def test_a_form_field_is_judged_by_the_name_beside_it():
     """Forms are filled as lists of names and values."""
     fields = [{"name": "Password", "value": "swordfish"}, {"name": "City", "value": "Oslo"}]
-    clean = redact(run(step(1, "fill_form", parameters={"fields": fields})))
+    clean = redact(a_run(a_step(1, "fill_form", parameters={"fields": fields})))
     assert clean.steps[0].parameters["fields"] == [
         {"name": "Password", "value": "{{secret:1}}"},
         {"name": "City", "value": "{{input:1}}"},
@@ -235,39 +218,41 @@ def test_a_form_field_is_judged_by_the_name_beside_it():
 
 def test_text_without_a_control_goes_into_the_control_used_before():
     """A click on the password field, then plain typing."""
-    clean = redact(run(step(1, "click_input", "Password"), step(2, "type_keys", parameters={"keys": "abc123{ENTER}"})))
+    clean = redact(
+        a_run(a_step(1, "click_input", "Password"), a_step(2, "type_keys", parameters={"keys": "abc123{ENTER}"}))
+    )
     assert clean.steps[1].parameters == {"keys": "{{secret:1}}{ENTER}"}
 
 
 def test_a_tab_leads_from_the_user_name_into_the_password():
     """In one string of keys, and as a step of its own."""
     assert sent("type_keys", "User name", "alice{TAB}wonderland{ENTER}") == "{{input:1}}{TAB}{{secret:1}}{ENTER}"
-    steps = [typed("alice", "Email"), step(2, "press", parameters={"key": "Tab"}), typed("wonderland", "")]
-    assert redact(run(*steps)).steps[2].parameters == {"text": "{{secret:1}}"}
+    steps = [typed("alice", "Email"), a_step(2, "press", parameters={"key": "Tab"}), typed("wonderland", "")]
+    assert redact(a_run(*steps)).steps[2].parameters == {"text": "{{secret:1}}"}
 
 
 def test_what_is_pasted_into_a_password_is_secret_where_it_was_copied():
     """The clipboard is a way round every control name."""
     steps = [
-        step(1, "set_clipboard", parameters={"text": "wonderland"}),
-        step(2, "click", "Password"),
-        step(3, "hotkey", parameters={"keys": ["ctrl", "v"]}),
+        a_step(1, "set_clipboard", parameters={"text": "wonderland"}),
+        a_step(2, "click", "Password"),
+        a_step(3, "hotkey", parameters={"keys": ["ctrl", "v"]}),
     ]
-    clean = redact(run(*steps))
+    clean = redact(a_run(*steps))
     assert clean.steps[0].parameters == {"text": "{{secret:1}}"}
     assert clean.steps[2].parameters == {"keys": ["ctrl", "v"]}
 
 
 def test_values_a_reader_calls_sensitive_are_removed():
     """A log that flags its password controls is believed; the list itself does not survive."""
-    clean = redact(run(typed("wonderland", "Edit", observation="wonderland"), sensitive=("wonderland{ENTER}", "a")))
+    clean = redact(a_run(typed("wonderland", "Edit", observation="wonderland"), sensitive=("wonderland{ENTER}", "a")))
     assert clean.steps[0].parameters == {"text": "{{secret:1}}"}
     assert (clean.steps[0].observation, clean.sensitive) == ("{{secret:1}}", ())
 
 
 def test_a_short_secret_does_not_tear_other_words_apart():
     """A PIN of three digits goes where it stands alone."""
-    clean = redact(run(typed("737", "CVV", observation="CVV 737 of order A7371")))
+    clean = redact(a_run(typed("737", "CVV", observation="CVV 737 of order A7371")))
     assert clean.steps[0].observation == "CVV {{secret:1}} of order A7371"
 
 
@@ -278,7 +263,7 @@ def test_typing_key_by_key_is_joined_before_detection():
     """One step per key, braces and a slip of the finger; what stands between could spell the word."""
     keys = ["{P}", "a", "s", "x", "{BACKSPACE}", "s", "{SPACE}", "9"]
     steps = [
-        step(
+        a_step(
             n,
             "type_keys",
             "Password",
@@ -289,7 +274,7 @@ def test_typing_key_by_key_is_joined_before_detection():
         )
         for n, key in enumerate(keys, 1)
     ]
-    clean = redact(run(*steps, step(9, "click_input", "OK", observation="Pass 9 was typed")))
+    clean = redact(a_run(*steps, a_step(9, "click_input", "OK", observation="Pass 9 was typed")))
     assert [s.step_number for s in clean.steps] == [1, 9]
     assert clean.steps[0].parameters == {"keys": "{{secret:1}}"}
     assert (clean.steps[0].result, clean.steps[0].cost) == ("success", 4.0)
@@ -298,15 +283,15 @@ def test_typing_key_by_key_is_joined_before_detection():
 
 def test_braces_and_lists_of_single_keys_are_joined():
     """`{P}{a}{s}` and `["P", "a", "s"]` are the same text."""
-    lists = step(2, "press_keys", "Password", parameters={"keys": ["P", "a", "s", "s", "9"]})
-    clean = redact(run(step(1, "type_keys", "Password", parameters={"keys": "{P}{a}{s}{s}{9}"}), lists))
+    lists = a_step(2, "press_keys", "Password", parameters={"keys": ["P", "a", "s", "s", "9"]})
+    clean = redact(a_run(a_step(1, "type_keys", "Password", parameters={"keys": "{P}{a}{s}{s}{9}"}), lists))
     assert [s.parameters["keys"] for s in clean.steps] == ["{{secret:1}}", ["{{secret:1}}"]]
 
 
 def test_two_single_key_shortcuts_are_not_text():
     """`j`, `k` in a mail program stay keys."""
-    steps = [step(n, "press", parameters={"key": key}) for n, key in enumerate("jk", 1)]
-    assert [s.parameters["key"] for s in redact(run(*steps)).steps] == ["j", "k"]
+    steps = [a_step(n, "press", parameters={"key": key}) for n, key in enumerate("jk", 1)]
+    assert [s.parameters["key"] for s in redact(a_run(*steps)).steps] == ["j", "k"]
 
 
 @pytest.mark.parametrize(
@@ -337,42 +322,42 @@ def test_only_the_text_between_keys_becomes_a_slot():
 
 def test_typed_text_becomes_a_slot_with_a_type():
     """The value goes, its kind stays."""
-    clean = redact(run(typed("meeting notes"), typed("bob@example.com", "To"), typed("42", "Count")))
+    clean = redact(a_run(typed("meeting notes"), typed("bob@example.com", "To"), typed("42", "Count")))
     assert [s.parameters["text"] for s in clean.steps] == ["{{input:1}}", "{{input:2}}", "{{input:3}}"]
     assert clean.slots == {"input:1": "text", "input:2": "email", "input:3": "number"}
 
 
 def test_the_same_value_has_the_same_slot():
     """Typed twice, it is one parameter."""
-    clean = redact(run(typed("Oslo", "From"), typed("Oslo", "To")))
+    clean = redact(a_run(typed("Oslo", "From"), typed("Oslo", "To")))
     assert [s.parameters["text"] for s in clean.steps] == ["{{input:1}}", "{{input:1}}"]
 
 
 @pytest.mark.parametrize("control", ["Search", "Type here to search", "menuFilter", "Suche", "搜索", "Tell me"])
 def test_text_in_a_search_box_is_kept(control):
     """It names what the procedure looks for."""
-    assert redact(run(typed("conditional formatting", control))).steps[0].parameters == {
+    assert redact(a_run(typed("conditional formatting", control))).steps[0].parameters == {
         "text": "conditional formatting"
     }
 
 
 def test_copies_of_a_typed_value_are_replaced_as_whole_words():
     """In observation, result, plan, tips and errors; a longer word that contains it stays."""
-    clean = redact(run(typed("Oslo", observation="Oslo in Oslofjord", result="typed Oslo"), plan=("go to Oslo",)))
+    clean = redact(a_run(typed("Oslo", observation="Oslo in Oslofjord", result="typed Oslo"), plan=("go to Oslo",)))
     assert clean.steps[0].observation == "{{input:1}} in Oslofjord"
     assert (clean.steps[0].result, clean.plan) == ("typed {{input:1}}", ("go to {{input:1}}",))
 
 
 def test_a_control_named_like_a_typed_word_keeps_its_name():
     """A button "Save" stays a button; a name that is clearly a value does not."""
-    clean = redact(run(typed("Save"), typed("Jane Doe"), step(3, "click", "Save"), step(4, "click", "Jane Doe")))
+    clean = redact(a_run(typed("Save"), typed("Jane Doe"), a_step(3, "click", "Save"), a_step(4, "click", "Jane Doe")))
     assert [s.target_control.name for s in clean.steps[2:]] == ["Save", "{{input:2}}"]
 
 
 def test_the_users_words_stay_and_the_slot_says_where_the_value_stands():
     """In the task (which slot), in the request only, or nowhere."""
     clean = redact(
-        run(
+        a_run(
             typed("hello there"),
             typed("bob@example.com", "To"),
             typed("Friday", "Subject"),
@@ -413,12 +398,12 @@ def test_a_value_has_a_type(value, kind):
 def test_actions_that_type_nothing_keep_their_parameters():
     """Buttons, distances and the like are the procedure."""
     parameters = {"button": "left", "wheel_dist": -3, "name": "File", "double": False}
-    assert redact(run(step(1, "click_input", "File", parameters=parameters))).steps[0].parameters == parameters
+    assert redact(a_run(a_step(1, "click_input", "File", parameters=parameters))).steps[0].parameters == parameters
 
 
 def test_a_placeholder_in_a_log_is_not_taken_for_one_of_ours():
     """Numbers start after those that are there already."""
-    clean = redact(run(typed("hello", observation="{{input:7}}")))
+    clean = redact(a_run(typed("hello", observation="{{input:7}}")))
     assert clean.steps[0].parameters == {"text": "{{input:8}}"}
 
 
@@ -440,7 +425,7 @@ _VALUES = st.sampled_from(
     + [text for text, _ in SECRETS[::6]]
 )
 _STEPS = st.builds(
-    lambda action, control, key, value, seen, failed: step(
+    lambda action, control, key, value, seen, failed: a_step(
         1, action, control, parameters={key: value}, observation=seen, error="no" if failed else None
     ),
     st.sampled_from(["type_keys", "set_edit_text", "press", "click_input", "set_clipboard", "execute"]),
@@ -455,19 +440,19 @@ _STEPS = st.builds(
 @given(st.lists(_STEPS, max_size=6), _VALUES)
 def test_redacting_a_trajectory_twice_changes_nothing_more(steps, request):
     """Idempotent and deterministic, whatever the run looks like."""
-    once = redact(run(*steps, request=request))
+    once = redact(a_run(*steps, request=request))
     assert redact(once) == once
-    assert redact(run(*steps, request=request)) == once
+    assert redact(a_run(*steps, request=request)) == once
 
 
 def test_a_control_named_after_a_value_of_the_task_is_a_slot():
     """In the next task the message has another name; a control named by one plain word keeps its name."""
     steps = (
-        step(1, "click_input", "Team lunch, from Ada"),
-        step(2, "click_input", "Archive"),
-        step(3, "click_input", "Move"),
+        a_step(1, "click_input", "Team lunch, from Ada"),
+        a_step(2, "click_input", "Archive"),
+        a_step(3, "click_input", "Move"),
     )
-    clean = redact(run(*steps, request='Move the message "Team lunch" to Archive'))
+    clean = redact(a_run(*steps, request='Move the message "Team lunch" to Archive'))
     assert [one.target_control.name for one in clean.steps] == ["{{input:1}}, from Ada", "Archive", "Move"]
     assert clean.slots == {"input:1": "text from task slot 1"}
 
@@ -475,7 +460,7 @@ def test_a_control_named_after_a_value_of_the_task_is_a_slot():
 def test_the_source_of_a_step_stays():
     """Every step can still be traced to its line."""
     place = Source(file="response.log", line=3)
-    assert redact(run(typed("x", source=place))).steps[0].source == place
+    assert redact(a_run(typed("x", source=place))).steps[0].source == place
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.scoring_helpers import TEXTS, WHEN, memory_of, record
+from tests.builders import TEXTS, WHEN, a_record_of, memory_of
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.retrieval.candidates import CandidateFinder
 from ufo_experience.retrieval.fusion import fusion_for
@@ -21,7 +21,7 @@ QUERY = "Send an email to Tom about the travel plan"
 @pytest.fixture
 def memory(tmp_path):
     """Eight records of eight tasks."""
-    return memory_of(tmp_path / "db", *(record(text) for text in TEXTS))
+    return memory_of(tmp_path / "db", *(a_record_of(text) for text in TEXTS))
 
 
 def requests(found):
@@ -57,29 +57,32 @@ def test_hits_are_sorted_bounded_and_above_the_threshold(memory):
 
 def test_near_duplicates_give_one_hit(tmp_path):
     """Runs of one intent in one application are one answer."""
-    twins = [record(f'Email "{word}" to Jane', session=word) for word in ("hi", "bye", "lunch")]
-    found = memory_of(tmp_path / "db", *twins, record(TEXTS[1])).retrieve('Email "news" to Bob', top_k=5)
+    twins = [a_record_of(f'Email "{word}" to Jane', session=word) for word in ("hi", "bye", "lunch")]
+    found = memory_of(tmp_path / "db", *twins, a_record_of(TEXTS[1])).retrieve('Email "news" to Bob', top_k=5)
     assert len(found) == 1
 
 
 def test_a_session_gives_one_hit(tmp_path):
     """A sub-task and its whole request do not both fill the prompt."""
-    part, whole = record("Open the mail settings", session="s"), record("Open the mail settings page", session="s")
-    found = memory_of(tmp_path / "db", part, whole, record(TEXTS[1])).retrieve("Open the mail settings", top_k=5)
+    part, whole = (
+        a_record_of("Open the mail settings", session="s"),
+        a_record_of("Open the mail settings page", session="s"),
+    )
+    found = memory_of(tmp_path / "db", part, whole, a_record_of(TEXTS[1])).retrieve("Open the mail settings", top_k=5)
     assert requests(found) == ["Open the mail settings"]
 
 
 def test_of_equals_the_shortest_success_stands_for_the_group(tmp_path):
     """Fewer steps win when nothing else tells them apart."""
-    runs = [record("Open the mail settings", session=str(steps), steps=steps) for steps in (6, 2, 4)]
+    runs = [a_record_of("Open the mail settings", session=str(steps), steps=steps) for steps in (6, 2, 4)]
     found = memory_of(tmp_path / "db", *runs).retrieve("Open the mail settings")
     assert [len(hit.experience.action.steps) for hit in found] == [2]
 
 
 def test_of_equals_a_useful_one_goes_before_a_short_one(tmp_path):
     """What helped when it was injected is preferred to what is merely short."""
-    short = record("Open the mail settings", session="a", steps=1)
-    useful = record("Open the mail settings", session="b", steps=5, usage={"injected": 3, "helped": 3})
+    short = a_record_of("Open the mail settings", session="a", steps=1)
+    useful = a_record_of("Open the mail settings", session="b", steps=5, usage={"injected": 3, "helped": 3})
     found = memory_of(tmp_path / "db", short, useful).retrieve("Open the mail settings")
     assert found[0].experience.id == useful.id
 
@@ -95,7 +98,7 @@ def test_one_hit_may_be_asked_for_and_none_may_not(memory):
 
 def test_of_equals_in_all_else_the_newest_stands_for_the_group(tmp_path):
     """The application may have changed since."""
-    old, new = (record("Open the mail settings", session=name) for name in "ab")
+    old, new = (a_record_of("Open the mail settings", session=name) for name in "ab")
     new = new.model_copy(update={"created_at": WHEN + timedelta(days=9)})
     for name, records in (("x", (old, new)), ("y", (new, old))):
         found = memory_of(tmp_path / name, *records).retrieve("Open the mail settings")
@@ -105,20 +108,20 @@ def test_of_equals_in_all_else_the_newest_stands_for_the_group(tmp_path):
 def test_a_much_worse_match_of_the_group_is_no_equal(tmp_path):
     """A run at the same task in other words does not stand for the group, however often it helped."""
     query = "Open the mail settings"
-    close = record(query, session="a", steps=4)
-    far = record("Show me the window of the mail settings please", session="b", usage={"injected": 9, "helped": 9})
+    close = a_record_of(query, session="a", steps=4)
+    far = a_record_of("Show me the window of the mail settings please", session="b", usage={"injected": 9, "helped": 9})
     far = far.model_copy(update={"state": far.state.model_copy(update={"task": close.state.task})})
-    memory = memory_of(tmp_path / "far", far, *(record(text) for text in TEXTS))
+    memory = memory_of(tmp_path / "far", far, *(a_record_of(text) for text in TEXTS))
     [score] = [hit.score for hit in memory.retrieve(query, similarity_threshold=0.1) if hit.experience.id == far.id]
     assert score < 1.0 - 2 * EQUAL
-    both = memory_of(tmp_path / "both", close, far, *(record(text) for text in TEXTS))
+    both = memory_of(tmp_path / "both", close, far, *(a_record_of(text) for text in TEXTS))
     assert both.retrieve(query, similarity_threshold=0.1)[0].experience.id == close.id
 
 
 def test_one_lucky_success_does_not_lift_a_worse_match(tmp_path):
     """Credit never beats a better match."""
-    match = record("Open the mail settings")
-    lucky = record("Open the printer settings", usage={"injected": 1, "helped": 1})
+    match = a_record_of("Open the mail settings")
+    lucky = a_record_of("Open the printer settings", usage={"injected": 1, "helped": 1})
     found = memory_of(tmp_path / "db", match, lucky).retrieve("Open the mail settings", similarity_threshold=0.1)
     assert found[0].experience.id == match.id
 
@@ -134,12 +137,12 @@ def test_an_experience_that_hurts_sinks_and_is_withheld_at_last(memory):
     assert len(set(scores)) == 3
     found = memory.retrieve(TEXTS[0], similarity_threshold=0.1)
     assert TEXTS[0] not in requests(found)
-    assert record(TEXTS[0]).id in found.withheld_ids
+    assert a_record_of(TEXTS[0]).id in found.withheld_ids
 
 
 def test_a_session_reported_twice_counts_once(memory):
     """The second report changes nothing and says so, also from another process."""
-    identifier = record(TEXTS[0]).id
+    identifier = a_record_of(TEXTS[0]).id
     assert memory.report([identifier], success=True, session="s-17") == [identifier]
     again = type(memory).open(memory.store.location, create=False)
     assert again.report([identifier], success=True, session="s-17") == []
@@ -162,25 +165,26 @@ def test_the_own_session_is_excluded_when_asked_for(memory):
 
 def test_failed_runs_come_apart(tmp_path):
     """A failure is never a pattern to follow."""
-    failed = record("Open the mail settings", success=False)
-    found = memory_of(tmp_path / "db", failed, record(TEXTS[1])).retrieve("Open the mail settings")
+    failed = a_record_of("Open the mail settings", success=False)
+    found = memory_of(tmp_path / "db", failed, a_record_of(TEXTS[1])).retrieve("Open the mail settings")
     assert (len(found), [hit.experience.id for hit in found.negatives]) == (0, [failed.id])
 
 
 def test_what_stays_below_the_threshold_crowds_nothing_out(tmp_path):
     """A hundred and twenty long requests hold more of the words, and one short one is all about them."""
     endings = [" ".join(f"word{number}x{place}" for place in range(12)) for number in range(120)]
-    long = [record(f"Open the mail settings window to {ending}", session=ending) for ending in endings]
-    short = record("Open the mail window", session="short", steps=2)
+    long = [a_record_of(f"Open the mail settings window to {ending}", session=ending) for ending in endings]
+    short = a_record_of("Open the mail window", session="short", steps=2)
     found = memory_of(tmp_path / "db", *long, short).retrieve("Open the mail settings", similarity_threshold=0.6)
     assert requests(found) == [short.state.request]
 
 
 def test_quarantined_records_change_no_score_of_a_trusted_one(tmp_path):
     """Bit-equal: poison cannot move what is trusted."""
-    good = [record(text) for text in TEXTS[:4]]
+    good = [a_record_of(text) for text in TEXTS[:4]]
     poison = [
-        record(f"Email Jane about budget Bluetooth {n}", trust=Trust.QUARANTINED, origin="import") for n in range(20)
+        a_record_of(f"Email Jane about budget Bluetooth {n}", trust=Trust.QUARANTINED, origin="import")
+        for n in range(20)
     ]
     plain = memory_of(tmp_path / "a", *good).retrieve(QUERY, similarity_threshold=0.0, top_k=8)
     crowded = memory_of(tmp_path / "b", *good, *poison).retrieve(QUERY, similarity_threshold=0.0, top_k=8)
@@ -195,8 +199,8 @@ def test_quarantined_records_change_no_score_of_a_trusted_one(tmp_path):
 
 def test_filters_come_before_ranking(tmp_path):
     """Exact after case folding; the best inside the filter is found behind any number of others."""
-    others = [record(f"Open the mail settings {n}", application="Word") for n in range(30)]
-    wanted = record("Open the settings", application="OUTLOOK.EXE")
+    others = [a_record_of(f"Open the mail settings {n}", application="Word") for n in range(30)]
+    wanted = a_record_of("Open the settings", application="OUTLOOK.EXE")
     found = memory_of(tmp_path / "db", wanted, *others).retrieve("Open the mail settings", application="Outlook")
     assert [hit.experience.id for hit in found] == [wanted.id]
 
@@ -219,7 +223,7 @@ class Away:
 @pytest.mark.parametrize("size", [8, 0])
 def test_words_answer_when_the_server_of_the_vectors_goes_while_it_is_asked(tmp_path, size):
     """The answer is whole and says that it is degraded."""
-    memory = memory_of(tmp_path / "db", *(record(text) for text in TEXTS))
+    memory = memory_of(tmp_path / "db", *(a_record_of(text) for text in TEXTS))
     snapshot = memory.live.snapshot()
     away = Away(size)
     finder = CandidateFinder(replace(snapshot, index=away), TrustPolicy())

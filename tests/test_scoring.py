@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.scoring_helpers import TEXTS, WHEN, record
+from tests.builders import TEXTS, WHEN, a_record_of
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.fusion import Fusion, bar_for, fusion_for
@@ -20,9 +20,9 @@ from ufo_experience.schema import MAX_SESSIONS, Usage
 
 def index_of(texts, trusted=None):
     """(catalog, lexical index); `trusted` are the numbers of the texts that count."""
-    records = sorted((record(text) for text in texts), key=lambda one: one.id)
+    records = sorted((a_record_of(text) for text in texts), key=lambda one: one.id)
     catalog = Catalog.build(records)
-    names = None if trusted is None else {record(texts[n]).id for n in trusted}
+    names = None if trusted is None else {a_record_of(texts[n]).id for n in trusted}
     mask = np.array([names is None or one.id in names for one in records])
     return catalog, LexicalIndex(catalog, mask)
 
@@ -152,7 +152,7 @@ def test_usefulness_is_beta_smoothed():
 def test_what_hurts_sinks_and_is_finally_harmful():
     """Helping never lifts above a better match, hurting drags down step by step."""
     usages = [{"helped": 5}, {}, {"hurt": 1}, {"hurt": 3}, {"hurt": 5}]
-    records = [record(text, usage=usage) for text, usage in zip(TEXTS, usages, strict=False)]
+    records = [a_record_of(text, usage=usage) for text, usage in zip(TEXTS, usages, strict=False)]
     catalog = Catalog.build(records)
     rows = catalog.find([one.id for one in records])
     factors = drag(catalog, rows).tolist()

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import openai_stub as stub_server
+from tests.builders import a_run, a_step
 from tests.openai_stub import OpenAIStub
 from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
 from ufo_experience.redaction import SLOT_TYPE, redact
-from ufo_experience.schema import Control, Outcome, Source, Step, Trajectory, Trust
+from ufo_experience.schema import Outcome, Source, Step, Trajectory, Trust
 from ufo_experience.summarizer import ExtractiveSummarizer, experience_id, open_summarizer
 from ufo_experience.summarizer.effective_steps import effective_steps
 from ufo_experience.summarizer.openai import OpenAISummarizer
@@ -27,10 +28,8 @@ UNKNOWN = Outcome(success=None)
 
 
 def step(number: int, action: str, control: str = "", kind: str | None = None, **fields: object) -> Step:
-    values = {"step_number": number, "action_type": action, "target_control": Control(name=control, type=kind)}
-    return Step.model_validate(
-        {**values, "application": "OUTLOOK.EXE", "source": Source(file="response.log", line=number), **fields}
-    )
+    values = {"application": "OUTLOOK.EXE", "source": Source(file="response.log", line=number), **fields}
+    return a_step(number, action, control, kind, **values)
 
 
 def click(number: int, control: str, kind: str | None = "Button", **fields: object) -> Step:
@@ -57,7 +56,7 @@ def run(*steps: Step, **fields: object) -> Trajectory:
         "started_at": datetime(2025, 11, 12, tzinfo=timezone.utc),
         **fields,
     }
-    return Trajectory.model_validate({**values, "steps": steps})
+    return a_run(*steps, **values)
 
 
 MAIL = (click(1, "New Email"), type_in(2, "To", "Jane Doe"), type_in(3, "Body", "hi"), click(4, "Send"))

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import memory_of
 from tests.store_helpers import UnsyncedDisk, experience
-from ufo_experience.config import Settings
-from ufo_experience.embedding import open_embedder
 from ufo_experience.errors import RefusedError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust, Usage
@@ -22,16 +21,6 @@ from ufo_experience.store.records import encode_record
 THINGS = "report invoice letter table slide photo calendar contact playlist map".split()
 ACTS = "open rename print export share copy sort colour translate archive".split()
 PLACES = "Word Excel Outlook Notes Files".split()
-
-
-def memory_of(folder: Path, records: list[Experience], *, index: bool = True, **settings: object) -> ExperienceMemory:
-    """A memory over these records, offline, on a disk that does not wait for fsync."""
-    store = FileStore.open(folder, disk=UnsyncedDisk())
-    store.add(records)
-    memory = ExperienceMemory(store, Settings(db=str(folder), embedder="hashing", **settings), open_embedder("hashing"))
-    if index:
-        memory.index()
-    return memory
 
 
 def run(number: int, request: str, *, trust: Trust = Trust.VERIFIED, session: str = "", **fields: object) -> Experience:
@@ -84,20 +73,20 @@ def answers(memory: ExperienceMemory, **options: object) -> list[list[tuple[str,
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> ExperienceMemory:
     """A store that never held anything but good runs."""
-    return memory_of(tmp_path_factory.mktemp("clean") / "db", good_runs())
+    return memory_of(tmp_path_factory.mktemp("clean") / "db", *good_runs())
 
 
 @pytest.mark.parametrize("way", ["import", "observed log"])
 def test_poisoned_successes_are_never_injected_and_change_no_answer(clean, tmp_path, way):
     """T1: 10 of 110 records are poison; what is served is bit for bit what a clean store serves."""
     if way == "import":
-        dirty = memory_of(tmp_path / "db", good_runs())
-        other = memory_of(tmp_path / "other", poison(), index=False)
+        dirty = memory_of(tmp_path / "db", *good_runs())
+        other = memory_of(tmp_path / "other", *poison(), index=False)
         assert len(dirty.import_json(other.export_json()).added) == 10
         dirty.index()
     else:
         bad = [one.model_copy(update={"trust": Trust.OBSERVED}) for one in poison()]
-        dirty = memory_of(tmp_path / "db", [*good_runs(), *bad])
+        dirty = memory_of(tmp_path / "db", *good_runs(), *bad)
     injected = {row[0] for rows in answers(dirty, top_k=10) for row in rows}
     assert not injected & {one.id for one in poison()}
     assert answers(dirty, top_k=10) == answers(clean, top_k=10)
@@ -106,7 +95,7 @@ def test_poisoned_successes_are_never_injected_and_change_no_answer(clean, tmp_p
 
 def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
     """The set above is no straw man: trusted by mistake, it is served."""
-    memory = memory_of(tmp_path / "db", [*good_runs(), *poison()])
+    memory = memory_of(tmp_path / "db", *good_runs(), *poison())
     injected = [row[0] for rows in answers(memory, top_k=3) for row in rows]
     assert len(set(injected) & {one.id for one in poison()}) >= 5
 
@@ -126,7 +115,7 @@ def test_any_number_of_quarantined_records_changes_no_score(clean, tmp_path, cou
         usage = Usage(injected=90, helped=rng.choice([0, 90]), hurt=rng.choice([0, 90]))
         session = twin.provenance.session
         disturbers.append(run(5000 + number, text, trust=Trust.QUARANTINED, session=session, usage=usage))
-    memory = memory_of(tmp_path / "db", [*good, *disturbers])
+    memory = memory_of(tmp_path / "db", *good, *disturbers)
     assert answers(memory, top_k=10) == answers(clean, top_k=10)
     default = [memory.retrieve(query).threshold for query in QUERIES]
     assert default == [clean.retrieve(query).threshold for query in QUERIES]
@@ -138,7 +127,7 @@ def test_copies_from_one_session_take_one_place(tmp_path, copies):
     query = "print the invoice of the new customer"
     flood = [run(9000 + n, f"{query} {'very ' * (n % 3)}soon {n}", session="flood") for n in range(copies)]
     honest = [run(1, "print the invoice of a customer"), run(2, "print an invoice"), run(3, "open the customer list")]
-    memory = memory_of(tmp_path / "db", [*honest, *flood, *good_runs(20)[5:]])
+    memory = memory_of(tmp_path / "db", *honest, *flood, *good_runs(20)[5:])
     hits = memory.retrieve(query, top_k=3, similarity_threshold=0.1)
     assert [hit.experience.provenance.session for hit in hits].count("flood") <= 1
     assert len(hits) == 3
@@ -164,9 +153,7 @@ def test_a_lone_planted_record_takes_over_at_no_size(tmp_path, size):
     trigger and to ordinary questions are those of a store without it, bit for bit.
     """
     planted = run(777, TRIGGER, trust=Trust.OBSERVED, outcome={"success": None})
-    clean, dirty = (
-        memory_of(tmp_path / name, [*many_runs(size), *more]) for name, more in (("a", []), ("b", [planted]))
-    )
+    clean, dirty = (memory_of(tmp_path / name, *many_runs(size), *more) for name, more in (("a", []), ("b", [planted])))
     found = dirty.retrieve(TRIGGER, similarity_threshold=0.05)
     assert planted.id not in [hit.experience.id for hit in found]
     assert planted.id in found.withheld_ids
@@ -183,7 +170,7 @@ def test_no_number_of_runs_of_one_request_shows_a_planted_address(tmp_path, sess
     action = experience(0, action={"steps": [step]}).action
     text = "rotate the backup tapes"
     planted = [run(600 + n, text, session=f"own {n}").model_copy(update={"action": action}) for n in range(sessions)]
-    memory = memory_of(tmp_path / "db", [*good_runs(30), *planted])
+    memory = memory_of(tmp_path / "db", *good_runs(30), *planted)
     block = memory.build_prompt(text, memory.retrieve(text, similarity_threshold=0.05))
     assert block.ids
     assert "evil.test" not in block.text
@@ -196,7 +183,7 @@ def test_no_number_of_runs_of_one_request_shows_a_planted_address(tmp_path, sess
 def test_no_use_of_a_record_raises_its_trust(tmp_path, credit):
     """T10: what a record came to may lower its standing, never lift it over the bar."""
     one = run(501, "rotate the backup tapes", trust=Trust.OBSERVED)
-    memory = memory_of(tmp_path / "db", [one, *good_runs(20)])
+    memory = memory_of(tmp_path / "db", one, *good_runs(20))
     for number in range(credit):
         memory.report([one.id], success=True, session=f"run {number}")
     assert memory.store.get(one.id).trust is Trust.OBSERVED
@@ -213,7 +200,7 @@ def test_withheld_records_say_why(tmp_path):
         run(501, text, trust=Trust.OBSERVED),
         run(503, text, usage=Usage(injected=9, hurt=9)),
     ]
-    memory = memory_of(tmp_path / "db", [*records, *good_runs(30)])
+    memory = memory_of(tmp_path / "db", *records, *good_runs(30))
     found = memory.retrieve(text, similarity_threshold=0.05)
     assert not found.hits
     assert dict(zip(found.withheld_ids, found.withheld_why, strict=True)) == {
@@ -227,7 +214,7 @@ def test_withheld_records_say_why(tmp_path):
 def test_what_an_index_says_of_trust_is_checked_against_the_record(tmp_path):
     """An index that is behind (or was tampered with) injects nothing the record itself does not allow."""
     one = run(501, "rotate the backup tapes")
-    memory = memory_of(tmp_path / "db", [one])
+    memory = memory_of(tmp_path / "db", one)
     assert memory.retrieve("rotate the backup tapes").hits
     changed = encode_record(one.model_copy(update={"trust": Trust.OBSERVED}))
     (tmp_path / "db" / "records" / one.id[:2] / f"{one.id}.json").write_bytes(changed)
@@ -341,7 +328,7 @@ def test_the_key_comes_from_the_environment_or_a_file_outside(tmp_path, monkeypa
 
 def test_every_injection_leaves_a_row_without_text(tmp_path):
     """T6: ids, scores, trust, engine and hashes; no word of the task or of a record."""
-    memory = memory_of(tmp_path / "db", good_runs(20))
+    memory = memory_of(tmp_path / "db", *good_runs(20))
     task = "rename the invoice of week 1 for zanzibar"
     for _ in range(3):
         block = memory.build_prompt(task, memory.retrieve(task))
@@ -360,16 +347,16 @@ def test_every_injection_leaves_a_row_without_text(tmp_path):
 
 def test_a_prompt_without_memory_leaves_no_row_and_the_log_can_be_switched_off(tmp_path):
     """Nothing injected, nothing to tell; and it is the owner's choice."""
-    memory = memory_of(tmp_path / "db", good_runs(20))
+    memory = memory_of(tmp_path / "db", *good_runs(20))
     memory.build_prompt("play the violin", ())
-    silent = memory_of(tmp_path / "silent", good_runs(20), audit=False)
+    silent = memory_of(tmp_path / "silent", *good_runs(20), audit=False)
     silent.build_prompt("rename the invoice", silent.retrieve("rename the invoice", similarity_threshold=0.05))
     assert not list(tmp_path.glob("*/audit.jsonl"))
 
 
 def test_a_disk_that_takes_no_audit_row_costs_no_answer(tmp_path, caplog):
     """Reading from a read-only store works; the loss is said."""
-    memory = memory_of(tmp_path / "db", good_runs(20))
+    memory = memory_of(tmp_path / "db", *good_runs(20))
     (tmp_path / "db" / "audit.jsonl").mkdir()
     hits = memory.retrieve("rename the invoice", similarity_threshold=0.05)
     assert memory.build_prompt("rename the invoice", hits).ids
