@@ -31,10 +31,11 @@ def test_no_goal_names_the_way():
     families = Erp.families()
     assert len(families) >= 20
     for template in families.values():
-        goal = set(re.findall(r"\w+", template.goal.casefold()))
+        text = re.sub(r"\{\w+\}", "", template.goal).casefold()
+        goal = set(re.findall(r"\w+", text))
         for step in template.way[1:]:
             name, _, value = step.partition("=")
-            assert name.casefold() not in template.goal.casefold(), (template.name, step)
+            assert name.casefold() not in text, (template.name, step)
             assert "{" in value or value.casefold() not in goal, (template.name, step)
 
 
