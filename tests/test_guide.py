@@ -285,3 +285,25 @@ def test_a_binder_binds_what_the_rules_cannot_and_invents_nothing():
         for name, answer in answers.items()
     }
     assert found == {"right": "set_edit_text Start 14:00", "invented": "unbound_slot"}
+
+
+def test_an_item_is_found_by_the_value_it_bears():
+    """The rest of its name is its own: the sender of another message."""
+    one = guide(click("Team lunch 12, from Jane", "ListItem"), task='Flag "Team lunch 12"', new='Flag "Report 7"')
+    inbox = screen(control("Report 7, from Tom", "ListItem"), control("Team lunch 12, from Jane", "ListItem"))
+    assert said(one.next(inbox)) == "click_input Report 7, from Tom"
+    assert (
+        said(
+            guide(
+                click("Team lunch 12, from Jane", "ListItem"), task='Flag "Team lunch 12"', new='Flag "Report 7"'
+            ).next([*inbox, *screen(control("Report 7, from Ada", "ListItem"))])
+        )
+        == "several_targets"
+    )
+
+
+def test_a_way_of_a_task_that_reads_otherwise_is_not_replayed():
+    """However sure retrieval is: nobody looks."""
+    hit = Hit(experience=experience(*BACKUP), score=1.0, ranked_by="fused")
+    tasks = (NEW_TASK, "Rename the sheet Sales", "Copy my files each night at 06:45")
+    assert [offer(one, [hit], same_task=True) is not None for one in tasks] == [True, False, False]

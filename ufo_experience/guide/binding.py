@@ -27,7 +27,9 @@ _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"\"[^\"]*\"|[^\s,;!?()]*[^\s,;!?().:]")
 _SAME = 0.5  # of the words of two tasks, before what differs in them counts as a value
 _LONGEST = 4  # words of a value that stands without quotes
-_SMALL = frozenset("a an the of to in on at by for from with and or as is it my me all into up out off not no".split())
+SMALL_WORDS = frozenset(
+    "a an the of to in on at by for from with and or as is it my me all into up out off not no".split()
+)
 
 
 class Binder(Protocol):
@@ -144,12 +146,20 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
             open_slots[text] = None
         return filled
 
-    target, valued = step.target, False
+    target, value = step.target, ""
     if target is not None:
         target = replace(target, name=fill(target.name, constant=True), within=fill(target.within, constant=True))
-        valued = target.name != step.target.name if step.target else False
+        value = _value_in(target.name, step.target.name if step.target else "", values)
     parameters = {key: _fill_json(value, fill, key) for key, value in step.parameters.items()}
-    return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots), valued=valued)
+    return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots), value=value)
+
+
+def _value_in(name: str, before: str, values: Values) -> str:
+    """The longest value of the new task in a name that had another one in its place, or had a slot."""
+    if name == before and not any(_stands_in(one, before) for one in values.words):
+        return ""
+    held = [one for one in (*values.slots.values(), *values.words.values()) if one and _stands_in(one, name)]
+    return max(held, key=len, default="")
 
 
 def _fill_json(value: Any, fill: Any, key: str = "") -> Any:
@@ -201,7 +211,7 @@ def _is_of_old_task(text: str, old: str, new: str) -> bool:
     """True for a name that the old task says and of which the new one says no word: whose is it, then?"""
     if not text or not _stands_in(text, old):
         return False
-    own = {stem(word) for word in _WORD.findall(text.casefold()) if word not in _SMALL}
+    own = {stem(word) for word in _WORD.findall(text.casefold()) if word not in SMALL_WORDS}
     return bool(own) and own.isdisjoint(stem(word) for word in _WORD.findall(new.casefold()))
 
 

@@ -58,6 +58,7 @@ def find(
     named = [one for one in screen.named(target.name) if not (step.role and one.role) or one.role == step.role]
     if target.within:
         named = [one for one in named if bare(one.within) == bare(target.within)]
+    named = named or _bearing(step, screen)
     found = _only_one(step, named, screen) if named else _renamed(step, screen, known, beside)
     if isinstance(found, Miss):
         return found
@@ -67,6 +68,14 @@ def find(
         where = "in a dialog the record does not know" if found.dialog else "behind a dialog"
         return Miss("unexpected_screen", f"{_said(step)} stands {where}")
     return found
+
+
+def _bearing(step: ProcedureStep, screen: Screen) -> list[Control]:
+    """Items that bear the task's value, where the rest of their name is their own: "Report, from Jane" for "Report"."""
+    if not step.value or is_fixed(step.role) or step.kind != "click":
+        return []
+    holds = re.compile(rf"(?<!\w){re.escape(step.value)}(?!\w)", re.IGNORECASE)
+    return [one for one in screen.controls if one.role == step.role and holds.search(one.name)]
 
 
 def _is_elsewhere(around: Around, screen: Screen) -> bool:
@@ -100,7 +109,7 @@ def _renamed(
     """The one control of its role that nobody knows and that stands just where the missing one stood."""
     miss = Miss("target_missing", f"{_said(step)} is not in view")
     target = step.target
-    if target is None or step.valued or not is_fixed(step.role):
+    if target is None or step.value or not is_fixed(step.role):
         return miss
     strange = [one for one in screen.controls if one.role == step.role and one.bare not in known]
     if target.within:

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ufo_experience.errors import DataError
-from ufo_experience.guide.binding import Binder, bind
+from ufo_experience.guide.binding import SMALL_WORDS, Binder, bind
 from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.procedure import procedure_of
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
+from ufo_experience.text.slots import mask_slots
+from ufo_experience.text.terms import stem
 
+_ALIKE = 0.6  # of the words of two tasks, for a way to be carried out without anybody looking
+_WORD = re.compile(r"[^\W_]+")
 PROVEN_AFTER = 2  # times a way has helped, before it is replayed
 
 
-def offer(task: str, hits: Iterable[Hit], *, binder: Binder | None = None, proven_after: int = 0) -> Guide | None:
+def offer(
+    task: str, hits: Iterable[Hit], *, binder: Binder | None = None, proven_after: int = 0, same_task: bool = False
+) -> Guide | None:
     """A guide along the first of `hits` (best first) that may be followed; None when there is none.
 
     Left out are ways that are no procedure, that contradict the task, that misled since they last helped, and that
-    are not `proven_after` so many times.
+    are not `proven_after` so many times; with `same_task` also those of a task that reads like another one.
     """
     for hit in hits:
         experience = hit.experience
         if misled(experience.usage) or not is_proven(experience, proven_after):
             continue
-        if conflict(task, experience.state.request or experience.state.task):
+        request = experience.state.request or experience.state.task
+        if conflict(task, request) or (same_task and not reads_alike(task, request)):
             continue
         try:
             procedure = procedure_of(experience)
@@ -32,6 +40,15 @@ def offer(task: str, hits: Iterable[Hit], *, binder: Binder | None = None, prove
             continue  # no way to follow; it is shown as an example all the same
         return Guide(bind(procedure, task, binder))
     return None
+
+
+def reads_alike(one: str, other: str) -> bool:
+    """True for two tasks that but for their values say the same, or nearly the same, in the same words."""
+    a, b = (mask_slots(text) for text in (one, other))
+    if a == b:
+        return True
+    first, second = ({stem(word) for word in _WORD.findall(text) if word not in SMALL_WORDS} for text in (a, b))
+    return len(first & second) >= _ALIKE * max(len(first), len(second), 1)
 
 
 def is_proven(experience: Experience, after: int = PROVEN_AFTER) -> bool:

@@ -55,8 +55,8 @@ class Target:
 class ProcedureStep:
     """One step of a way. `within` of the target is "" where the record does not say; `unbound` names open slots.
 
-    `valued` is True when the target bears a value of the task, as a file in a list does. `around` is what stood around
-    it when the way was gone.
+    `value` is the value of the task that the target bears, as a file in a list does. `around` is what stood around it
+    when the way was gone.
     """
 
     number: int
@@ -68,7 +68,7 @@ class ProcedureStep:
     confirm: bool = False
     agent: str = ""
     unbound: tuple[str, ...] = ()
-    valued: bool = False
+    value: str = ""
     around: Around | None = None
 
     @property

@@ -153,7 +153,7 @@ class Recall:
         """The best way among what was found: a proven one to replay, else one to look ahead on."""
         self.guide, self.replays = None, False
         if self._mode == "replay":
-            self.guide = offer(task, found, proven_after=self._replay_after)
+            self.guide = offer(task, found, proven_after=self._replay_after, same_task=True)
             self.replays = self.guide is not None
         if self._mode != "advise" and self.guide is None:
             self.guide = offer(task, found)

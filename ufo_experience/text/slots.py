@@ -98,7 +98,7 @@ def _cut(text: str) -> tuple[list[str], list[Slot]]:
         if len(slots) >= _MOST_SLOTS:
             return value
         whole = _MARK.sub(lambda mark: slots[ord(mark.group()) - _FIRST_MARK].value, value)
-        slots.append(Slot(kind, whole.strip().strip("\"'“”‘’`«»")))
+        slots.append(Slot(kind, whole.strip().strip("\"'“”‘’`«»").strip()))
         return chr(_FIRST_MARK + len(slots) - 1)
 
     text = _MARK.sub(" ", text)
