@@ -1,15 +1,19 @@
-"""`bench speed` measures what it says, on data that are what it says."""
+"""`bench speed` and `bench engines` measure what they say, on data that are what they say."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from ufo_experience.benchmark.speed import machine
 from ufo_experience.benchmark.speed.engines import Numpy, engines
+from ufo_experience.benchmark.speed.loop import WORK, LoopReport, Timing, run_loop
+from ufo_experience.benchmark.speed.loop_page import loop_text
 from ufo_experience.benchmark.speed.page import report_text, write_page
 from ufo_experience.benchmark.speed.run import Row, make_data, parse_sizes, run
 from ufo_experience.cli import app
@@ -84,9 +88,38 @@ def test_the_page_names_every_engine_and_the_growth(tmp_path):
 def test_the_command_answers_in_json(tmp_path: Path):
     """Real vectors come from a file; sizes beyond it are left out."""
     np.save(tmp_path / "v.npy", np.random.default_rng(0).normal(size=(250, 12)))
-    arguments = ["bench", "speed", "--sizes", "100,1k", "--vectors", str(tmp_path / "v.npy"), "--json"]
+    arguments = ["bench", "engines", "--sizes", "100,1k", "--vectors", str(tmp_path / "v.npy"), "--json"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["rows"]
     assert {(row["size"], row["dim"]) for row in rows} == {(100, 12)}
     assert len(rows) == 3
+
+
+@pytest.mark.slow
+def test_the_loop_is_measured_from_question_to_question(tmp_path: Path):
+    """Every kind of work at the size asked for, and whether the machine was quiet."""
+    report = run_loop([30], repeats=4)
+    times = report.times[30]
+    assert times.keys() == WORK.keys()
+    assert all(one.p50 > 0 for one in times.values())
+    assert times["found"].p50 >= times["learn"].p50
+    assert report.is_publishable == (not report.disturbed)
+    assert all(title in loop_text(report) for title in WORK.values())
+
+
+def test_a_run_on_a_busy_machine_is_not_publishable():
+    """The page says so before any figure."""
+    disturbed = LoopReport("m", "d", "hashing", {10: {name: Timing(1.0, 2.0, 4) for name in WORK}}, ["load average 9"])
+    text = loop_text(disturbed)
+    assert not disturbed.is_publishable
+    assert text.index("Not publishable") < text.index("| p50")
+
+
+def test_a_load_of_others_makes_a_machine_busy(monkeypatch):
+    """What this run itself adds to the load does not count."""
+    monkeypatch.setattr(machine, "spin_jitter", lambda: 1.0)
+    cores = os.cpu_count() or 1
+    monkeypatch.setattr(os, "getloadavg", lambda: (cores * 1.0, 0.0, 0.0), raising=False)
+    assert machine.why_busy() != []
+    assert machine.why_busy(running=cores) == []

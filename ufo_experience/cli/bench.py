@@ -48,6 +48,29 @@ def retrieval(
 
 @bench.command()
 def speed(
+    sizes: Annotated[str, typer.Option(help="Numbers of records: 100,1k,10k,100k.")] = "100,1k,10k",
+    embedder: Annotated[str, typer.Option(help="hashing (default), hashing:384, local:FOLDER, …")] = "hashing",
+    repeats: Annotated[int, typer.Option(min=4, help="How often what is quick is measured.")] = 20,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for a page and a picture.")] = None,
+    json: Json = False,
+) -> None:
+    """Measure the loop of an agent on disk: cold command, first question, learn one run, ask after it, rebuild."""
+    console = Console(as_json=json)
+    with console.errors():
+        from ufo_experience.benchmark.speed.loop import as_data, run_loop
+        from ufo_experience.benchmark.speed.loop_page import loop_text, write_loop_page
+        from ufo_experience.benchmark.speed.run import parse_sizes
+
+        with console.progress("measuring") as progress:
+            report = run_loop(parse_sizes(sizes), embedder=embedder, repeats=repeats, progress=progress)
+        if output is not None:
+            for path in write_loop_page(report, output):
+                console.note(f"wrote {path}")
+        console.answer(as_data(report), loop_text(report))
+
+
+@bench.command()
+def engines(
     sizes: Annotated[str, typer.Option(help="Numbers of rows: 1k,10k,100k,1m.")] = "1k,10k,100k",
     dims: Annotated[str, typer.Option(help="Numbers of dimensions.")] = "384,1536",
     vectors: Annotated[
@@ -56,17 +79,17 @@ def speed(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for a page and a plot.")] = None,
     json: Json = False,
 ) -> None:
-    """Measure the index against numpy and FAISS's flat index, with and without a filter."""
+    """Measure the index alone, vectors to ids, against numpy and FAISS's flat index, with and without a filter."""
     console = Console(as_json=json)
     with console.errors():
-        from ufo_experience.benchmark.speed.engines import engines
+        from ufo_experience.benchmark.speed.engines import engines as make_engines
         from ufo_experience.benchmark.speed.page import report_text, write_page
         from ufo_experience.benchmark.speed.run import as_data, parse_sizes, read_vectors, run
 
         real = None if vectors is None else read_vectors(vectors)
         lengths = parse_sizes(dims) if real is None else [real.shape[1]]
         with console.progress("measuring") as progress:
-            report = run(parse_sizes(sizes), lengths, engines, vectors=real, progress=progress)
+            report = run(parse_sizes(sizes), lengths, make_engines, vectors=real, progress=progress)
         if output is not None:
             for path in write_page(report, output):
                 console.note(f"wrote {path}")

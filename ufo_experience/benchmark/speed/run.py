@@ -6,7 +6,6 @@ Every twentieth row is of the application that the filtered queries ask for. A q
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.benchmark.speed.machine import describe
 from ufo_experience.errors import UsageError
 from ufo_experience.index.base import Vectors
 
@@ -136,7 +136,7 @@ def run(
         if progress:
             progress(done + 1, len(cases))
     date = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    return Report(_machine(), date, queries, tuple(rows), _growth(rows))
+    return Report(describe(), date, queries, tuple(rows), _growth(rows))
 
 
 def make_data(size: int, dim: int, queries: int = QUERIES, seed: int = 0) -> Data:
@@ -278,7 +278,3 @@ def _growth(rows: Sequence[Row]) -> dict[str, float]:
         if len(set(sizes.tolist())) > 1:
             slopes[name] = round(float(np.polyfit(sizes, np.log([row.p50 for row in some]), 1)[0]), 2)
     return slopes
-
-
-def _machine() -> str:
-    return f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, numpy {np.__version__}"
