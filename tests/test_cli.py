@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,8 @@ def test_prompt_prints_the_block_and_the_ids_in_it(filled):
     assert answer["tokens"] > 0
     assert answer["ids"][0][:8] or answer["prompt"]
     task = "Book a one-way flight to Rome"
-    assert filled.json("prompt", task) == {"prompt": task, "ids": [], "tokens": 0}
+    nothing = filled.json("prompt", task)
+    assert (nothing["prompt"], nothing["ids"], nothing["tokens"]) == (task, [], 0)
     messages = filled.json("prompt", "Turn Bluetooth on", "--format", "messages")["prompt"]
     assert {message["role"] for message in messages} == {"user"}
 
@@ -216,3 +218,163 @@ def test_demo_prints_the_prompt_it_built_with_nothing_but_python(cli):
 def test_a_console_of_another_code_page_shows_what_it_can(filled):
     """cp1252 cannot show everything; it never fails."""
     filled.program("list", PYTHONIOENCODING="cp1252")
+
+
+STEP = '[{"action": "click", "control": "Send", "control_type": "Button"}]'
+
+
+def test_options_stand_before_or_after_the_command(filled):
+    """--db and --json in either place; -v, too."""
+    store = filled.folder / "experience_db"
+    before = json.loads(filled("--db", store, "--json", "list").stdout)
+    assert before == filled.json("list", "--db", store)
+    filled("list", "-v")
+    filled("-v", "list")
+
+
+def test_the_version_is_told(cli):
+    """What is installed."""
+    from ufo_experience import __version__
+
+    assert cli("--version").stdout == f"ufo-experience {__version__}\n"
+
+
+def test_help_shows_the_commands_in_panels_of_the_pipeline():
+    """Every command has its panel, in the order of the pipeline."""
+    import typer.main
+
+    from ufo_experience.cli.app import PANELS, app
+
+    group = typer.main.get_command(app)
+    names = group.list_commands(None)
+    order = [name for panel in PANELS.values() for name in panel if name in names]
+    assert names == order
+    assert {group.get_command(None, name).rich_help_panel for name in names} == set(PANELS)
+
+
+def test_a_run_is_remembered_and_judged_later(cli):
+    """One command stores a run; another says how it ended."""
+    stored = cli.json("remember", "Send the report", "--steps", STEP, "--app", "Outlook")["experiences"][0]
+    assert (stored["success"], stored["trust"]) == (None, "observed")
+    assert not cli.json("retrieve", "Send the report")["hits"]
+    judged = cli.json("judge", stored["id"][:8], "--success")["experiences"][0]
+    assert (judged["success"], judged["trust"]) == (True, "verified")
+    assert cli.json("retrieve", "Send", "the", "report")["hits"]
+    cli("judge", stored["id"][:8], code=2)
+
+
+@pytest.mark.parametrize(("steps", "code"), [("[{]", 65), ("[]", 65), ("nowhere.json", 65), ('[{"control": "x"}]', 65)])
+def test_steps_that_are_none_are_an_error(cli, steps, code):
+    """What is wrong is named."""
+    assert cli("remember", "Send it", "--steps", steps, code=code).stderr.startswith("error: ")
+
+
+def test_many_records_are_changed_by_filter_after_a_look(cli):
+    """--dry-run says which; without it they are changed."""
+    cli("ingest", SAMPLES, "--include-failures")
+    everything = cli.json("list")["experiences"]
+    looked = cli.json("quarantine", "--app", "Excel", "--dry-run")
+    assert looked["dry_run"]
+    assert {one["trust"] for one in cli.json("list")["experiences"]} == {one["trust"] for one in everything}
+    done = cli.json("quarantine", "--app", "Excel")
+    assert [one["id"] for one in done["experiences"]] == [one["id"] for one in looked["experiences"]]
+    assert len(cli.json("list", "--trust", "quarantined")["experiences"]) == len(done["experiences"])
+    assert cli.json("approve", "--all")["experiences"]
+    assert cli.json("list", "--outcome", "failure", "--limit", "1")["experiences"][0]["success"] is False
+    cli("approve", code=2)
+    assert "did you mean" in cli("quarantine", "--app", "Outlok", code=65).stderr
+
+
+def test_a_removal_can_be_undone_until_it_is_purged(cli):
+    """Removed records are out of use, not gone; purged ones are gone."""
+    ids = cli.json("ingest", SAMPLES / "settings_bluetooth")["added"]
+    cli("approve", *ids)
+    cli("remove", "--all")
+    assert not cli.json("list")["experiences"]
+    back = cli.json("remove", "--undo", *(one[:8] for one in ids))["experiences"]
+    assert [(one["id"], one["trust"]) for one in back] == [(one, "approved") for one in ids]
+    assert cli.json("retrieve", "Turn Bluetooth on")["hits"]
+    cli("remove", *ids)
+    cli("purge", *ids)
+    cli("remove", "--undo", ids[0], code=65)
+    kept = b"".join(path.read_bytes() for path in (cli.folder / "experience_db").rglob("*") if path.is_file())
+    assert b"Bluetooth & devices" not in kept
+
+
+def test_show_tells_people_what_was_done(filled):
+    """Task, outcome, source, steps; JSON with --json."""
+    one = filled.json("list", "--search", "bluetooth")["experiences"][0]
+    text = filled("show", one["id"][:8]).stdout
+    assert text.startswith(one["request"])
+    assert "trust:       verified" in text
+    assert '2. click_input(ListItem "Bluetooth & devices"' in text
+
+
+def test_stats_and_sources_count_what_is_there(filled):
+    """Records by trust, outcome, application; where they came from."""
+    told = filled.json("stats")
+    assert (
+        told["records"]
+        == sum(told["outcome"].values())
+        == sum(one["records"] for one in filled.json("sources")["sources"])
+    )
+    assert "helped" in filled("stats").stdout
+    assert "response.log" in filled("sources").stdout
+
+
+def test_verify_repairs_and_says_how(cli):
+    """The cure is named, and works."""
+    cli("ingest", SAMPLES)
+    record = next((cli.folder / "experience_db" / "records").rglob("*.json"))
+    record.write_bytes(b"rot")
+    assert "--repair" in cli("verify", code=65).stderr
+    assert cli.json("verify", "--repair")["index"] == "ok"
+    assert cli.json("verify")["corrupt"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("retrieve", ""), "the task is empty"),
+        (("retrieve", "x", "--threshold", "75"), "did you mean 0.75"),
+        (("list", "--db", ""), "db"),
+        (("retrieve", "x", "--trust", "high"), "No such option"),
+    ],
+)
+def test_usage_errors_say_what_was_meant(filled, arguments, said):
+    """Exit code 2 and the likely cure."""
+    assert said in filled(*arguments, code=2).stderr
+
+
+def test_a_variable_that_is_spelled_wrong_is_named(cli):
+    """It would be ignored in silence otherwise."""
+    assert "UFO_EXPERIENCE_THRESHOLD" in cli("list", code=2, UFO_EXPERIENCE_THRESHHOLD="0.5").stderr
+
+
+def test_nothing_found_explains_itself(filled, cli):
+    """A name spelled wrong, what is held back with the command that releases it, the nearest on request."""
+    assert "did you mean" in filled("retrieve", "Turn Bluetooth on", "--app", "SystemSetings").stderr
+    assert filled.json("retrieve", "Turn the bluetooth radio of this laptop off and on again", "--near")["near"] != []
+    store = cli.folder / "other"
+    cli("ingest", SAMPLES / "settings_bluetooth", "--trust", "observed", "--db", store)
+    released = cli("retrieve", "Turn Bluetooth on", "--db", store).stderr
+    assert f"--db {store}" in released
+    assert "needs" in filled("prompt", "Turn Bluetooth on", "--max-tokens", "20").stderr
+    assert "ufo-experience ingest PATH --db nowhere" in cli("list", "--db", "nowhere", code=65).stderr
+
+
+def test_text_of_a_record_cannot_steer_a_terminal(cli):
+    """Escape sequences are shown, not obeyed."""
+    steps = json.dumps([{"action": "click", "control": "\x1b]0;owned\x07Send\x9b2J"}])
+    cli("remember", "Press \x1b[2J it", "--steps", steps, "--success")
+    for shown in (cli("list").stdout, cli("show", cli.json("list")["experiences"][0]["id"]).stdout):
+        assert not set("\x1b\x07\x9b") & set(shown)
+
+
+def test_a_second_import_with_approval_says_what_it_approved(filled, cli):
+    """Skipped with a reason, approved with a count."""
+    filled("export", "-o", cli.folder / "all.json")
+    assert "quarantined until you approve" in cli("import", "all.json").stdout
+    again = cli("import", "all.json", "--approve").stdout
+    assert "skipped: 14 stored already" in again or "stored already" in again
+    assert "approved" in again

@@ -19,6 +19,7 @@ from ufo_experience.schema import Trust
 
 PREFIX = "UFO_EXPERIENCE_"
 CONFIG_VARIABLE = "UFO_EXPERIENCE_CONFIG"
+OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "CACHE", "HMAC_KEY", "HMAC_KEY_FILE"))
 DEFAULT_FILE = "ufo_experience.yaml"
 Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 
@@ -36,7 +37,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    db: str = "experience_db"
+    db: Annotated[str, Field(min_length=1)] = "experience_db"
     embedder: str = "auto"
     index: str = "auto"
     summarizer: str = "auto"
@@ -72,6 +73,7 @@ def load_settings(
     env = os.environ if environment is None else environment
     from_env = {name: env[PREFIX + name.upper()] for name in Settings.model_fields if env.get(PREFIX + name.upper())}
     given = {name: value for name, value in arguments.items() if value is not None}
+    _check_variables(env)
     chosen = file or (Path(env[CONFIG_VARIABLE]) if env.get(CONFIG_VARIABLE) else None)
     if base is None:
         merged = {**_from_file(chosen or Path(DEFAULT_FILE), required=chosen is not None), **from_env, **given}
@@ -85,7 +87,32 @@ def load_settings(
         return Settings.model_validate(merged)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise UsageError(f"setting {first['loc'][0]}: {first['msg']}, not {first['input']!r}") from error
+        raise UsageError(_explained(str(first["loc"][0]), first["msg"], first["input"])) from error
+
+
+def _explained(name: str, message: str, value: Any) -> str:
+    """What is wrong with a setting, in words of the setting."""
+    if name == "threshold":
+        hint = f": did you mean {float(value) / 100:g}?" if _is_percent(value) else ""
+        return f"setting threshold: a number from 0 to 1, or auto, not {value!r}{hint}"
+    return f"setting {name}: {message.removeprefix('Value error, ')}, not {value!r}"
+
+
+def _is_percent(value: Any) -> bool:
+    try:
+        return 1 < float(value) <= 100
+    except (TypeError, ValueError):
+        return False
+
+
+def _check_variables(env: Mapping[str, str]) -> None:
+    """A variable of ours that is spelled like a setting and is none would be ignored in silence."""
+    settings = {PREFIX + name.upper() for name in Settings.model_fields}
+    for name in env:
+        if name.startswith(PREFIX) and name not in settings and name not in OTHER_VARIABLES:
+            near = get_close_matches(name, settings, n=1, cutoff=0.85)
+            if near:
+                raise UsageError(f"unknown variable {name}; did you mean {near[0]}?")
 
 
 def _from_file(path: Path, *, required: bool) -> dict[str, Any]:

@@ -77,6 +77,7 @@ def ingest(
     force: bool = False,
     jobs: int = 1,
     earlier_versions: EarlierVersions | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> IngestReport:
     """Turn logs into stored records. Durable when it returns.
 
@@ -88,6 +89,7 @@ def ingest(
             any number. A program that asks for several must guard its start with `if __name__ == "__main__":`.
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
+        progress: is told how many runs became records so far, and 0: nobody knows of how many.
 
     Raises:
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
@@ -113,6 +115,8 @@ def ingest(
             level = Trust.QUARANTINED
             report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
         waiting[experience.id] = experience.model_copy(update={"trust": level})
+        if progress:
+            progress(len(report.added) + len(waiting), 0)
         if len(waiting) == COMMIT_EVERY:
             _commit(store, waiting, report)
     _commit(store, waiting, report)

@@ -25,18 +25,21 @@ from ufo_experience.errors import (
     StorageError,
     UsageError,
 )
-from ufo_experience.fileio.atomic import Disk, replace_file, storage_errors
+from ufo_experience.fileio.atomic import Disk, make_folder, replace_file, storage_errors
 from ufo_experience.fileio.regular import open_regular, read_regular
+from ufo_experience.fileio.strict_json import parse
+from ufo_experience.ids import is_id
 from ufo_experience.index.build import check_origin, load_snapshot, prune
 from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Generations, ids_digest
 from ufo_experience.ingest import ingest
-from ufo_experience.schema import Experience, Problem, Trust
+from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Problem, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import (
     MAX_IMPORT_BYTES,
     VIEW,
     ImportReport,
+    as_entry,
     export_json,
     export_yaml,
     import_json,
@@ -45,10 +48,13 @@ from ufo_experience.store.exchange import (
     write_view,
 )
 from ufo_experience.store.folder.layout import CORRUPT
+from ufo_experience.store.folder.signing import signer_from_environment
 from ufo_experience.store.folder.store import FileStore
-from ufo_experience.store.selection import RecordFilter, resolve, select
+from ufo_experience.store.selection import RecordFilter, chosen, resolve_among
 from ufo_experience.summarizer import open_summarizer
 from ufo_experience.trust.risk import risks
+
+REMOVED = "removed"  # folder of what was removed and not purged
 
 
 @dataclass(frozen=True)
@@ -87,24 +93,72 @@ def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_
         UsageError: the filter is empty.
         NotFoundError, ConflictError: as `select`; then nothing was changed.
     """
-    found = select(store, _not_empty(where))
+    found = chosen(store, where)
     careful = trust is Trust.APPROVED and not where.ids and where.risk is None
     kinds = {one.id: risks(one) for one in found} if careful else {}
-    chosen = [one for one in found if not kinds.get(one.id)]
+    changed = [one for one in found if not kinds.get(one.id)]
     left_out = tuple((id, f"risky ({', '.join(kind)}); approve it by its id") for id, kind in kinds.items() if kind)
     if not dry_run:
-        for one in chosen:
+        for one in changed:
             store.set_status(one.id, trust=trust, expected=where.expected.get(one.id))
-        chosen = [store.get(one.id) for one in chosen]
-    return ChangeReport(tuple(chosen), left_out, dry_run)
+        changed = [store.get(one.id) for one in changed]
+    return ChangeReport(tuple(changed), left_out, dry_run)
 
 
 def remove(store: ExperienceStore, where: RecordFilter, *, dry_run: bool = False) -> ChangeReport:
-    """Delete records; the same log read again does not bring them back. Raises as `set_trust`."""
-    gone = select(store, _not_empty(where))
+    """Take records out of the store; the same log read again does not bring them back, `undo_remove` does.
+
+    Their bytes are kept in `removed/` until they are purged. Raises as `set_trust`.
+    """
+    gone = chosen(store, where)
     if not dry_run:
+        folder = store.cache_folder / REMOVED
+        make_folder(folder, Disk())
+        for one in gone:
+            replace_file(folder / f"{one.id}.json", as_entry(one), Disk())
         store.remove([one.id for one in gone], reason="removed by request")
     return ChangeReport(tuple(gone), dry_run=dry_run)
+
+
+def undo_remove(store: ExperienceStore, ids: Sequence[str]) -> list[Experience]:
+    """Bring records back as they were when they were removed; in a signed store they come back quarantined.
+
+    Raises:
+        NotFoundError, UsageError: no removed record, or several, have an id that begins so.
+    """
+    known = {path.stem: path for path in _removed_files(store)}
+    back = []
+    for id in resolve_among(list(known), ids, "no removed record"):
+        entry = validate(Experience, parse(read_regular(known[id], MAX_RECORD_BYTES), file=str(known[id])))
+        signed = isinstance(store, FileStore) and signer_from_environment(Path(store.location)) is not None
+        back.append(entry.model_copy(update={"trust": Trust.QUARANTINED}) if signed else entry)
+    store.add(back, revive=True)
+    with storage_errors(store.cache_folder / REMOVED):
+        for one in back:
+            known[one.id].unlink()
+    return [store.get(one.id) for one in back]
+
+
+def _removed_files(store: ExperienceStore) -> list[Path]:
+    folder = store.cache_folder / REMOVED
+    return sorted(path for path in folder.glob("*.json") if is_id(path.stem)) if folder.is_dir() else []
+
+
+def _purge_removed(store: ExperienceStore, where: RecordFilter, named: set[str] | None) -> list[Experience]:
+    """Delete what `remove` kept and the filter means, and what cannot be read any more; returns what it was."""
+    gone = []
+    for path in _removed_files(store):
+        if named is not None and path.stem not in named:
+            continue
+        try:
+            one = validate(Experience, parse(read_regular(path, MAX_RECORD_BYTES), file=str(path)))
+        except DataError:
+            one = None
+        if one is None or where.admits(one):
+            with storage_errors(path):
+                path.unlink()
+            gone += [one] if one else []
+    return gone
 
 
 def purge(store: ExperienceStore, generations: Generations, where: RecordFilter | str) -> list[Experience]:
@@ -118,17 +172,22 @@ def purge(store: ExperienceStore, generations: Generations, where: RecordFilter 
         CorruptError: all this is done, but a file that cannot be read may be meant too; it is named.
         LockedError: another process is writing.
     """
-    where = RecordFilter(source=where) if isinstance(where, str) else _not_empty(where)
+    where = RecordFilter(source=where) if isinstance(where, str) else where
+    if where.is_empty:
+        raise UsageError("which records? give a source, ids, a filter (application, session, …), or all")
     folder = Path(store.location) if isinstance(store, FileStore) else None
     if isinstance(store, FileStore):
         store.set_aside_corrupt()
-    survey = _survey(store, where)
+    known = [*store.ids(), *(path.stem for path in _removed_files(store))]
+    named = set(resolve_among(known, where.ids)) if where.ids else None
+    survey = _survey(store, where, named)
+    survey.found += _purge_removed(store, where, named)
     _purge_cache(store.cache_folder / CACHE_FILE, survey.kept)
     if folder:
         _purge_temps(folder)
-        names = {where.source or "", _in_json(where.source or "")} - {""}
-        named = [f'"{form}{end}' for form in names for end in ('"', "/", "\\")]
-        _purge_copies(folder / CORRUPT, [*named, *(text for one in survey.found for text in _texts(one))])
+        forms = {where.source or "", _in_json(where.source or "")} - {""}
+        spelled = [f'"{form}{end}' for form in forms for end in ('"', "/", "\\")]
+        _purge_copies(folder / CORRUPT, [*spelled, *(text for one in survey.found for text in _texts(one))])
     store.remove([one.id for one in survey.found], reason="purged")
     if folder and (folder / VIEW).exists():
         write_view(store, folder / VIEW)
@@ -136,12 +195,6 @@ def purge(store: ExperienceStore, generations: Generations, where: RecordFilter 
     for error in survey.unread:
         raise CorruptError(f"may be meant too: {error.reason}", file=error.file, code=error.code)
     return survey.found
-
-
-def _not_empty(where: RecordFilter) -> RecordFilter:
-    if where.is_empty:
-        raise UsageError("which records? give ids, a filter (application, session, …), or all")
-    return where
 
 
 def known_sources(store: ExperienceStore, source: str, limit: int = 3) -> list[str]:
@@ -159,9 +212,8 @@ class _Survey:
     unread: list[DataError] = field(default_factory=list)
 
 
-def _survey(store: ExperienceStore, where: RecordFilter) -> _Survey:
+def _survey(store: ExperienceStore, where: RecordFilter, named: set[str] | None) -> _Survey:
     survey = _Survey()
-    chosen = set(resolve(store, where.ids))
     for id in store.ids():
         try:
             one = store.get(id)
@@ -170,7 +222,7 @@ def _survey(store: ExperienceStore, where: RecordFilter) -> _Survey:
         except DataError as error:
             survey.unread.append(error)
             continue
-        if (not where.ids or id in chosen) and where.admits(one):
+        if (named is None or id in named) and where.admits(one):
             survey.found.append(one)
         else:
             survey.kept.add(task_text(one))

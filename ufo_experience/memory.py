@@ -29,7 +29,7 @@ from ufo_experience.retrieval.signals import credited
 from ufo_experience.schema import Experience, Hit, Judge, State, Trust, Usage, Verdict, expect, validate
 from ufo_experience.store import open_store, scheme_of
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.selection import RecordFilter, resolve, select, trust_level
+from ufo_experience.store.selection import RecordFilter, chosen, resolve, select, trust_level
 from ufo_experience.wiring import Wiring
 
 # Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
@@ -125,6 +125,7 @@ class ExperienceMemory:
         trust: Trust | str | None = None,
         force: bool = False,
         jobs: int = 1,
+        progress: Progress | None = None,
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
@@ -145,6 +146,7 @@ class ExperienceMemory:
             force=force,
             jobs=jobs,
             earlier_versions=self.live.earlier_versions(),
+            progress=progress,
         )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
@@ -261,13 +263,14 @@ class ExperienceMemory:
         env: str | None = None,
         top_k: int | None = None,
         similarity_threshold: float | None = None,
+        near: int = 0,
         exclude_session: str | None = None,
         only: Collection[str] | None = None,
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
-        `similarity_threshold` None means the one calibrated for the embedder in use. `only` are ids: no other record
-        answers, and they are ranked among themselves.
+        `similarity_threshold` None means the one calibrated for the embedder in use. `near` asks for so many of the
+        best below it, too. `only` are ids: no other record answers, and they are ranked among themselves.
         """
         expect(str, task, "task")
         threshold = similarity_threshold
@@ -275,7 +278,7 @@ class ExperienceMemory:
             threshold = self.settings.threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
-        query = Query(task, application, env, k, threshold, exclude_session, among)
+        query = Query(task, application, env, k, threshold, exclude_session, among, near)
         return self.wiring.retriever().retrieve(query)
 
     def build_prompt(
@@ -411,10 +414,18 @@ class ExperienceMemory:
         return set_trust(self.store, _filter(ids, where) or RecordFilter(), Trust.QUARANTINED, dry_run=dry_run)
 
     def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
-        """Delete records; the same log read again does not bring them back."""
+        """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
         from ufo_experience.maintenance import remove
 
         return remove(self.store, _filter(ids, where) or RecordFilter(), dry_run=dry_run)
+
+    def undo_remove(self, *ids: str) -> Records:
+        """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
+        from ufo_experience.maintenance import undo_remove
+
+        back = undo_remove(self.store, ids)
+        self.index_if_possible()
+        return back
 
     def purge(
         self, source: str | Path | None = None, *, where: RecordFilter | None = None, dry_run: bool = False
@@ -427,13 +438,17 @@ class ExperienceMemory:
         """
         from ufo_experience.maintenance import ChangeReport, known_sources, purge
 
-        chosen = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
+        meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
         if source is not None and where is not None:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
-        gone = select(self.store, chosen) if dry_run else purge(self.store, self.live.generations, chosen)
-        if not gone and chosen.source:
-            near = ", ".join(known_sources(self.store, chosen.source))
-            raise NotFoundError(f"no record comes from {chosen.source!r}" + (f"; nearest: {near}" if near else ""))
+        if dry_run and not meant.source:
+            return ChangeReport(tuple(chosen(self.store, meant)), dry_run=True)
+        gone = select(self.store, meant) if dry_run else purge(self.store, self.live.generations, meant)
+        if not gone and meant.source:
+            near = ", ".join(known_sources(self.store, meant.source))
+            raise NotFoundError(f"no record comes from {meant.source!r}" + (f"; nearest: {near}" if near else ""))
+        if not gone and not meant.all:
+            raise NotFoundError("no record fits", file=self.store.location)
         return ChangeReport(tuple(gone), dry_run=dry_run)
 
     def verify(self, *, repair: bool = False) -> Verification:

@@ -320,6 +320,25 @@ class Hit(Model):
     ranked_by: Literal["vector", "structured", "fused"]
     explanation: dict[str, float] = Field(default_factory=dict)
 
+    @property
+    def id(self) -> str:
+        """Id of the experience."""
+        return self.experience.id
+
+    @property
+    def task(self) -> str:
+        """What it was for, in the user's words."""
+        return self.experience.state.request or self.experience.state.task
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What was done."""
+        return self.experience.action.steps
+
+    def __str__(self) -> str:
+        outcome = {True: "worked", False: "failed", None: "outcome unknown"}[self.experience.outcome.success]
+        return f"{self.score:.2f} {self.id[:8]} {outcome}: {self.task}"
+
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -334,7 +353,8 @@ def validate(
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or None
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise SchemaError(first["msg"] + more, file=file, line=line, field=field) from error
+        said = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
+        raise SchemaError(said + more, file=file, line=line, field=field) from error
 
 
 _KINDS = {str: "a text", bool: "True or False", Mapping: "a dict of its fields"}

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ufo_experience.cli.app import Db, Json, Network, app, open_memory
+from ufo_experience.cli.app import Db, Json, Network, app, open_memory, read_json
 from ufo_experience.cli.console import table
 from ufo_experience.errors import DataError
-
-MAX_STATE = 1 << 20  # bytes
 
 
 @app.command()
 def recommend(
-    state: Annotated[str, typer.Option(help="File with the state as a JSON object (task, env, …), or - for stdin.")],
+    state: Annotated[str, typer.Option(help="The state as JSON (task, env, …): a file, - for stdin, or itself.")],
     k_actions: Annotated[int, typer.Option(min=1, help="How many actions at most.")] = 5,
     k_records: Annotated[int, typer.Option(min=1, help="How many records they are drawn from at most.")] = 25,
     db: Db = None,
@@ -26,7 +23,7 @@ def recommend(
 ) -> None:
     """Say which actions tend to work in a state. Advice, never a decision."""
     with open_memory(db, json=json) as (console, memory):
-        advice = memory.recommend(_read_state(state), k_actions=k_actions, k_records=k_records)
+        advice = memory.recommend(_state(state), k_actions=k_actions, k_records=k_records)
         rows = [(f"{one.action_score:.3f}", one.trials, f"{one.success_rate:.0%}", one.signature) for one in advice]
         text = table(("score", "trials", "success", "action"), rows) if rows else "nothing is known about this task"
         console.answer({"actions": [asdict(one) for one in advice]}, text)
@@ -52,13 +49,8 @@ def calibrate(
         console.answer(found.model_dump(), text)
 
 
-def _read_state(name: str) -> dict[str, Any]:
-    from ufo_experience.fileio.regular import read_regular
-    from ufo_experience.fileio.strict_json import parse
-
-    file = "stdin" if name == "-" else name
-    data = sys.stdin.buffer.read(MAX_STATE) if name == "-" else read_regular(Path(name), MAX_STATE)
-    state = parse(data, file=file)
+def _state(given: str) -> dict[str, Any]:
+    state = read_json(given)
     if not isinstance(state, dict):
-        raise DataError("not an object", file=file)
+        raise DataError("not an object", file=given[:80])
     return state

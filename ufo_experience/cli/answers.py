@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ufo_experience.cli.console import Console, table
+from ufo_experience.cli.console import Console, printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ufo_experience.ingest import IngestReport
+    from ufo_experience.maintenance import ChangeReport, StoreStats
+    from ufo_experience.memory import ExperienceMemory
     from ufo_experience.retrieval.answer import Retrieval
     from ufo_experience.schema import Experience, Hit
+    from ufo_experience.store.exchange import ImportReport
 
 _WIDTH = 60
 
@@ -25,9 +30,12 @@ def ingest_text(report: IngestReport, held: int) -> str:
     """Counts, and what the user can do about records that will not be injected yet."""
     lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
     lines += [f"  skipped: {source}: {reason}" for source, reason in report.skipped]
+    if report.trusted:
+        lines.append(f"{len(report.trusted)} that were stored before have the trust you gave now")
     if held:
         lines.append(
-            f"{held} of them have no judged outcome: kept, but not injected until you run: ufo-experience approve ID"
+            f"{held} of them have no judged outcome: kept, but not shown to agents until you say how they ended "
+            "(ufo-experience judge ID --success) or approve them (ufo-experience approve ID)"
         )
     if report.cost:
         lines.append(f"cost: ${report.cost:.4f}")
@@ -39,6 +47,7 @@ def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
     return {
         "hits": [_hit(hit, explain) for hit in found.hits],
         "negatives": [_hit(hit, explain) for hit in found.negatives],
+        "near": [_hit(hit, explain) for hit in found.near],
         "degraded": found.degraded,
         "withheld": len(found.withheld),
         "withheld_ids": list(found.withheld_ids),
@@ -51,42 +60,156 @@ def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
     }
 
 
-def retrieval_text(found: Retrieval, explain: bool) -> str:
-    """The retrieval as a table, or the sentence that nothing useful is known."""
-    if not found.hits and not found.negatives:
-        return f"no useful experience: {found.reason}"
-    rows = [_hit_row(hit) for hit in [*found.hits, *found.negatives]]
-    lines = [table(("score", "by", "outcome", "steps", "application", "id", "task"), rows)]
-    if explain:
-        for hit in [*found.hits, *found.negatives]:
+def answer_retrieval(
+    console: Console, memory: ExperienceMemory, found: Retrieval, explain: bool, *, application: str | None
+) -> None:
+    """The hits as a table, failed runs and near misses under headings of their own; why there are none."""
+    say_what_is_missing(console, memory, found, application=application)
+    data = retrieval_data(found, explain)
+    if not found.hits and not found.negatives and not found.near:
+        console.answer(data, f"no useful experience: {found.reason}")
+        return
+    rows = [_hit_row(hit, "") for hit in found.hits]
+    rows += [_hit_row(hit, "failed") for hit in found.negatives]
+    rows += [_hit_row(hit, "near") for hit in found.near]
+    if not found.hits:
+        console.note(f"no useful experience: {found.reason}")
+    console.answer_table(data, ("score", "outcome", "steps", "application", "id", "task"), rows)
+    if explain and not console.as_json:
+        for hit in [*found.hits, *found.negatives, *found.near]:
             parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.explanation.items())
-            lines.append(f"{hit.experience.id[:8]}: {parts}")
-    return "\n".join(lines)
+            console.note(f"{hit.experience.id[:8]}: {parts}")
 
 
-def say_what_is_missing(console: Console, found: Retrieval) -> None:
-    """Say on stderr what a user must know to trust the answer: degraded, withheld, notes."""
+def say_what_is_missing(
+    console: Console, memory: ExperienceMemory, found: Retrieval, *, application: str | None
+) -> None:
+    """Say on stderr what a user must know to trust the answer: degraded, withheld, a name that is spelled wrong."""
+    from ufo_experience.retrieval.answer import count_whys
+    from ufo_experience.store.selection import nearest_application
+
     if found.degraded:
         console.note(f"degraded: {found.degraded}; answered by words alone")
     if found.withheld:
-        from ufo_experience.retrieval.answer import count_whys
-
         console.note(f"{len(found.withheld)} withheld ({count_whys(found.withheld)})")
         for command in list(dict.fromkeys(one.release for one in found.withheld if one.release))[:3]:
-            console.note(f"  to release: {command}")
+            console.note(f"  to release: {command}{console.same_store}")
+    if application and not found.hits and (near := nearest_application(memory.store, application)) is not None:
+        known = f"; did you mean {' or '.join(near)}?" if near else ""
+        console.note(f"no experience of an application {application!r}{known}")
     for note in found.notes:
         console.note(note)
 
 
-def answer_records(console: Console, experiences: Sequence[Experience]) -> None:
-    """Records as a list of their headlines."""
-    data = {"experiences": [_record(one) for one in experiences]}
+def answer_records(console: Console, experiences: Sequence[Experience], **more: Any) -> None:
+    """Records as a list of their headlines; `more` goes into the JSON."""
+    data = {"experiences": [_record(one) for one in experiences], **more}
     rows = [
-        (one.id[:8], _verdict(one), one.trust.value, len(one.action.steps), one.state.application or "-", _title(one))
+        (
+            one.id[:8],
+            f"{one.created_at:%Y-%m-%d}",
+            _verdict(one),
+            one.trust.value,
+            len(one.action.steps),
+            one.state.application or "-",
+            _title(one),
+        )
         for one in experiences
     ]
-    text = table(("id", "outcome", "trust", "steps", "application", "task"), rows) if rows else "no records"
-    console.answer(data, text)
+    if rows:
+        console.answer_table(data, ("id", "date", "outcome", "trust", "steps", "application", "task"), rows)
+    else:
+        console.answer(data, "no records")
+
+
+def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
+    """What a change was about, and what it left out."""
+    for identifier, why in changes.left_out:
+        console.note(f"left out: {identifier[:8]}: {why}")
+    if changes.dry_run:
+        console.note(f"would {verb} {len(changes)} records; nothing was changed")
+    left_out = pairs(changes.left_out, "id", "reason")
+    answer_records(console, changes.records, left_out=left_out, dry_run=changes.dry_run)
+
+
+def record_text(one: Experience) -> str:
+    """One record for people: what it was for, how it ended, where it came from, what was done."""
+    from ufo_experience.prompt.notation import step_line
+
+    state, outcome, usage, origin = one.state, one.outcome, one.usage, one.provenance
+    score = "" if outcome.score is None else f", score {outcome.score:.2f}"
+    facts = {
+        "id": one.id,
+        "outcome": f"{_verdict(one)} (said by {outcome.judge or outcome.evaluated_by}{score})",
+        "trust": one.trust.value,
+        "application": state.application,
+        "made": f"{one.created_at:%Y-%m-%d %H:%M} UTC",
+        "source": f"{origin.source or 'a program'} {f'({origin.format})' if origin.format else ''}".strip(),
+        "session": origin.session,
+        "used": f"{usage.injected} times, helped {usage.helped}, hurt {usage.hurt}" if usage.injected else None,
+        "reason": outcome.failure_reason,
+        "slots": ", ".join(f"{name} = {kind}" for name, kind in one.slots.items()),
+        "needs": "; ".join(one.preconditions),
+        "avoid when": "; ".join(one.avoid_when),
+        "action": "" if one.action.steps else f"{one.action.strategy} {one.action.skill}".strip(),
+        "tips": "; ".join(one.action.tips),
+        "notes": "; ".join(origin.notes),
+    }
+    lines = [state.request or state.task, *(f"  {name + ':':<13}{value}" for name, value in facts.items() if value)]
+    for step in one.action.steps:
+        control, error = step.target_control, step.error or ""
+        text = step_line(
+            step.step_number, step.action_type, control.name, control.type, step.parameters, error=error,
+            observation=" ".join(step.observation.split()),
+        )  # fmt: skip
+        lines.append(f"  {text}")
+    return printable("\n".join(lines))
+
+
+def import_text(done: ImportReport, unopened: Sequence[Path]) -> str:
+    """What an import did, in a few sentences: what waits for approval, what was skipped and why."""
+    waiting = set(done.added) - set(done.approved)
+    lines = [f"{len(done.added)} added, {len(done.skipped)} skipped, {len(done.failed)} failed"]
+    reasons: dict[str, int] = {}
+    for _, reason in done.skipped:
+        words = "stored already" if reason.startswith(("stored already", "already stored")) else reason
+        reasons[words] = reasons.get(words, 0) + 1
+    lines += [f"  skipped: {count} {reason}" for reason, count in reasons.items()]
+    if done.approved:
+        lines.append(f"{len(done.approved)} approved")
+    if waiting:
+        lines.append(
+            f"{len(waiting)} are quarantined until you approve them: ufo-experience approve ID, or --approve here"
+        )
+    if unopened:
+        names = ", ".join(path.name for path in unopened)
+        lines.append(f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)")
+    return "\n".join(lines)
+
+
+def stats_text(told: StoreStats) -> str:
+    """What is in a store, a line each."""
+
+    def counts(found: dict[str, int], most: int = 6) -> str:
+        shown = [f"{count} {name}" for name, count in list(found.items())[:most]]
+        return ", ".join(shown + ([f"{len(found) - most} more"] if len(found) > most else [])) or "-"
+
+    size = "" if told.bytes is None else f"{told.bytes / 1e6:.1f} MB"
+    threshold = "auto" if told.threshold is None else f"{told.threshold:.2f} (calibrated)"
+    index = f"{told.indexed} records, generation {told.generation}, {told.embedder}, threshold {threshold}"
+    dates = f"{told.oldest:%Y-%m-%d} to {told.newest:%Y-%m-%d}" if told.oldest and told.newest else "-"
+    facts = {
+        "store": f"{told.location} {size}".strip(),
+        "records": f"{told.records}, {dates}",
+        "outcome": counts(told.outcome),
+        "trust": counts(told.trust),
+        "risky": f"{told.held_for_risk} held back until approved" if told.held_for_risk else "",
+        "applications": counts(told.applications),
+        "formats": counts(told.formats),
+        "used": f"{told.injected} times, helped {told.helped}, hurt {told.hurt}",
+        "index": index if told.generation else "missing; run: ufo-experience index",
+    }
+    return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items() if value)
 
 
 def _record(one: Experience) -> dict[str, Any]:
@@ -98,6 +221,7 @@ def _record(one: Experience) -> dict[str, Any]:
         "success": one.outcome.success,
         "trust": one.trust.value,
         "steps": len(one.action.steps),
+        "created_at": one.created_at.isoformat(),
     }
 
 
@@ -116,11 +240,11 @@ def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
     return {**data, "explanation": hit.explanation} if explain else data
 
 
-def _hit_row(hit: Hit) -> tuple[object, ...]:
+def _hit_row(hit: Hit, kind: str) -> tuple[object, ...]:
     one = hit.experience
-    steps = len(one.action.steps)
+    outcome = "near miss" if kind == "near" else _verdict(one)
     application = one.state.application or "-"
-    return (f"{hit.score:.2f}", hit.ranked_by, _verdict(one), steps, application, one.id[:8], _title(one))
+    return (f"{hit.score:.2f}", outcome, len(one.action.steps), application, one.id[:8], _title(one))
 
 
 def _verdict(one: Experience) -> str:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ufo_experience.cli.app import Db, Json, app
-from ufo_experience.cli.console import Console
+from ufo_experience.cli.app import Db, Json, app, console_for
 
 if TYPE_CHECKING:
     from ufo_experience.benchmark.retrieval.beir import TaskSet
@@ -32,7 +31,7 @@ def retrieval(
     json: Json = False,
 ) -> None:
     """Measure retrieval on a set of tasks, or (with --db and --leave-one-out) on a store of yours."""
-    console = Console(as_json=json)
+    console = console_for(json)
     with console.errors():
         from ufo_experience.benchmark.retrieval.page import report_text, write_page
         from ufo_experience.benchmark.retrieval.run import as_data, run
@@ -55,7 +54,7 @@ def speed(
     json: Json = False,
 ) -> None:
     """Measure the loop of an agent on disk: cold command, first question, learn one run, ask after it, rebuild."""
-    console = Console(as_json=json)
+    console = console_for(json)
     with console.errors():
         from ufo_experience.benchmark.speed.loop import as_data, run_loop
         from ufo_experience.benchmark.speed.loop_page import loop_text, write_loop_page
@@ -80,7 +79,7 @@ def engines(
     json: Json = False,
 ) -> None:
     """Measure the index alone, vectors to ids, against numpy and FAISS's flat index, with and without a filter."""
-    console = Console(as_json=json)
+    console = console_for(json)
     with console.errors():
         from ufo_experience.benchmark.speed.engines import engines as make_engines
         from ufo_experience.benchmark.speed.page import report_text, write_page
@@ -128,7 +127,7 @@ def steps(
     json: Json = False,
 ) -> None:
     """Count an agent's model calls, actions and tokens with and without memory, in a real browser (extra `bench`)."""
-    console = Console(as_json=json)
+    console = console_for(json)
     with console.errors():
         from ufo_experience.benchmark.steps.agent_registry import open_agent
         from ufo_experience.benchmark.steps.page import report_text, write_page

@@ -1,21 +1,47 @@
-"""What the command line says: one JSON object on stdout with `--json`, else text for people; problems on stderr."""
+"""What the command line says: one JSON object on stdout with `--json`, else text for people; problems on stderr.
+
+Text of records reaches a terminal without control characters, so that none can move its cursor or change its title.
+Colours only where stdout is a terminal and `NO_COLOR` is not set.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from ufo_experience.errors import ExperienceError
+from ufo_experience.errors import ExperienceError, NotFoundError
+
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_STYLES = {
+    "success": "green",
+    "failure": "red",
+    "unknown": "yellow",
+    "approved": "bold green",
+    "verified": "green",
+    "observed": "yellow",
+    "quarantined": "red",
+    "ok": "green",
+    "stale": "yellow",
+    "corrupt": "red",
+    "missing": "yellow",
+}
+
+
+def printable(text: str) -> str:
+    """`text` with control and direction characters written as escapes; line breaks and tabs stay."""
+    return _UNSAFE.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 class Console:
     """Where a command writes to. `as_json` is what the user asked for."""
 
     def __init__(self, *, as_json: bool = False, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self.as_json = as_json
+        self.as_json, self.same_store = as_json, ""
         self._out, self._err = out or sys.stdout, err or sys.stderr
         for stream in (self._out, self._err):
             reconfigure: Callable[..., None] | None = getattr(stream, "reconfigure", None)
@@ -23,12 +49,29 @@ class Console:
                 reconfigure(errors="backslashreplace")
 
     def answer(self, data: Mapping[str, Any], text: str) -> None:
-        """The result of a command: `data` as JSON, or `text`."""
-        self._out.write((json.dumps(data, ensure_ascii=False, default=str) if self.as_json else text) + "\n")
+        """The result of a command: `data` as JSON, or `text`; on a terminal without control characters."""
+        shown = json.dumps(data, ensure_ascii=False, default=str) if self.as_json else text
+        self._out.write((printable(shown) if self._out.isatty() else shown) + "\n")
+
+    def answer_table(self, data: Mapping[str, Any], headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Rows as a table, coloured on a terminal."""
+        if self.as_json or not self._out.isatty() or "NO_COLOR" in os.environ:
+            self.answer(data, table(headers, rows))
+            return
+        from rich.console import Console as RichConsole
+        from rich.table import Table
+        from rich.text import Text
+
+        shown = Table(box=None, pad_edge=False, header_style="bold")
+        for place, header in enumerate(headers):
+            shown.add_column(header, no_wrap=place < len(headers) - 1, overflow="fold")
+        for row in rows:
+            shown.add_row(*(Text(printable(str(cell)), style=_STYLES.get(str(cell), "")) for cell in row))
+        RichConsole(file=self._out).print(shown)
 
     def note(self, text: str) -> None:
         """Something people should know; never part of the result."""
-        self._err.write(text + "\n")
+        self._err.write(printable(text) + "\n")
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -36,9 +79,10 @@ class Console:
         try:
             yield
         except ExperienceError as error:
-            self.note(f"error: {error}")
+            message = str(error) + _cure(error)
+            self.note(f"error: {message}")
             if self.as_json:
-                self.answer({"error": {"code": error.code, "message": str(error)}}, "")
+                self.answer({"error": {"code": error.code, "message": message}}, "")
             raise SystemExit(error.exit_code) from error
 
     @contextmanager
@@ -52,12 +96,19 @@ class Console:
 
         with Progress(console=RichConsole(file=self._err), transient=True) as bar:
             task = bar.add_task(title, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+            yield lambda done, total: bar.update(task, completed=done, total=total or None)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A plain text table; the last column is not padded."""
-    texts = [[str(cell) for cell in row] for row in [headers, *rows]]
+    texts = [[printable(str(cell)) for cell in row] for row in [headers, *rows]]
     widths = [max(len(row[column]) for row in texts) for column in range(len(headers))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in texts]
     return "\n".join(lines)
+
+
+def _cure(error: ExperienceError) -> str:
+    """What to do about it, where the command line knows."""
+    if isinstance(error, NotFoundError) and error.reason.startswith("no experience store"):
+        return f"; to make one: ufo-experience ingest PATH --db {error.file}"
+    return ""

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ufo_experience.cli.answers import ingest_text, pairs, retrieval_data, retrieval_text, say_what_is_missing
+from ufo_experience.cli.answers import (
+    answer_records,
+    answer_retrieval,
+    ingest_text,
+    pairs,
+    say_what_is_missing,
+)
 from ufo_experience.cli.app import (
     App,
     Db,
@@ -22,9 +28,11 @@ from ufo_experience.cli.app import (
     TopK,
     Trusts,
     app,
+    console_for,
     open_memory,
+    read_json,
+    text_of,
 )
-from ufo_experience.cli.console import Console
 from ufo_experience.errors import DataError
 
 if TYPE_CHECKING:
@@ -89,9 +97,16 @@ def ingest(
     from ufo_experience.schema import Trust
 
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
-        report = memory.ingest(
-            *paths, format=format, summarizer=summarizer, include_failures=include_failures, trust=trust, force=force
-        )
+        with console.progress("reading") as progress:
+            report = memory.ingest(
+                *paths,
+                format=format,
+                summarizer=summarizer,
+                include_failures=include_failures,
+                trust=trust,
+                force=force,
+                progress=progress,
+            )
         for problem in report.problems:
             console.note(f"{problem.file}:{problem.line or '-'}: {problem.code}: {problem.message}")
         for source, error in report.failed:
@@ -104,12 +119,40 @@ def ingest(
             "failed": pairs(report.failed, "source", "error"),
             "conflicts": pairs(report.conflicts, "id", "reason"),
             "problems": [problem.model_dump() for problem in report.problems],
+            "trusted": report.trusted,
             "cost": report.cost,
         }
         held = sum(memory.store.get(identifier).trust.rank < Trust.VERIFIED.rank for identifier in report.added)
         console.answer(data, ingest_text(report, held))
-        if report.failed and not (report.added or report.skipped):
+        foreign = [reason for _, reason in report.skipped if reason.startswith("not a trace")]
+        usable = report.added or report.known or len(report.skipped) > len(foreign)
+        if (report.failed or foreign) and not usable:
             raise SystemExit(DataError.exit_code)
+
+
+@app.command()
+def remember(
+    task: Task,
+    steps: Annotated[str, typer.Option(help="The steps: a JSON file, - for stdin, or a JSON list itself.")],
+    application: Annotated[str | None, typer.Option("--app", help="The application it ran in.")] = None,
+    success: Annotated[bool | None, typer.Option("--success/--failure", help="How it ended. Default: unknown.")] = None,
+    judge: Annotated[
+        Literal["person", "program", "llm", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")
+    ] = None,
+    session: Annotated[str | None, typer.Option(help="Name of the run; handed in again, it is stored once.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
+    """Store one finished run: a task and its steps."""
+    with open_memory(db, json=json, create=True, network=network) as (console, memory):
+        given = read_json(steps)
+        rows = given if isinstance(given, list) else (given or {}).get("steps", given)
+        stored = memory.remember(
+            text_of(task), rows, success, application, judge, session=session, failure_reason=reason
+        )
+        answer_records(console, [stored])
 
 
 @app.command()
@@ -119,15 +162,15 @@ def retrieve(
     env: Env = None,
     top_k: TopK = None,
     threshold: Threshold = "auto",
+    near: Annotated[bool, typer.Option("--near", help="Show the nearest below the threshold, too.")] = False,
     explain: Explain = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
     """Find the experiences that help with a task."""
     with open_memory(db, json=json, top_k=top_k, threshold=threshold) as (console, memory):
-        found = memory.retrieve(task, application=application, env=env)
-        say_what_is_missing(console, found)
-        console.answer(retrieval_data(found, explain), retrieval_text(found, explain))
+        found = memory.retrieve(text_of(task), application=application, env=env, near=3 if near else 0)
+        answer_retrieval(console, memory, found, explain, application=application)
 
 
 @app.command()
@@ -143,14 +186,15 @@ def prompt(
     json: Json = False,
 ) -> None:
     """Build the prompt for a task with few-shot examples from memory."""
-    from json import dumps
-
     with open_memory(db, json=json, top_k=top_k, threshold=threshold, max_tokens=max_tokens) as (console, memory):
-        found = memory.retrieve(task, application=application, env=env)
-        say_what_is_missing(console, found)
-        block = memory.build_prompt(task, found, format=format)
-        shown = block.prompt if isinstance(block.prompt, str) else dumps(block.prompt, ensure_ascii=False, indent=1)
-        console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, shown)
+        asked = text_of(task)
+        found = memory.retrieve(asked, application=application, env=env)
+        say_what_is_missing(console, memory, found, application=application)
+        block = memory.build_prompt(asked, found, format=format)
+        if block.needed:
+            console.note(f"{len(block.dropped)} left out: the next example needs {block.needed} tokens (--max-tokens)")
+        data = {"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens, "dropped": list(block.dropped)}
+        console.answer(data | {"needed": block.needed}, str(block))
 
 
 @app.command()
@@ -173,7 +217,7 @@ def demo(json: Json = False) -> None:
     """Run the whole loop on bundled sample logs, with no key and no network, and print the prompt it built."""
     from ufo_experience.cli.demo import run_demo
 
-    console = Console(as_json=json)
+    console = console_for(json)
     with console.errors():
         block = run_demo(console.note)
         console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))

@@ -1,76 +1,127 @@
-"""Looking after records as commands: list, show, remove, approve, quarantine, purge, import, export, verify."""
+"""Looking after records as commands: list, show, judge, approve, quarantine, remove, purge, import, export, verify,
+stats, sources."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from ufo_experience.cli.answers import answer_records, pairs
-from ufo_experience.cli.app import App, Db, Ids, Json, Network, Trusts, app, open_memory
-from ufo_experience.errors import DataError
+from ufo_experience.cli.answers import answer_changes, answer_records, import_text, pairs, record_text, stats_text
+from ufo_experience.cli.app import Db, DryRun, Ids, Json, MaybeIds, Network, Where, app, open_memory, takes_filter
+from ufo_experience.errors import DataError, UsageError
 
 
 @app.command("list")
+@takes_filter
 def list_records(
-    application: App = None,
-    trust: Annotated[Trusts | None, typer.Option(help="Only records of this trust.")] = None,
+    where: Where,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="At most so many, the newest.")] = None,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """List the records of a store."""
-    from ufo_experience.text.applications import application_key
-
+    """List the records of a store, the newest first."""
     with open_memory(db, json=json) as (console, memory):
-        chosen = [
-            one
-            for one in memory.store.scan()
-            if (trust is None or one.trust.value == trust)
-            and (application is None or application_key(one.state.application) == application_key(application))
-        ]
-        answer_records(console, chosen)
+        answer_records(console, memory.list(where=where, limit=limit))
 
 
 @app.command()
-def show(id: Annotated[str, typer.Argument(help="Id of a record.")], db: Db = None, json: Json = False) -> None:
-    """Print one record whole."""
+def show(
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of records; a unique beginning will do.")],
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Show records: task, outcome, trust, source and steps; whole with --json."""
     with open_memory(db, json=json) as (console, memory):
-        record = memory.get(id)
-        console.answer({"experiences": [record.model_dump(mode="json")]}, record.model_dump_json(indent=1))
+        records = [memory.get(id) for id in ids]
+        data = {"experiences": [record.model_dump(mode="json") for record in records]}
+        console.answer(data, "\n\n".join(map(record_text, records)))
 
 
 @app.command()
-def remove(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
-    """Delete records for good; the same log read again does not bring them back."""
-    with open_memory(db, json=json, network=network) as (console, memory):
-        answer_records(console, memory.remove(*ids))
-
-
-@app.command()
-def approve(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
-    """Sign records off: they may be injected everywhere."""
-    with open_memory(db, json=json, network=network) as (console, memory):
-        answer_records(console, memory.approve(*ids))
-
-
-@app.command()
-def quarantine(ids: Ids, db: Db = None, network: Network = None, json: Json = False) -> None:
-    """Take records out of use without deleting them."""
-    with open_memory(db, json=json, network=network) as (console, memory):
-        answer_records(console, memory.quarantine(*ids))
-
-
-@app.command()
-def purge(
-    source: Annotated[str, typer.Option(help="The source (file or folder) or session whose records go.")],
+def judge(
+    ids: Ids,
+    success: Annotated[bool | None, typer.Option("--success/--failure", help="How the run ended.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Why it failed, or what was wrong.")] = None,
+    by: Annotated[Literal["person", "program", "llm"], typer.Option(help="Who says so.")] = "person",
     db: Db = None,
     network: Network = None,
     json: Json = False,
 ) -> None:
-    """Delete everything that came from one source, from records, index and cache."""
+    """Say how runs ended that nobody had judged."""
     with open_memory(db, json=json, network=network) as (console, memory):
-        answer_records(console, memory.purge(source))
+        if success is None:
+            raise UsageError("say --success or --failure")
+        full = [memory.get(id).id for id in ids]  # all are there before one is judged
+        answer_records(console, [memory.judge(id, success=success, by=by, reason=reason) for id in full])
+
+
+@app.command()
+@takes_filter
+def approve(
+    where: Where,
+    ids: MaybeIds = None,
+    dry_run: DryRun = False,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
+    """Sign records off: they may be shown to agents everywhere. By filter, risky ones are left out."""
+    with open_memory(db, json=json, network=network) as (console, memory):
+        answer_changes(console, memory.approve(*(ids or ()), where=where, dry_run=dry_run), "approve")
+
+
+@app.command()
+@takes_filter
+def quarantine(
+    where: Where,
+    ids: MaybeIds = None,
+    dry_run: DryRun = False,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
+    """Take records out of use without deleting them."""
+    with open_memory(db, json=json, network=network) as (console, memory):
+        answer_changes(console, memory.quarantine(*(ids or ()), where=where, dry_run=dry_run), "quarantine")
+
+
+@app.command()
+@takes_filter
+def remove(
+    where: Where,
+    ids: MaybeIds = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Bring back what was removed, until it is purged.")] = False,
+    dry_run: DryRun = False,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
+    """Take records out of the store; the same log read again does not bring them back, --undo does. See purge."""
+    with open_memory(db, json=json, network=network) as (console, memory):
+        if undo:
+            answer_records(console, memory.undo_remove(*(ids or ())))
+            return
+        answer_changes(console, memory.remove(*(ids or ()), where=where, dry_run=dry_run), "remove")
+
+
+@app.command()
+@takes_filter
+def purge(
+    where: Where,
+    ids: MaybeIds = None,
+    dry_run: DryRun = False,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
+    """Erase records for good, with all that was made of them: index, cache, copies, removed ones."""
+    with open_memory(db, json=json, network=network) as (console, memory):
+        chosen = replace(where, ids=tuple(ids or ()))
+        answer_changes(console, memory.purge(where=chosen, dry_run=dry_run), "purge")
 
 
 @app.command("import")
@@ -89,13 +140,14 @@ def import_file(
         done = migration.report
         data = {
             "added": done.added,
+            "approved": done.approved,
             "skipped": pairs(done.skipped, "source", "reason"),
             "failed": pairs(done.failed, "source", "error"),
             "unopened": [str(path) for path in migration.unopened],
         }
         for source, error in done.failed:
             console.note(f"failed: {source}: {error}")
-        console.answer(data, migration.message)
+        console.answer(data, import_text(done, migration.unopened))
         if done.failed and not (done.added or done.skipped):
             raise SystemExit(DataError.exit_code)
 
@@ -121,20 +173,55 @@ def export(
 
 
 @app.command()
-def verify(db: Db = None, json: Json = False) -> None:
+def verify(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set aside what cannot be used (in corrupt/), and make the index again.")
+    ] = False,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
     """Check every record, the index and its manifest; exit code 65 if anything is wrong."""
-    with open_memory(db, json=json) as (console, memory):
-        found = memory.verify()
+    with open_memory(db, json=json, network=network) as (console, memory):
+        found = memory.verify(repair=repair)
+        for problem in found.repaired:
+            console.note(f"set aside: {problem.file}: {problem.message}")
         for problem in found.corrupt:
             console.note(f"corrupt: {problem.file}: {problem.message}")
-        console.answer(
-            {
-                "records": found.records,
-                "corrupt": [problem.model_dump() for problem in found.corrupt],
-                "index": found.index,
-                "generation": found.generation,
-            },
-            f"{found.records} records, {len(found.corrupt)} corrupt, index {found.index}",
-        )
-        if found.corrupt or found.index == "corrupt":
+        damaged = bool(found.corrupt) or found.index == "corrupt"
+        if damaged and not repair:
+            console.note("to set it aside and make the index again: ufo-experience verify --repair")
+        elif found.index in ("stale", "missing"):
+            console.note(f"the index is {found.index}; to bring it in line: ufo-experience index")
+        data = {
+            "records": found.records,
+            "corrupt": [problem.model_dump() for problem in found.corrupt],
+            "index": found.index,
+            "generation": found.generation,
+        }
+        if repair:
+            data["repaired"] = [problem.model_dump() for problem in found.repaired]
+        console.answer(data, f"{found.records} records, {len(found.corrupt)} corrupt, index {found.index}")
+        if damaged:
             raise SystemExit(DataError.exit_code)
+
+
+@app.command()
+def stats(db: Db = None, json: Json = False) -> None:
+    """Say what is in a store: records by trust, outcome and application, use, index, size."""
+    with open_memory(db, json=json) as (console, memory):
+        told = memory.stats()
+        console.answer(asdict(told), stats_text(told))
+
+
+@app.command()
+def sources(db: Db = None, json: Json = False) -> None:
+    """List where the records came from, the newest first."""
+    with open_memory(db, json=json) as (console, memory):
+        found = memory.sources()
+        rows: Sequence[Sequence[object]] = [
+            (f"{one.newest:%Y-%m-%d}", one.records, one.format or "-", one.source or "(a program)") for one in found
+        ]
+        console.answer_table(
+            {"sources": [asdict(one) for one in found]}, ("newest", "records", "format", "source"), rows
+        )

@@ -40,7 +40,8 @@ class PromptBlock:
     `prompt` is the whole prompt in the format asked for. `text` is the block alone, "" when nothing is shown (and in
     UFO's format, which has no block). `tokens` is what memory adds. `dropped` are ids that were offered and not
     shown: over the budget, without a step left, or a failure in UFO's format. `dropped_actions` counts steps left out
-    because the agent has no such action.
+    because the agent has no such action. `needed` is the budget that would have shown one example more, None when all
+    were shown.
     """
 
     prompt: str | list[dict[str, Any]]
@@ -49,6 +50,7 @@ class PromptBlock:
     dropped: tuple[str, ...] = ()
     dropped_actions: int = 0
     text: str = ""
+    needed: int | None = None
 
     def __str__(self) -> str:
         """The prompt as text; messages and examples as JSON."""
@@ -90,11 +92,12 @@ def build_prompt(
     moment = _aware(now or datetime.now(timezone.utc))
     cap = max(RECORD_TOKENS, max_tokens // 2)
     shown: list[Any] = []
-    tokens = 0
+    tokens, short = 0, None
     for example in examples:
         more = [*shown, shape.example(example, lambda text: count(text) <= cap, moment)]
         needed = count(shape.added(more, nonce))
         if needed > max_tokens:
+            short = needed
             break
         shown, tokens = more, needed
     ids = tuple(example.experience.id for example in examples[: len(shown)])
@@ -105,6 +108,7 @@ def build_prompt(
         dropped=tuple(hit.experience.id for hit in hits if hit.experience.id not in ids),
         dropped_actions=dropped_actions,
         text=frame(shown, nonce) if shown and format != "ufo" else "",
+        needed=short,
     )
 
 

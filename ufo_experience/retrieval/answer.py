@@ -57,6 +57,11 @@ class Retrieval(Sequence[Hit]):
     def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
         return self.hits[place]
 
+    def __str__(self) -> str:
+        """A line for each hit and each failed run, or why there are none."""
+        lines = [str(hit) for hit in (*self.hits, *self.negatives)]
+        return "\n".join(lines) if lines else f"no useful experience: {self.reason}"
+
     @property
     def withheld_ids(self) -> tuple[str, ...]:
         """Ids of what is withheld, best first."""

@@ -125,6 +125,11 @@ def in_view(experience: Experience) -> bool:
     return bool(experience.outcome.success) and experience.trust.rank >= Trust.OBSERVED.rank
 
 
+def as_entry(experience: Experience) -> bytes:
+    """One record with its trust and usage, as it stands in an export."""
+    return canonical(_full(experience))
+
+
 def _full(experience: Experience) -> dict[str, Any]:
     payload = experience.model_dump(mode="json", exclude_defaults=True)
     return payload | {"trust": experience.trust.value}

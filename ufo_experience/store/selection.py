@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import get_close_matches
@@ -100,8 +100,31 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
         UsageError: one fits several, or is too short.
     """
     wanted = [str(one).strip().lower() for one in beginnings]
-    known = [] if all(is_id(one) for one in wanted) else store.ids()
-    return list(dict.fromkeys(one if is_id(one) else _resolve(known, one) for one in wanted))
+    return wanted if all(is_id(one) for one in wanted) else resolve_among(store.ids(), wanted)
+
+
+def resolve_among(known: Sequence[str], beginnings: Iterable[str], missing: str = "no record") -> list[str]:
+    """Those of the known ids that begin so, each once. Raises as `resolve`."""
+    wanted = [one.strip().lower() for one in beginnings]
+    return list(dict.fromkeys(_resolve(known, one, missing) for one in wanted))
+
+
+def chosen(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
+    """The records a change is about.
+
+    Raises:
+        UsageError: nothing says which are meant.
+        NotFoundError: no record fits (unless all are meant); names that are spelled alike are told.
+        ConflictError: as `select`.
+    """
+    if where.is_empty:
+        raise UsageError("which records? give ids, a filter (application, session, …), or all")
+    found = select(store, where)
+    if found or where.all:
+        return found
+    near = nearest_application(store, where.application) if where.application else None
+    hint = f"no record is of application {where.application!r}" if near is not None else "no record fits"
+    raise NotFoundError(hint + (f"; did you mean {' or '.join(near)}?" if near else ""), file=store.location)
 
 
 def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
@@ -122,22 +145,22 @@ def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
     return found
 
 
-def nearest_application(store: ExperienceStore, application: str) -> list[str]:
-    """Applications of the store whose names are spelled most like this one, best first; [] when it is there."""
+def nearest_application(store: ExperienceStore, application: str) -> list[str] | None:
+    """Applications of the store whose names are spelled most like this one, best first; None when it is there."""
     known = {application_key(one.state.application): one.state.application for one in store.scan()}
     wanted = application_key(application)
     if wanted in known:
-        return []
+        return None
     near = get_close_matches(wanted, [key for key in known if key], n=3, cutoff=0.5)
     return [str(known[key]) for key in near]
 
 
-def _resolve(known: list[str], beginning: str) -> str:
+def _resolve(known: Sequence[str], beginning: str, missing: str) -> str:
     fitting = [id for id in known if id.startswith(beginning)] if beginning else []
     if len(fitting) == 1 and len(beginning) >= MIN_PREFIX:
         return fitting[0]
     if not fitting:
-        raise NotFoundError(f"no record {beginning!r}")
+        raise NotFoundError(f"{missing} {beginning!r}")
     raise UsageError(f"{beginning!r} fits {len(fitting)} records; give more of the id (at least {MIN_PREFIX} digits)")
 
 
