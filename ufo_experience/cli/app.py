@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The commands as help lists them: in the order of the pipeline, a panel for each purpose.
 PANELS = {
     "Learn": ("ingest", "remember", "import", "index"),
-    "Ask": ("retrieve", "prompt", "recommend", "report", "mcp"),
+    "Ask": ("retrieve", "prompt", "recommend", "report", "mcp", "serve"),
     "Look after": (
         *("list", "show", "judge", "approve", "quarantine", "review", "remove", "purge", "export", "verify", "stats"),
         "sources",
