@@ -97,6 +97,11 @@ HOSTILE: dict[str, tuple[dict[str, str | None], int]] = {
     "an empty origin": ({"origin": ""}, 403),
     "sent from another site": ({"sec-fetch-site": "cross-site"}, 403),
     "sent from the same site": ({"sec-fetch-site": "same-site"}, 403),
+    "a foreign origin that claims to be the page": (
+        {"origin": "http://evil.example", "sec-fetch-site": "same-origin"},
+        403,
+    ),
+    "another site that hides its origin": ({"origin": "null", "sec-fetch-site": "cross-site"}, 403),
     "typed by the user": ({"sec-fetch-site": "none"}, 403),
     "an unknown place": ({"sec-fetch-site": "trust-me"}, 403),
     "JSON": ({"content-type": "application/json"}, 415),

@@ -3,8 +3,8 @@
 1. Host: a name of this machine, so that another site cannot reach the page by rebinding its own name (400).
 2. Token: the start URL carries one, once; after that an HttpOnly, SameSite=Strict cookie does (403). Other programs
    and users of this machine do not know it.
-3. For every request that is no GET or HEAD: Sec-Fetch-Site must be `same-origin`; where a browser sends none, Origin
-   must be the page's own (403). No Origin at all is refused, too.
+3. For every request that is no GET or HEAD: Sec-Fetch-Site must be `same-origin`, and Origin must not be another's;
+   where a browser sends no Sec-Fetch-Site, Origin must be there and the page's own (403).
 4. Content type of forms (415) and their size (413), counted while it arrives.
 
 Every answer, refusals included, carries headers that let a page run our own script and style and nothing else.
@@ -139,6 +139,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _same_origin(headers: list[tuple[str, str]], host: str) -> bool:
+    """The browser's own word where it gives one; it hides Origin (`null`) from pages that send no referrer."""
     site, origin = _only(headers, "sec-fetch-site"), _only(headers, "origin")
     own = origin is not None and origin.lower() == f"http://{host}".lower()
-    return own and site in (None, "same-origin")
+    return own if site is None else site == "same-origin" and (own or origin in (None, "null"))

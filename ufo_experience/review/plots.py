@@ -52,7 +52,7 @@ def scale(score: float, threshold: float) -> Markup:
     parts = [
         '<rect class="track" x="0" y="4" width="120" height="8" rx="4"/>',
         f'<rect class="bar" x="0" y="4" width="{120 * min(max(score, 0), 1):.1f}" height="8" rx="4"/>',
-        f'<rect class="mark" x="{120 * min(max(threshold, 0), 1):.1f}" y="0" width="2" height="16"/>',
+        f'<rect class="limit" x="{120 * min(max(threshold, 0), 1):.1f}" y="0" width="2" height="16"/>',
     ]
     label = f"score {score:.2f}, threshold {threshold:.2f}"
     return Markup(
