@@ -59,8 +59,8 @@ def test_a_run_in_which_memory_was_used_keeps_what_was_in_view(tmp_path):
     block = frame(['{"task": "echo of the past"}'], "a" * 32)
     first = bare.steps[0].model_copy(update={"observation": bare.steps[0].observation + block})
     used = _without_our_prompts(bare.model_copy(update={"steps": (first, *bare.steps[1:])}))
-    assert len(bare.in_view) > 1
-    assert (used.in_view, used.opened) == (bare.in_view, bare.opened)
+    assert len(bare.visibility.visible_before) > 1
+    assert used.visibility == bare.visibility
     assert used.sensitive == bare.sensitive
     assert "echo" not in used.model_dump_json()
 

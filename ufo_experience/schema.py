@@ -275,14 +275,23 @@ class Problem(Model):
     message: str
 
 
+class Visibility(Model):
+    """What a log tells of the controls in view, by step numbers; empty where it tells nothing.
+
+    `visible_before` maps a step to the steps before which its control was visible; after the steps in
+    `menu_opened_after` a menu was open that had not been there.
+    """
+
+    visible_before: dict[int, tuple[int, ...]] = Field(default_factory=dict)
+    menu_opened_after: tuple[int, ...] = ()
+
+
 class Trajectory(Model):
     """One run as its log tells it: a sub-task, or (with `subtask` None) the whole request.
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
     `slots` is filled by redaction (placeholder → type); `sensitive` holds values a reader knows to be secret, for
-    redaction to remove everywhere, and is never written out. Nor is what a log tells of the controls in view: `in_view`
-    are, for the number of a step, the numbers of those before which its control was there; `opened` are the numbers
-    of the steps after which a menu was.
+    redaction to remove everywhere. It is never written out, nor is `visibility`, which the summarizer uses.
     """
 
     request: Text
@@ -303,8 +312,7 @@ class Trajectory(Model):
     tips: Lines = ()
     slots: dict[Name, Name] = Field(default_factory=dict)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
-    in_view: dict[int, tuple[int, ...]] = Field(default_factory=dict, repr=False, exclude=True)
-    opened: tuple[int, ...] = Field(default=(), repr=False, exclude=True)
+    visibility: Visibility = Field(default_factory=Visibility, repr=False, exclude=True)
 
     @property
     def task(self) -> str:

@@ -62,7 +62,8 @@ def extract(trajectory: Trajectory) -> Summary:
 
 
 def _effective(trajectory: Trajectory) -> tuple[Step, ...]:
-    return effective_steps(trajectory.steps, trajectory.task, trajectory.in_view, opened=trajectory.opened)
+    known = trajectory.visibility
+    return effective_steps(trajectory.steps, trajectory.task, known.visible_before, opened=known.menu_opened_after)
 
 
 def _failure_reason(trajectory: Trajectory) -> str:

@@ -2,7 +2,7 @@
 
 A step that only leads somewhere (to a menu, a tab, a control that ends in "…") is left out when what came later was in
 view without it. What types, marks, selects or sends off stays, and so does the last tab or folder that was chosen
-before it. What was in view stands in the log (`Trajectory.in_view`); where it does not, only ways that lead back to
+before it. What was in view stands in the log (`Trajectory.visibility`); where it does not, only ways that lead back to
 where they began are left out.
 """
 

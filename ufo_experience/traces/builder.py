@@ -26,7 +26,7 @@ from ufo_experience.schema import (
 )
 from ufo_experience.traces.coerce import KEEP, as_amount, as_name, as_text, as_time, short_object
 from ufo_experience.traces.naming import Named
-from ufo_experience.traces.visibility import InView, opened, when_in_view
+from ufo_experience.traces.visibility import VisibleControls, visibility
 
 _TYPED = ("text", "keys", "value", "content", "keyboard_text", "typed")
 
@@ -40,7 +40,7 @@ class Draft:
         self.request, self.subtask = self._text(request), self._text(subtask) or None
         self.applications: dict[str, None] = {}
         self.steps: list[Step] = []
-        self.seen: list[InView] = []
+        self.seen: list[VisibleControls] = []
         self.sensitive: dict[str, None] = {}
 
     def application(self, name: Any) -> None:
@@ -65,7 +65,7 @@ class Draft:
         line: int | None = None,
         secret: bool = False,
         said: Named | None = None,
-        seen: InView = frozenset(),
+        seen: VisibleControls = frozenset(),
         within: Any = None,
         around: Around | None = None,
     ) -> None:
@@ -153,8 +153,7 @@ class Draft:
             "problems": tuple(problems),
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
-            "in_view": when_in_view(self.steps, self.seen),
-            "opened": opened(self.steps, self.seen),
+            "visibility": visibility(self.steps, self.seen),
         }
         return validate(Trajectory, values | {"truncated": truncated or self.cut}, file=str(self.path))
 

@@ -14,7 +14,7 @@ from ufo_experience.schema import Problem
 from ufo_experience.traces.coerce import as_dict, as_int, as_lines, as_list, as_name
 from ufo_experience.traces.json_lines import JsonLines
 from ufo_experience.traces.surroundings import Shown
-from ufo_experience.traces.visibility import InView
+from ufo_experience.traces.visibility import VisibleControls
 
 MAX_ENTRY = 8 << 20
 # Images are dropped while reading; what is left of a request.log of this size still fits no session we keep.
@@ -39,7 +39,7 @@ class View:
         known, kind = self.controls.get(label, ("", ""))
         return kind if known == name else ""
 
-    def seen(self) -> InView:
+    def seen(self) -> VisibleControls:
         """Name and type of each control in view."""
         return frozenset(self.controls.values())
 
