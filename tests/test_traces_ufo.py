@@ -359,7 +359,7 @@ def test_a_torn_last_line_makes_the_run_incomplete_and_is_reported(data_folder: 
 def test_a_huge_line_is_cut_and_marked(tmp_path: Path) -> None:
     """Five megabytes in one result: kept to the limit of the schema, and `truncated` says so."""
     lines = (SYNTHETIC / "v1.0.0" / "01_single_app_success" / "response.log").read_text(encoding="utf-8").splitlines()
-    huge = json.loads(lines[2]) | {"Results": "x" * 5_000_000}
+    huge = json.loads(lines[2]) | {"Results": "a word, " * 700_000}
     lines[2] = json.dumps(huge)
     (tmp_path / "response.log").write_text("\n".join(lines), encoding="utf-8")
     whole = list(read_traces(tmp_path))[-1]

@@ -1,4 +1,4 @@
-"""When the control of a step was visible, for logs that tell what the agent saw. Only step numbers leave this module."""
+"""When the control of a step was visible, for logs that tell what the agent saw. No name of one leaves this module."""
 
 from __future__ import annotations
 
