@@ -44,7 +44,7 @@ class FollowerSession(WindowsBaseSession):
         """Begin anew, at the start of the plan."""
         self._init_agents()
         super().reset()
-        self._desk.recall = None
+        self._shared.recall = None
 
     def next_request(self) -> str:
         """The plan's request, once."""

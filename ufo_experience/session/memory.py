@@ -69,7 +69,7 @@ class MemoryItem:
         return dict(self._values)
 
     def to_json(self) -> str:
-        """Give the item as one JSON object (`jsonform` says what becomes of values that JSON has no form for)."""
+        """Give the item as one JSON object (`files.plain` lists what becomes of values that JSON has no form for)."""
         return dump(self.to_dict())
 
     def __getattribute__(self, name: str) -> Any:

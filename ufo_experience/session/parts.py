@@ -19,7 +19,7 @@ from ufo_experience.session.save_policy import SavePolicy
 
 @dataclass(frozen=True)
 class SessionConfig:
-    """Limits and habits of a session.
+    """Limits and behaviour of a session.
 
     `recall` says how experiences are used: "advise" shows them, "ahead" also shows what comes next and carries out
     several actions of one answer, each checked first, "replay" carries a proven way out without asking the agent; None
@@ -73,7 +73,7 @@ class SessionParts:
 
 
 @dataclass
-class Desk:
+class RoundContext:
     """What the rounds of a session share besides its context. `app_agent` is None where one agent works alone.
 
     `judged` is True when an evaluator looks at what was done in the end.

@@ -128,11 +128,11 @@ class SessionPool:
 
     async def run_all(self) -> list[SessionReport]:
         """Run every session; one report each, in order."""
-        places = asyncio.Semaphore(self._max_parallel)
-        return list(await asyncio.gather(*(self._run_one(session, places) for session in self._sessions)))
+        slots = asyncio.Semaphore(self._max_parallel)
+        return list(await asyncio.gather(*(self._run_one(session, slots) for session in self._sessions)))
 
-    async def _run_one(self, session: BaseSession, places: asyncio.Semaphore) -> SessionReport:
-        async with places:
+    async def _run_one(self, session: BaseSession, slots: asyncio.Semaphore) -> SessionReport:
+        async with slots:
             if self._status is not None:
                 self._status.begin(session.task)
             done = await attempt(session.run())

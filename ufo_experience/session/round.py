@@ -20,7 +20,7 @@ from ufo_experience.session.context import Context, ContextNames
 from ufo_experience.session.files import plain
 from ufo_experience.session.following import REPLAYED, Follower, names_only
 from ufo_experience.session.log_lines import APP, HOST, StepRecord
-from ufo_experience.session.parts import Desk
+from ufo_experience.session.parts import RoundContext
 from ufo_experience.session.protocols import (
     Agent,
     AgentStatus,
@@ -47,14 +47,14 @@ _NOTHING_DONE = (AgentStatus.SCREENSHOT, AgentStatus.PENDING)
 class BaseRound:
     """One request and what was done for it. `agent` begins: the host, or the only agent."""
 
-    def __init__(self, request: str, agent: Agent, context: Context, id: int, desk: Desk) -> None:
+    def __init__(self, request: str, agent: Agent, context: Context, id: int, shared: RoundContext) -> None:
         self.request, self.agent, self.context, self.id = request, agent, context, id
         self.state = AgentStatus.CONTINUE
         self.subtask = ""
         self.result = ""
         self.step = 0
         self.cost = 0.0
-        self._desk = desk
+        self._shared = shared
         self._starter = agent
         self._block = self._task_block = ""
         self._injected: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class BaseRound:
         self._failed: Counter[tuple[str, str]] = Counter()
         self._agent_steps: Counter[str] = Counter()
         self._errors = 0
-        self._follower = Follower(desk.config.look, desk.config.recovery)
+        self._follower = Follower(shared.config.look, shared.config.recovery)
         self._ahead = self._handed_back = ""
 
     @property
@@ -72,7 +72,7 @@ class BaseRound:
 
     def is_finished(self) -> bool:
         """True when the request is dealt with, or the session has no steps left."""
-        return self.state in _ENDS or self.context.get(ContextNames.SESSION_STEP, 0) >= self._desk.config.max_step
+        return self.state in _ENDS or self.context.get(ContextNames.SESSION_STEP, 0) >= self._shared.config.max_step
 
     async def run(self) -> str:
         """Work on the request; returns what the agents say they achieved.
@@ -82,13 +82,13 @@ class BaseRound:
         """
         self.context.set(ContextNames.REQUEST, self.request)
         self.context.set(ContextNames.CURRENT_ROUND_ID, self.id)
-        self._desk.blackboard.add_requests({"request": self.request})
-        if self._desk.recall is not None:
+        self._shared.blackboard.add_requests({"request": self.request})
+        if self._shared.recall is not None:
             # A host has yet to choose the application; the one of the round before says nothing.
-            application = self.application if self._desk.app_agent is None else ""
-            self._show(await self._desk.recall.before_task(self.request, application))
+            application = self.application if self._shared.app_agent is None else ""
+            self._show(await self._shared.recall.before_task(self.request, application))
             self._task_block = self._block
-            if self._desk.app_agent is None:
+            if self._shared.app_agent is None:
                 self._follow()
         while not self.is_finished():
             await self._take_step()
@@ -127,7 +127,7 @@ class BaseRound:
         decision = None if why else await follower.next(self.context, self.application)
         why, left = why or follower.handed_back, left or follower.left
         replayed = decision is not None and decision.comment == REPLAYED and not decision.commands
-        if replayed and not self._desk.judged:
+        if replayed and not self._shared.judged:
             decision, why = None, "the known way was followed to its end; is the task done?"
         if decision is None:
             follower.handed_back, follower.left = "", ()
@@ -138,7 +138,7 @@ class BaseRound:
     async def _begun(self, decision: Decision) -> Decision:
         """An agent's decision, of which one action is carried out at a time in `ahead` and `replay`."""
         self._last = ()
-        several = self._desk.config.recall_mode in ("ahead", "replay") and len(decision.commands) > 1
+        several = self._shared.config.recall_mode in ("ahead", "replay") and len(decision.commands) > 1
         asks = decision.status in (AgentStatus.CONFIRM, *_NOTHING_DONE)
         if self._works_as_host() or asks or not (several or names_only(decision.commands)):
             return decision
@@ -146,7 +146,7 @@ class BaseRound:
 
     def _follow(self) -> None:
         """Go along the way memory has found for the request or sub-task that begins."""
-        recall, config = self._desk.recall, self._desk.config
+        recall, config = self._shared.recall, self._shared.config
         guide = recall.guide if recall is not None else None
         replays = recall is not None and recall.replays
         self._follower = Follower(config.look, config.recovery, guide=guide, replay=replays)
@@ -156,10 +156,10 @@ class BaseRound:
         turn = self._turn()
         decided = await self._ask(turn)
         moment = self._moment(decided.value) if isinstance(decided, Done) else None
-        if isinstance(decided, Failure) or self._desk.recall is None or moment is None:
+        if isinstance(decided, Failure) or self._shared.recall is None or moment is None:
             return decided
         first, task = decided.value, self.subtask or self.request
-        block = await self._desk.recall.before_step(moment, task, first.commands, self.application)
+        block = await self._shared.recall.before_step(moment, task, first.commands, self.application)
         if block is None:
             return decided
         self._injected += block.ids
@@ -170,7 +170,7 @@ class BaseRound:
         return Done(both)
 
     async def _ask(self, turn: Turn) -> Done[Decision] | Failure:
-        decided = await attempt(self.agent.act(turn), self._desk.config.recovery.agent_timeout)
+        decided = await attempt(self.agent.act(turn), self._shared.config.recovery.agent_timeout)
         fault = _fault(decided.value) if isinstance(decided, Done) else None
         return decided if fault is None else Failure("agent", fault)
 
@@ -187,7 +187,7 @@ class BaseRound:
             application=self.application,
             step=self.context.get(ContextNames.SESSION_STEP, 0),
             context=self.context,
-            blackboard=self._desk.blackboard,
+            blackboard=self._shared.blackboard,
             last=self._last,
             experiences=self._block,
             ahead=self._ahead,
@@ -201,14 +201,14 @@ class BaseRound:
             return ()
         if decision.status is AgentStatus.CONFIRM:
             question = f"Allow {', '.join(map(describe, decision.commands))}?"
-            if not await asyncio.to_thread(self._desk.user.confirm, question):
+            if not await asyncio.to_thread(self._shared.user.confirm, question):
                 return tuple((command, skipped(command, NOT_ALLOWED)) for command in decision.commands)
-        return await execute(self.context.command_dispatcher, decision.commands, self._desk.config.recovery)
+        return await execute(self.context.command_dispatcher, decision.commands, self._shared.config.recovery)
 
     def _ask_user(self, questions: tuple[str, ...]) -> None:
         for question in questions:
-            answer = self._desk.user.answer(question)
-            self._desk.blackboard.add_questions({"question": question, "answer": answer})
+            answer = self._shared.user.answer(question)
+            self._shared.blackboard.add_questions({"question": question, "answer": answer})
 
     # ---- what follows from it
 
@@ -224,7 +224,7 @@ class BaseRound:
             self._finish(decision.status)
 
     async def _assign(self, decision: Decision) -> None:
-        app_agent = self._desk.app_agent
+        app_agent = self._shared.app_agent
         if app_agent is None:  # only a host assigns; `_works_as_host` has seen to it
             return
         self.subtask, self.agent = decision.subtask or self.request, app_agent
@@ -232,8 +232,8 @@ class BaseRound:
         self._enter(decision.application)
         self.context.set(ContextNames.SUBTASK, self.subtask)
         self.context.add(ContextNames.SUBTASK_AMOUNT, 1)
-        if self._desk.recall is not None:
-            self._show(await self._desk.recall.before_subtask(self.subtask, self.application))
+        if self._shared.recall is not None:
+            self._show(await self._shared.recall.before_subtask(self.subtask, self.application))
             self._block = self._block or self._task_block
         self._follow()
 
@@ -254,7 +254,7 @@ class BaseRound:
     def _agent_failed(self, failure: Failure, started: float) -> None:
         self._write(Decision(AgentStatus.ERROR), (), started, failure.message)
         self._errors += 1
-        if self._errors > self._desk.config.recovery.agent_retries:
+        if self._errors > self._shared.config.recovery.agent_retries:
             self._end_in_error(failure.message)
 
     def _end_in_error(self, message: str) -> None:
@@ -270,7 +270,7 @@ class BaseRound:
                 self._failed.pop(signature(command), None)
 
     def _works_as_host(self) -> bool:
-        return self._desk.app_agent is not None and self.agent is self._starter
+        return self._shared.app_agent is not None and self.agent is self._starter
 
     def _show(self, block: PromptBlock | None) -> None:
         """Take a block for the turns to come, and note its ids for the next line of the log."""
@@ -284,10 +284,10 @@ class BaseRound:
         host = self._works_as_host()
         if host and decision.application:
             self._enter(decision.application)
-        line = self._desk.log.step(
+        line = self._shared.log.step(
             StepRecord(
                 role=HOST if host else APP,
-                agent=HOST if host else self._desk.agent_name,
+                agent=HOST if host else self._shared.agent_name,
                 decision=decision,
                 request=self.request,
                 subtask=self.subtask,
@@ -315,7 +315,7 @@ class BaseRound:
             "result": line["result"],
         }
         self.context.append(ContextNames.TRAJECTORY, step)
-        self._desk.blackboard.add_trajectories(step)
+        self._shared.blackboard.add_trajectories(step)
         self._injected = ()
         self._agent_steps[self.agent.name] += 1
         self.step += 1

@@ -19,7 +19,7 @@ from ufo_experience.session.context import Context, ContextNames
 from ufo_experience.session.files import StrPath
 from ufo_experience.session.images import capture_screenshot, capture_ui_tree
 from ufo_experience.session.log_writer import LogFile, SessionLog, write_markdown
-from ufo_experience.session.parts import Desk, SessionParts
+from ufo_experience.session.parts import RoundContext, SessionParts
 from ufo_experience.session.protocols import Agent, AgentStatus
 from ufo_experience.session.recall import Recall
 from ufo_experience.session.recovery import Done, call
@@ -32,7 +32,7 @@ class SessionState:
 
     _id: str | int
     _context: Context
-    _desk: Desk
+    _shared: RoundContext
     _log: SessionLog
     _rounds: dict[int, BaseRound]
     _results: list[dict[str, Any]]
@@ -51,7 +51,7 @@ class SessionState:
     @property
     def blackboard(self) -> Blackboard:
         """The memory its agents share."""
-        return self._desk.blackboard
+        return self._shared.blackboard
 
     @property
     def session_type(self) -> str:
@@ -110,7 +110,7 @@ class SessionState:
     @property
     def injected(self) -> tuple[str, ...]:
         """Ids of the experiences that were shown to its agents."""
-        return self._desk.recall.injected if self._desk.recall else ()
+        return self._shared.recall.injected if self._shared.recall else ()
 
     @property
     def evaluation_logger(self) -> LogFile:
@@ -189,9 +189,9 @@ class BaseSession(SessionState, ABC):
         self._finish = False
         self.saved: tuple[str, ...] = ()
         self._init_context()
-        self._desk = self._make_desk()
+        self._shared = self._make_round_context()
 
-    def _make_desk(self) -> Desk:
+    def _make_round_context(self) -> RoundContext:
         parts, config = self.parts, self.parts.config
         recall = None
         if parts.memory is not None and config.recall_mode is not None:
@@ -207,7 +207,7 @@ class BaseSession(SessionState, ABC):
             )
         app_agent = self._app_agent if self._host_agent is not None else None
         judged = self._should_evaluate and parts.evaluator is not None
-        return Desk(self._log, config, parts.user, Blackboard(), app_agent, recall, self.agent_name, judged)
+        return RoundContext(self._log, config, parts.user, Blackboard(), app_agent, recall, self.agent_name, judged)
 
     # ---- running
 
@@ -232,8 +232,8 @@ class BaseSession(SessionState, ABC):
         if self._should_evaluate and not self.is_error():
             self.evaluation()
         success = verdict_of(self._evaluation)
-        if self._desk.recall is not None and success is not None:
-            self._desk.recall.credit(success)
+        if self._shared.recall is not None and success is not None:
+            self._shared.recall.credit(success)
         if self.parts.config.log_to_markdown:
             self.save_log_to_markdown()
         if self.parts.config.save.wants(self._evaluation, self.parts.user.experience_asker):
@@ -248,7 +248,7 @@ class BaseSession(SessionState, ABC):
         agent = self._host_agent or self._app_agent
         if agent is None:
             raise UsageError("a session needs an agent")
-        round = BaseRound(request, agent, self.context, self.total_rounds, self._desk)
+        round = BaseRound(request, agent, self.context, self.total_rounds, self._shared)
         self.add_round(round.id, round)
         return round
 
