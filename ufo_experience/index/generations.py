@@ -17,7 +17,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
@@ -49,10 +49,11 @@ from ufo_experience.index.tail import (
     MAX_TAIL_BYTES,
     Frame,
     TailPosition,
+    after,
     decode,
     encode,
+    ends_at,
     merge,
-    with_changed,
 )
 from ufo_experience.store import scheme_of
 from ufo_experience.store.base import ExperienceStore
@@ -258,17 +259,17 @@ class Generations:
             if self.number() != position.generation:
                 return None
             data = self.read_tail(position.generation)
-            frames, end = decode(data, position.generation, {})
-            if (end.length, end.checksum) != (position.length, position.checksum):
+            if not ends_at(data, position):
                 return None
-            if len(frames) >= MAX_FRAMES:
-                data = encode(merge([*frames, frame], frame.vectors.shape[1]))
-                replace_file(path, data, self._disk)
-            else:
-                self._append(path, end.length, encode(frame))
-                data = data[: end.length] + encode(frame)
-        mtimes = with_changed(position.mtimes, frame.mtimes)
-        return replace(decode(data, position.generation, {})[1], mtimes=mtimes)
+            if position.frames < MAX_FRAMES:
+                new = encode(frame)
+                self._append(path, position.length, new)
+                return after(position, frame, new)
+            frames, _ = decode(data[: position.length], position.generation, {})
+            merged = merge([*frames, frame], frame.vectors.shape[1])
+            new = encode(merged)
+            replace_file(path, new, self._disk)
+            return after(TailPosition(position.generation, mtimes=position.mtimes), merged, new)
 
     def _append(self, path: Path, length: int, data: bytes) -> None:
         handle = self._disk.append(path)

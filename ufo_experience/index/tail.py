@@ -27,7 +27,8 @@ MAX_TAIL_BYTES = 512 * 2**20
 
 _MAGIC = b"UFOTAIL1"
 _LENGTHS = struct.Struct("<QQ")
-_HEAD_BYTES = len(_MAGIC) + _LENGTHS.size + 32
+_CHECKSUM_BYTES = 32
+_HEAD_BYTES = len(_MAGIC) + _LENGTHS.size + _CHECKSUM_BYTES
 _COLUMNS: dict[str, np.dtype[Any]] = {
     "rows": ROW,
     "texts_blob": np.dtype("u1"),
@@ -59,11 +60,12 @@ class Frame:
 
 @dataclass(frozen=True)
 class TailPosition:
-    """Where a tail ends for somebody who has read it: length in bytes and checksum of the last frame."""
+    """Where a tail ends for somebody who has read it: its length, and place and checksum of its last frame."""
 
     generation: int
     length: int = 0
     checksum: bytes = b""
+    last: int = 0
     frames: int = 0
     rows: int = 0
     mtimes: Mapping[str, int] = field(default_factory=dict)
@@ -88,13 +90,32 @@ def encode(frame: Frame) -> bytes:
 def decode(data: bytes, generation: int, mtimes: Mapping[str, int]) -> tuple[list[Frame], TailPosition]:
     """The whole frames of a tail, and where they end; `mtimes` are those of the generation."""
     frames: list[Frame] = []
-    at, checksum, rows = 0, b"", 0
-    while found := _frame_at(data, at):
-        frame, at, checksum = found
-        frames.append(frame)
-        rows += len(frame.catalog.rows) + len(frame.removed)
-        mtimes = with_changed(mtimes, frame.mtimes)
-    return frames, TailPosition(generation, at, checksum, len(frames), rows, mtimes)
+    position = TailPosition(generation, mtimes=mtimes)
+    while found := _frame_at(data, position.length):
+        frames.append(found[0])
+        position = after(position, found[0], data[position.length : found[1]])
+    return frames, position
+
+
+def after(position: TailPosition, frame: Frame, data: bytes) -> TailPosition:
+    """Where a tail ends when a frame, encoded as `data`, has been put behind a position."""
+    rows = position.rows + len(frame.catalog.rows) + len(frame.removed)
+    return TailPosition(
+        position.generation,
+        position.length + len(data),
+        data[_HEAD_BYTES - _CHECKSUM_BYTES : _HEAD_BYTES],
+        position.length,
+        position.frames + 1,
+        rows,
+        with_changed(position.mtimes, frame.mtimes),
+    )
+
+
+def ends_at(data: bytes, position: TailPosition) -> bool:
+    """True when a tail ends at a position; torn bytes behind it do not count."""
+    checksum = data[position.last + _HEAD_BYTES - _CHECKSUM_BYTES : position.last + _HEAD_BYTES]
+    same = len(data) >= position.length and (not position.frames or checksum == position.checksum)
+    return same and _frame_at(data, position.length) is None
 
 
 def with_changed(mtimes: Mapping[str, int], changed: Mapping[str, int]) -> dict[str, int]:
@@ -136,8 +157,8 @@ def _joined(catalogs: Sequence[Catalog], live: Sequence[NDArray[np.bool_]]) -> C
     )
 
 
-def _frame_at(data: bytes, at: int) -> tuple[Frame, int, bytes] | None:
-    """The frame that begins at a place, where it ends, and its checksum; None where no whole frame is."""
+def _frame_at(data: bytes, at: int) -> tuple[Frame, int] | None:
+    """The frame that begins at a place, and where it ends; None where no whole frame is."""
     if data[at : at + len(_MAGIC)] != _MAGIC or len(data) < at + _HEAD_BYTES:
         return None
     lengths = data[at + len(_MAGIC) : at + len(_MAGIC) + _LENGTHS.size]
@@ -148,7 +169,7 @@ def _frame_at(data: bytes, at: int) -> tuple[Frame, int, bytes] | None:
     if end > len(data) or sha256(lengths + data[first:end]).digest() != checksum:
         return None
     head = json.loads(data[first : first + head_bytes])
-    return _read(head, data, first + head_bytes), end, checksum
+    return _read(head, data, first + head_bytes), end
 
 
 def _read(head: Mapping[str, Any], data: bytes, at: int) -> Frame:

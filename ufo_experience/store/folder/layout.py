@@ -10,7 +10,8 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
@@ -97,6 +98,7 @@ def _owner(root: Path) -> int:
 RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
 STORE_FILE, MARKER = "store.json", "changed"
 
+_SETTLED_NS = 2_000_000_000
 _STEP_NS = 1_000  # NTFS counts in 100 ns
 _MARKER_BYTES = 4096
 _SHARD = re.compile(r"[0-9a-f]{2}")
@@ -111,6 +113,7 @@ class Layout:
     disk: Disk
     owner: int = 0
     signer: Signer | None = None
+    _removed: dict[int, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
 
     def record(self, id: str) -> Path:
         """The record file of an id. Raises `NotFoundError` for what is no id: a foreign name never becomes a path."""
@@ -163,6 +166,18 @@ class Layout:
     def ids_in(self, folder: Path) -> list[str]:
         """Ids of the files in a shard folder (or in `tombstones`), sorted; files in the wrong shard are left out."""
         return [id for name in self.names(folder) if (id := self.id_of(folder, name))]
+
+    def removed(self) -> frozenset[str]:
+        """Ids that have a tombstone; the list is kept while their folder does not change."""
+        info = self._info(self.root / TOMBSTONES)
+        changed = info.st_mtime_ns if info else 0
+        if changed not in self._removed:
+            ids = frozenset(self.ids_in(self.root / TOMBSTONES))
+            if abs(time.time_ns() - changed) < _SETTLED_NS:
+                return ids  # the folder may change again within the same tick of its clock
+            self._removed.clear()
+            self._removed[changed] = ids
+        return self._removed[changed]
 
     def versions_in(self, folder: Path, since: int) -> dict[str, str]:
         """The ids of the files in a shard folder that were written or named `since` a time (ns), each with a token.
@@ -235,10 +250,13 @@ class Layout:
 
     def mtimes(self) -> dict[str, int]:
         """Time of last change (ns) of every shard folder there is, by its name (`records/ab`): 512 looks at most."""
-        infos = {
-            f"{kind}/{folder.name}": self._info(folder) for kind in (RECORDS, STATUS) for folder in self.shards(kind)
-        }
-        return {name: info.st_mtime_ns for name, info in infos.items() if info}
+        found: dict[str, int] = {}
+        for kind in (RECORDS, STATUS):
+            folder = self.root / kind
+            with storage_errors(folder), suppress(FileNotFoundError, NotADirectoryError):
+                times = {} if self.is_link(folder) else self.disk.folder_mtimes(folder)
+                found |= {f"{kind}/{name}": time for name, time in times.items() if _SHARD.fullmatch(name)}
+        return found
 
     def _advance(self, path: Path, before: os.stat_result | None) -> None:
         with storage_errors(path):

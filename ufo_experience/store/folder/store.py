@@ -233,7 +233,8 @@ class FileStore:
         """Sorted ids of the live records of `records/ab`, or those with a status of their own of `status/ab`."""
         layout = self._layout
         found = layout.ids_in(layout.root / shard) if _SHARD.fullmatch(shard) else []
-        return [id for id in found if not layout.there(layout.tombstone(id))]
+        gone = layout.removed() if found else frozenset()
+        return [id for id in found if id not in gone]
 
     def versions_in(self, shard: str, *, since: int = 0) -> dict[str, str]:
         """The ids in a shard whose file was changed `since` a time (ns) by the clock of this machine, removed ones too.
