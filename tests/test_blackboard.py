@@ -703,3 +703,22 @@ def test_eight_threads_lose_nothing(tmp_path: Path) -> None:
     assert (board.get_value("count"), board.trajectories.length) == (1600, 1600)
     assert all(len(numbers) == 200 for numbers in board.get_value("agents").values())
     assert len(trail(tmp_path / "trail.jsonl")) == 1 + 3 * 1600
+
+
+def test_the_internal_structure_of_the_documents_is_read_as_key_values(tmp_path):
+    """Session, agents, devices, global memory: nothing is dropped, and the next save keeps it."""
+    file = tmp_path / "board.json"
+    drawn = {
+        "session": {"session_id": "sess_12345", "devices": ["Windows-Desktop"]},
+        "agents": {"AppAgent": {"task_progress": 0.6}},
+        "global_memory": [{"step": 1, "agent": "HostAgent"}],
+    }
+    file.write_text(json.dumps(drawn), encoding="utf-8")
+    board = Blackboard()
+    board.load_from_file(file)
+    assert board.get_value("agents/AppAgent/task_progress") == 0.6
+    assert board.get_value("global_memory") == [{"step": 1, "agent": "HostAgent"}]
+    board.save_to_file(file)
+    again = Blackboard()
+    again.load_from_file(file)
+    assert again.get_value("session/session_id") == "sess_12345"

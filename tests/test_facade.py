@@ -355,3 +355,24 @@ def test_the_list_of_public_names_is_what_the_package_offers():
     assert all(getattr(ufo_experience, name) is getattr(public, name) for name in public.__all__)
     with pytest.raises(AttributeError):
         ufo_experience.nonsense  # noqa: B018
+
+
+def test_steps_of_a_triple_may_be_written_as_in_a_plain_file(memory):
+    """`add_experience` takes the vocabularies `remember` takes."""
+    stored = memory.add_experience({"task": TASK}, {"steps": PLAIN}, {"success": True})
+    assert [step.target_control.name for step in memory.get(stored).action.steps] == ["Sheet1", "Sheet name"]
+
+
+def test_the_evaluators_score_and_the_tokens_of_a_session_are_kept(memory, tmp_path):
+    """What a log says of quality and cost is in the record."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name, more in (("response.log", {"tokens": 150}), ("evaluation.log", {"score": 0.9})):
+        lines = (SAMPLES / "settings_bluetooth" / name).read_text(encoding="utf-8").splitlines()
+        rows = [{**json.loads(line), **more} for line in lines if line.strip()]
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    memory.ingest(folder)
+    outcomes = [one.outcome for one in memory.list()]
+    assert outcomes
+    assert {one.score for one in outcomes} == {0.9}
+    assert all(one.tokens and one.tokens % 150 == 0 for one in outcomes)

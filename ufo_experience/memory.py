@@ -531,13 +531,14 @@ class ExperienceMemory:
         """
         from ufo_experience.formats.triple import from_triple
         from ufo_experience.redaction import redact_json
+        from ufo_experience.traces.in_memory import schema_steps
 
         for name, part in (("state", state), ("action", action), ("outcome", outcome)):
             expect(Mapping, part, name)
-        clean_state, clean_action, clean_outcome = (redact_json(part) for part in (state, action, outcome))
-        experience = from_triple(
-            clean_state, clean_action, clean_outcome, salience, episode_id, trust=trust_level(trust)
-        )
+        if "steps" in action:
+            action = {**action, "steps": schema_steps(action["steps"])}
+        first, second, third = (redact_json(part) for part in (state, action, outcome))
+        experience = from_triple(first, second, third, salience, episode_id, trust=trust_level(trust))
         self._add([experience])
         return experience.id
 

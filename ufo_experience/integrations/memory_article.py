@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.formats.task_experience import (
     TaskExperience,
     build_experience_summary,
@@ -22,9 +22,8 @@ from ufo_experience.formats.task_experience import (
 )
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
-from ufo_experience.redaction import redact
-from ufo_experience.schema import Experience, Hit, Outcome, Trajectory, Trust
-from ufo_experience.summarizer import ExtractiveSummarizer
+from ufo_experience.schema import Hit, Trust
+from ufo_experience.store.folder.layout import STORE_FILE
 
 __all__ = [
     "MemoryComparison",
@@ -37,59 +36,72 @@ __all__ = [
     "retrieve_relevant_experiences",
 ]
 
-_REQUIRED = ("step", "thought", "action_type", "timestamp")
+INDEX_DB = "index_db"  # the store beside flat files of the article
 
 
 def record_experience(
-    task: str, execution_trace: Sequence[Mapping[str, Any]], *, db: str | Path = "experience_db"
-) -> Experience:
-    """Store a successful run; each entry of the trace has step, thought, action_type, timestamp, and may have
-    control_text, parameters, result, application.
+    task: str,
+    execution_trace: Sequence[Mapping[str, Any]],
+    *,
+    success: bool | None = True,
+    db: str | Path = "experience_db",
+) -> TaskExperience:
+    """Store a finished run; returns it under the article's names, as it is stored (without secrets).
+
+    Each entry of the trace names at least an action; step, thought, action_type, control_text, parameters, result,
+    application and timestamp are the article's names, others are understood too (see `ExperienceMemory.remember`).
+    A failed run (`success=False`) is kept as what not to do.
 
     Raises:
-        SchemaError: the trace is empty, or an entry lacks a field.
+        SchemaError: the trace is empty, or an entry names no action.
     """
-    if not execution_trace:
-        raise SchemaError("the execution trace is empty", field="execution_trace")
-    view = {
-        "task_description": task,
-        "application": execution_trace[0].get("application", "Unknown"),
-        "steps": [_step(entry, place) for place, entry in enumerate(execution_trace)],
-        "start_time": execution_trace[0]["timestamp"],
-        "end_time": execution_trace[-1]["timestamp"],
-        "success": True,
-    }
-    read = from_task_experience(view, trust=Trust.VERIFIED)
-    run = Trajectory(
-        request=task,
-        applications=(read.state.application,) if read.state.application else (),
-        steps=read.action.steps,
-        outcome=Outcome(success=True, latency_ms=read.outcome.latency_ms, evaluated_by="user", judge="person"),
-        format="execution-trace",
-        session=read.id,
-        started_at=read.created_at,
-    )
-    experience = ExtractiveSummarizer().summarize(redact(run))
-    memory = ExperienceMemory.open(db)
-    memory.store.add([experience])
-    return experience
+    first = execution_trace[0] if isinstance(execution_trace, Sequence) and execution_trace else {}
+    application = first.get("application") if isinstance(first, Mapping) else None
+    with ExperienceMemory.open(db) as memory:
+        stored = memory.remember(task, execution_trace, success=success, application=application)
+    return TaskExperience.of(stored)
 
 
 def create_experience_index(experiences_dir: str | Path) -> ExperienceMemory:
-    """Embed every experience of a store that has no vector yet; returns the memory that answers from the index."""
-    memory = ExperienceMemory.open(experiences_dir, create=False)
+    """Embed every experience of a folder that has no vector yet; returns the memory that answers from the index.
+
+    The folder is a store, or one of the article's flat files (`<task_id>.json`): those are read into the store
+    `index_db` inside it. Theirs is the owner's word: a run that says `success: true` counts as verified.
+
+    Raises:
+        NotFoundError: there is neither a store nor such a file.
+    """
+    folder = Path(experiences_dir)
+    flat = sorted(folder.glob("*.json")) if not (folder / STORE_FILE).exists() and folder.is_dir() else []
+    if not flat:
+        memory = ExperienceMemory.open(experiences_dir, create=False)
+    else:
+        memory = ExperienceMemory.open(folder / INDEX_DB)
+        report = memory.ingest(*flat, format="execution-trace", include_failures=True, summarizer="extractive")
+        judged = [one for one in report.added if memory.get(one).trust is Trust.OBSERVED]
+        for identifier in judged:
+            if memory.get(identifier).outcome.success is not None:
+                memory.store.set_status(identifier, trust=Trust.VERIFIED)
+        if not len(memory):
+            reason = report.failed[0][1] if report.failed else "no task experience"
+            raise DataError(f"none of {len(flat)} files could be read: {reason}", file=str(folder))
     memory.index()
     return memory
 
 
 def retrieve_relevant_experiences(
-    new_task: str, index: ExperienceMemory, top_k: int = 3, similarity_threshold: float | None = 0.75
+    new_task: str,
+    index: ExperienceMemory | str | Path,
+    top_k: int = 3,
+    similarity_threshold: float | None = 0.75,
 ) -> list[dict[str, Any]]:
     """Past experiences at or above the threshold, best first, as `TaskExperience` dicts with `similarity_score`.
 
-    0.75 suits OpenAI's text-embedding-3-small; None takes the threshold that belongs to the embedder in use.
+    `index` is what `create_experience_index` returned, or a folder for it. The score is the estimated probability
+    that the experience helps; None takes the threshold that belongs to the embedder in use.
     """
-    hits = index.retrieve(new_task, top_k=top_k, similarity_threshold=similarity_threshold)
+    memory = index if isinstance(index, ExperienceMemory) else create_experience_index(index)
+    hits = memory.retrieve(new_task, top_k=top_k, similarity_threshold=similarity_threshold)
     return [{**to_task_experience(hit.experience), "similarity_score": hit.score} for hit in hits]
 
 
@@ -122,8 +134,9 @@ class MemoryComparison:
 
     @property
     def step_reduction(self) -> float:
-        """Share of steps saved; negative when memory added steps."""
-        return 1.0 - float(self.with_memory["steps"]) / float(self.without_memory["steps"])
+        """Share of steps saved; negative when memory added steps, 0 when there was none to save."""
+        before = float(self.without_memory["steps"])
+        return 1.0 - float(self.with_memory["steps"]) / before if before else 0.0
 
     def __str__(self) -> str:
         lines = [
@@ -136,17 +149,3 @@ class MemoryComparison:
 def compare_with_without_memory(task: str, run_ufo_task: Callable[..., Mapping[str, Any]]) -> MemoryComparison:
     """Run `task` twice through `run_ufo_task(task, use_memory=…)`, which returns at least `steps` (and `cost`)."""
     return MemoryComparison(task, run_ufo_task(task, use_memory=False), run_ufo_task(task, use_memory=True))
-
-
-def _step(entry: Mapping[str, Any], place: int) -> dict[str, Any]:
-    for name in _REQUIRED:
-        if name not in entry:
-            raise SchemaError("missing", field=f"execution_trace.{place}.{name}")
-    return {
-        "step_number": entry["step"],
-        "observation": entry["thought"],
-        "action_type": entry["action_type"],
-        "target_control": entry.get("control_text", ""),
-        "parameters": entry.get("parameters", {}),
-        "result": entry.get("result", "success"),
-    }

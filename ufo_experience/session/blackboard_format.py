@@ -4,7 +4,8 @@
      "questions": [{…}], "requests": [{…}], "trajectories": [{…}], "screenshots": [{…}],
      "key_values": {"devices/windows/ready": true}}
 
-Every part may be missing. `format_version` is only in files.
+Every part may be missing. `format_version` is only in files. Other names become key-values, object by object:
+`{"agents": {"AppAgent": {"task_progress": 0.6}}}` is the value 0.6 at `agents/AppAgent/task_progress`.
 """
 
 from __future__ import annotations
@@ -226,7 +227,23 @@ def content_from(data: Any, max_image_bytes: int) -> Content:
     items = {name: items_from_dicts(data.get(name, []), kind, field=name) for name, kind in KINDS.items()}
     for number, shot in enumerate(items["screenshots"]):
         picture_of(shot.to_dict(), number, max_image_bytes)
-    return Content(items, _key_values(data.get("key_values", {})))
+    values = _key_values(data.get("key_values", {}))
+    for name in data.keys() - {*KINDS, "key_values", "format_version"}:  # the structure the documents draw
+        _plant(values, str(name), data[name])
+    return Content(items, values)
+
+
+def _plant(values: KeyValues, path: str, value: Any) -> None:
+    """Put a nested object below a path: each object a namespace, everything else a value."""
+    named = isinstance(value, Mapping) and all(isinstance(key, str) and key and "/" not in key for key in value)
+    if named and value:
+        for key, item in value.items():
+            _plant(values, f"{path}/{key}", item)
+        return
+    try:
+        values.set(path, value)
+    except UsageError as error:
+        raise SchemaError(str(error), field=path.partition("/")[0]) from error
 
 
 def picture_of(shot: Mapping[str, Any], number: int, max_bytes: int) -> str:

@@ -153,6 +153,15 @@ def runs_in(value: Any) -> Iterator[Run]:
         yield _run_in(dict(record), place)
 
 
+def schema_steps(steps: Any) -> list[Any]:
+    """Steps as our schema writes them; those that are so already stay as they are. Raises as `run_of`."""
+    given = list(_sequence(steps))
+    if all(isinstance(one, Mapping) and "step_number" in one and "action_type" in one for one in given):
+        return given
+    run = run_of("-", given, success=None, session="-")
+    return [step.model_dump(mode="json", exclude_defaults=True) for step in run.trajectory.steps]
+
+
 def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
     """The values of JSON text: one document, or one object a line.
 

@@ -61,6 +61,7 @@ class LogEntry:
     actions: list[LoggedAction] = field(default_factory=list)
     error: str | None = None
     cost: float | None = None
+    tokens: int | None = None
     seconds: float | None = None
     run: str = ""
     verdict: dict[str, Any] | None = None

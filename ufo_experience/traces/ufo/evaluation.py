@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import Judge, Problem
-from ufo_experience.traces.coerce import as_dict, as_list, as_name
+from ufo_experience.traces.coerce import as_amount, as_dict, as_list, as_name
 from ufo_experience.traces.json_lines import JsonLines
 
 _VERDICTS = {"yes": True, "no": False}
@@ -25,6 +25,7 @@ class Evaluation:
     reason: str = ""
     sub_scores: dict[str, str] = field(default_factory=dict)
     judge: Judge = "llm"
+    score: float | None = None
 
     @property
     def success(self) -> bool | None:
@@ -51,7 +52,14 @@ def evaluation_of(record: dict[str, Any]) -> Evaluation:
         reason=as_name(record.get("reason")),
         sub_scores={name: as_name(value) for name, value in scores.items()},
         judge="program" if record.get("judge") == "program" else "llm",
+        score=_score(record),
     )
+
+
+def _score(record: dict[str, Any]) -> float | None:
+    """The score an evaluator gave, if it lies in [0, 1]."""
+    score = as_amount(record.get("score", record.get("evaluation_score")))
+    return score if score is not None and score <= 1 else None
 
 
 def read_evaluations(path: Path) -> EvaluationLog:

@@ -108,6 +108,7 @@ class _SessionWriter:
             draft.application(entry.application)
             _add_steps(draft, entry, self.session.views.get(entry.step if entry.step is not None else -1, View()))
         costs = [entry.cost for entry in entries if entry.cost is not None]
+        tokens = [entry.tokens for entry in entries if entry.tokens is not None]
         times = [entry.seconds for entry in entries if entry.seconds is not None]
         timed = len(times) == len([entry for entry in entries if entry.role != "error"])
         evaluation = self.session.evaluation if subtask is None or success is not None else None
@@ -117,7 +118,9 @@ class _SessionWriter:
             evaluated_by="evaluator" if evaluation and evaluation.complete else "agent" if claimed else "none",
             judge=evaluation.judge if evaluation and evaluation.complete else None,
             failure_reason=self._reason(entries, success),
+            score=evaluation.score if evaluation and evaluation.complete and success is not None else None,
             cost=round(sum(costs), 9) if costs else None,
+            tokens=sum(tokens) if tokens else None,
             latency_ms=1000 * sum(times) if timed else None,
             plan=self._plan(entries),
             agent=_agent(entries),

@@ -47,6 +47,7 @@ def read_v3(line: int, record: dict[str, Any], release: str) -> LogEntry:
         observation=first_name(record, "observation", "thought", "comment", "result"),
         plan=as_lines(record.get("plan")),
         cost=as_amount(record.get("llm_cost", record.get("cost"))),
+        tokens=as_int(record.get("tokens")),
         seconds=as_amount(record.get("total_time")),
         error=as_name(record.get("last_error")) or None,
     )

@@ -1,0 +1,104 @@
+"""The functions of UFO's memory article: its names, its files, offline."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ufo_experience import (
+    ExperienceMemory,
+    NotFoundError,
+    SchemaError,
+    TaskExperience,
+    build_experience_summary,
+    build_prompt_with_memory,
+    compare_with_without_memory,
+    create_experience_index,
+    record_experience,
+    retrieve_relevant_experiences,
+)
+
+TASK = "Filter the sales table to show only the region East"
+TRACE = [
+    {
+        "step": 0,
+        "thought": "the table is open",
+        "action_type": "click_input",
+        "control_text": "Filter",
+        "parameters": {},
+        "result": "success",
+        "application": "EXCEL.EXE",
+        "timestamp": 1_700_000_000.0,
+    },
+    {"step": 1, "thought": "", "action_type": "click_input", "control_text": "East", "timestamp": 1_700_000_020.0},
+]
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    """No key: what is tested is what a newcomer has."""
+    for name in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_recorded_run_has_the_names_of_the_article(tmp_path):
+    """All ten, seconds as timestamps, steps from 0."""
+    recorded = record_experience(TASK, TRACE, db=tmp_path / "db")
+    assert isinstance(recorded, TaskExperience)
+    assert (recorded.task_description, recorded.application) == (TASK, "EXCEL.EXE")
+    assert (recorded.total_steps, recorded.success) == (len(recorded.steps), True)
+    assert (recorded.end_time - recorded.start_time).total_seconds() == recorded.to_dict()["duration_seconds"] == 20.0
+    assert set(recorded.to_dict()) == {
+        *("task_id", "task_description", "application", "steps"),
+        *("total_steps", "duration_seconds", "success", "metadata"),
+    }
+    assert build_experience_summary(recorded).startswith(f"Task: {TASK} App: EXCEL.EXE Steps: click_input(Filter)")
+
+
+def test_recorded_experiences_are_retrieved_and_shown_with_the_defaults(tmp_path):
+    """Phase 1 to 4 of the article as printed."""
+    record_experience(TASK, TRACE, db=tmp_path / "db")
+    index = create_experience_index(tmp_path / "db")
+    found = retrieve_relevant_experiences(TASK, index)
+    assert found[0]["task_description"] == TASK
+    assert 0.75 <= found[0]["similarity_score"] <= 1.0
+    prompt = build_prompt_with_memory("Filter the table by region", "screen.png", [], found)
+    assert '1. click_input("Filter")' in prompt
+    assert retrieve_relevant_experiences(TASK, tmp_path / "db")[0]["task_id"] == found[0]["task_id"]
+
+
+def test_a_failed_run_is_recorded_as_what_not_to_do(tmp_path):
+    """`success=False` keeps a negative example."""
+    record_experience(TASK, TRACE, success=False, db=tmp_path / "db")
+    with ExperienceMemory.open(tmp_path / "db") as memory:
+        found = memory.retrieve(TASK)
+    assert (len(found.hits), len(found.negatives)) == (0, 1)
+
+
+@pytest.mark.parametrize(("trace", "field"), [([], "steps"), ([{"step": 1}], r"steps\.0"), ("click", "steps")])
+def test_a_trace_without_actions_is_an_error_that_names_the_entry(tmp_path, trace, field):
+    """Nothing is stored."""
+    with pytest.raises(SchemaError, match=field):
+        record_experience(TASK, trace, db=tmp_path / "db")
+
+
+def test_a_folder_of_the_articles_flat_files_is_understood(tmp_path):
+    """`<task_id>.json` files become a store beside them; an empty folder is an error."""
+    view = record_experience(TASK, TRACE, db=tmp_path / "db").to_dict() | {"metadata": {}}
+    folder = tmp_path / "flat"
+    folder.mkdir()
+    (folder / "task-1.json").write_text(json.dumps(view, default=str), encoding="utf-8")
+    index = create_experience_index(folder)
+    assert len(index) == 1
+    assert retrieve_relevant_experiences(TASK, index)
+    with pytest.raises(NotFoundError):
+        create_experience_index(tmp_path / "nothing")
+
+
+def test_the_comparison_stands_a_run_without_steps():
+    """No division by zero."""
+    runs = {False: {"steps": 0, "cost": 0.1}, True: {"steps": 0, "cost": 0.0}}
+    told = compare_with_without_memory("t", lambda task, use_memory: runs[use_memory])
+    assert told.step_reduction == 0.0
+    assert "Step reduction: 0%" in str(told)
