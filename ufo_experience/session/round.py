@@ -132,6 +132,8 @@ class BaseRound:
         if decision is None:
             follower.handed_back, follower.left = "", ()
             self._last += left
+            if why:
+                self._desk.log.audit({"moment": "handed back", "why": why, "dropped": len(left)})
             self._handed_back, self._ahead = why, await follower.foresee(self.context, self.application)
         return decision
 
