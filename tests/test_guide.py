@@ -307,3 +307,16 @@ def test_a_way_of_a_task_that_reads_otherwise_is_not_replayed():
     hit = Hit(experience=experience(*BACKUP), score=1.0, ranked_by="fused")
     tasks = (NEW_TASK, "Rename the sheet Sales", "Copy my files each night at 06:45")
     assert [offer(one, [hit], same_task=True) is not None for one in tasks] == [True, False, False]
+
+
+def test_a_name_that_only_this_record_knows_is_not_told_ahead():
+    """It is acted on when it is in view; before that nobody learns it."""
+    way = (click("Inbox", "TabItem"), click("Jane Miller", "ListItem"), click("Archive"))
+    found = offer(
+        "Archive the mail", [Hit(experience=experience(*way, task="Archive the mail"), score=1.0, ranked_by="fused")]
+    )
+    assert found is not None
+    controls = screen(control("Inbox", "TabItem"))
+    assert [one.target.name for one in found.ahead(controls)] == ["Inbox"]
+    found.note(found.next(controls))
+    assert said(found.next(screen(control("Jane Miller", "ListItem")))) == "click_input Jane Miller"

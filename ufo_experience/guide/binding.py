@@ -151,7 +151,14 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
         target = replace(target, name=fill(target.name, constant=True), within=fill(target.within, constant=True))
         value = _value_in(target.name, step.target.name if step.target else "", values)
     parameters = {key: _fill_json(value, fill, key) for key, value in step.parameters.items()}
+    for key in step.hidden:
+        if parameters.get(key) == step.parameters.get(key) and not _in_task(parameters.get(key), task):
+            open_slots[key] = None
     return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots), value=value)
+
+
+def _in_task(value: Any, task: str) -> bool:
+    return isinstance(value, str) and bool(value) and _stands_in(value, task)
 
 
 def _value_in(name: str, before: str, values: Values) -> str:

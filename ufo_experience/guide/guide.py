@@ -120,6 +120,8 @@ class Guide:
         for place, step in enumerate(self._steps[begun:], start=begun):
             if len(acts) >= limit or acts[-1].confirm or step.unbound:
                 break
+            if not (step.told or step.value or (step.target and screen.named(step.target.name))):
+                break  # a name that only this record knows is told to nobody
             stays = all(kind_of(one.action) in _STAYS for one in acts)
             found = self._check(place, screen, application) if stays else None
             if found is not True:  # filled in as it should be
@@ -295,7 +297,7 @@ def _checked(act: Act, screen: Screen, application: str | None, consent: bool) -
     if isinstance(found, Miss):
         return Stop(found.reason, found.detail)
     ready = act if found is None else replace(act, target=_target(found))
-    risky = needs_consent(act.action, act.target.name if act.target else "")
+    risky = act.target is not None and needs_consent(act.action, act.target.name, act.target.type)
     return _for_a_person(ready) if risky and not consent else ready
 
 

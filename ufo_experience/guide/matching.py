@@ -152,7 +152,7 @@ def _stands_between(
 
 def _may_be_called(name: str, before: str) -> bool:
     """False when the new name is that of something riskier than the old one, or of its opposite."""
-    riskier = needs_consent("", name) and not needs_consent("", before)
+    riskier = needs_consent("click", name) and not needs_consent("click", before)
     return bool(name) and not riskier and conflict(before, name) is None
 
 

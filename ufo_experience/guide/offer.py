@@ -13,6 +13,7 @@ from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import stem
+from ufo_experience.trust.values import Agreement, presentable
 
 _ALIKE = 0.6  # of the words of two tasks, for a way to be carried out without anybody looking
 _WORD = re.compile(r"[^\W_]+")
@@ -20,12 +21,19 @@ PROVEN_AFTER = 2  # times a way has helped, before it is replayed
 
 
 def offer(
-    task: str, hits: Iterable[Hit], *, binder: Binder | None = None, proven_after: int = 0, same_task: bool = False
+    task: str,
+    hits: Iterable[Hit],
+    *,
+    binder: Binder | None = None,
+    proven_after: int = 0,
+    same_task: bool = False,
+    agreement: Agreement | None = None,
 ) -> Guide | None:
     """A guide along the first of `hits` (best first) that may be followed; None when there is none.
 
     Left out are ways that are no procedure, that contradict the task, that misled since they last helped, and that
     are not `proven_after` so many times; with `same_task` also those of a task that reads like another one.
+    `agreement` is what other runs tell too: a name or value that only one record knows is not told ahead.
     """
     for hit in hits:
         experience = hit.experience
@@ -35,7 +43,7 @@ def offer(
         if conflict(task, request) or (same_task and not reads_alike(task, request)):
             continue
         try:
-            procedure = procedure_of(experience)
+            procedure = procedure_of(experience, presentable(experience, task, agreement).experience)
         except DataError:
             continue  # no way to follow; it is shown as an example all the same
         return Guide(bind(procedure, task, binder))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ufo_experience.errors import DataError
 from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.actions import is_press, is_typing, plain, typed_leaf
-from ufo_experience.redaction.names import listed, words_of
-from ufo_experience.schema import Around, Experience, Step, Trust
+from ufo_experience.redaction.names import listed
+from ufo_experience.schema import Around, Control, Experience, Step, Trust
 from ufo_experience.summarizer.effective_steps import has_effect
-from ufo_experience.text.controls import role_of
+from ufo_experience.text.controls import is_fixed, role_of
+from ufo_experience.trust.confirm import confirm_of, confirms
 from ufo_experience.trust.risk import risks
+
+_LABEL = re.compile(r"(?!.{41})[^\W\d_]+(?:[ &'-]{1,3}[^\W\d_]+){0,3}")  # up to four plain words
 
 Kind = Literal["click", "type", "select", "keys", "switch", "other"]
 
@@ -27,10 +31,6 @@ _SWITCHES = listed(
 )
 _APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
 _LOCATORS = listed("id name label index control controlname controltext controllabel controlid target selector element")
-_RISKY = listed(
-    "delete remove erase discard overwrite reset uninstall send submit publish post pay buy purchase order transfer "
-    "unsubscribe revoke shutdown kill rm wipe format"
-)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ProcedureStep:
     """One step of a way. `within` of the target is "" where the record does not say; `unbound` names open slots.
 
     `value` is the value of the task that the target bears, as a file in a list does. `around` is what stood around it
-    when the way was gone.
+    when the way was gone. `told` is False where only this record knows the name, `hidden` are parameters of that kind.
     """
 
     number: int
@@ -69,6 +69,8 @@ class ProcedureStep:
     agent: str = ""
     unbound: tuple[str, ...] = ()
     value: str = ""
+    told: bool = True
+    hidden: tuple[str, ...] = ()
     around: Around | None = None
 
     @property
@@ -94,8 +96,12 @@ class Procedure:
     slots: Mapping[str, str] = field(default_factory=dict)
 
 
-def procedure_of(experience: Experience) -> Procedure:
+def procedure_of(experience: Experience, shown: Experience | None = None) -> Procedure:
     """The way a run went.
+
+    Args:
+        shown: the record as it may be shown for the task at hand (see `trust.values.presentable`), None for as it is.
+            A name that is not in it is acted on when it is in view and is not told before; a value is an open slot.
 
     Raises:
         DataError: it may not be offered: the run did not succeed, a step was never executed or names no control, or
@@ -104,6 +110,8 @@ def procedure_of(experience: Experience) -> Procedure:
     if experience.outcome.success is not True:
         raise _unfit("its run is not known to have succeeded")
     steps = [step for step in experience.action.steps if has_effect(step)]
+    asked = confirms(experience.action.steps)
+    told = {step.step_number: step for step in (shown or experience).action.steps}
     if any(step.status == "not_executed" for step in steps):
         raise _unfit("it holds steps that were planned and never executed")
     done = [step for step in steps if step.ok]
@@ -117,7 +125,15 @@ def procedure_of(experience: Experience) -> Procedure:
         request=state.request or state.task,
         task=state.task,
         application=state.application or "",
-        steps=tuple(procedure_step(number, step) for number, step in enumerate(done, start=1)),
+        steps=tuple(
+            replace(
+                procedure_step(number, step),
+                confirm=step.step_number in asked,
+                told=_may_be_told(step, told.get(step.step_number, step)),
+                hidden=_hidden(step, told.get(step.step_number, step)),
+            )
+            for number, step in enumerate(done, start=1)
+        ),
         slots=dict(experience.slots),
     )
 
@@ -146,7 +162,7 @@ def procedure_step(number: int, step: Step) -> ProcedureStep:
         target,
         parameters,
         step.application or "",
-        needs_consent(step.action_type, name),
+        confirm_of(step) is not None,
         step.agent or "",
         around=step.around,
     )
@@ -166,9 +182,22 @@ def kind_of(action: str) -> Kind:
     return "click" if name in _CLICKS else "other"
 
 
-def needs_consent(action: str, name: str) -> bool:
-    """True when a person should be asked first: what the action or its control is called is hard to take back."""
-    return bool({*words_of(action), *words_of(name)} & _RISKY) and not is_typing(action)
+def needs_consent(action: str, name: str, type: str = "") -> bool:
+    """True when a person should be asked before an action: what it does to such a control is hard to take back."""
+    return confirm_of(Step(step_number=1, action_type=action, target_control=Control(name=name, type=type))) is not None
+
+
+def _may_be_told(step: Step, told: Step) -> bool:
+    """True when other runs know the name as well, or it is a plain label of the application's own."""
+    name, role = step.target_control.name, role_of(step.target_control.type)
+    if told.target_control.name == name:
+        return True
+    return is_fixed(role) and role != "hyperlink" and _LABEL.fullmatch(name.strip(" …:")) is not None
+
+
+def _hidden(step: Step, told: Step) -> tuple[str, ...]:
+    """The parameters whose value only this record knows."""
+    return tuple(key for key, value in step.parameters.items() if told.parameters.get(key, value) != value)
 
 
 def _only_chords(step: Step) -> bool:

@@ -131,7 +131,7 @@ class Follower:
         for command, result in outcomes:
             if self._guide is not None:
                 self._guide.note(as_act(command), result.ok)
-            if not result.ok:
+            if not result.ok and (self._queue or self._replay):
                 self.hand_back(f"{describe(command)} failed")
 
     def hand_back(self, why: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ufo_experience.errors import ExperienceError
-from ufo_experience.guide.offer import PROVEN_AFTER, offer
+from ufo_experience.guide.offer import PROVEN_AFTER
 from ufo_experience.redaction import redact_text
 from ufo_experience.redaction.names import words_of
 from ufo_experience.session.following import RecallMode
@@ -58,6 +58,12 @@ class ExperienceSource(Protocol):
         self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None
     ) -> PromptBlock:
         """Make a few-shot block of what was found."""
+        ...
+
+    def guide(
+        self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0, same_task: bool = False
+    ) -> Guide | None:
+        """Lead along the best way among what was found."""
         ...
 
     def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
@@ -153,10 +159,10 @@ class Recall:
         """The best way among what was found: a proven one to replay, else one to look ahead on."""
         self.guide, self.replays = None, False
         if self._mode == "replay":
-            self.guide = offer(task, found, proven_after=self._replay_after, same_task=True)
+            self.guide = self._memory.guide(task, hits=found, proven_after=self._replay_after, same_task=True)
             self.replays = self.guide is not None
         if self._mode != "advise" and self.guide is None:
-            self.guide = offer(task, found)
+            self.guide = self._memory.guide(task, hits=found)
         self._guides += [self.guide] if self.guide is not None else []
 
     def _about(self, commands: Sequence[Command], hits: Sequence[Hit]) -> list[Hit]:

@@ -27,6 +27,7 @@ from pathlib import Path
 from ufo_experience.benchmark.steps.baselines import NearestByWords, Shape, all_steps, as_it_is, first_step
 from ufo_experience.benchmark.steps.plan import Case
 from ufo_experience.errors import DataError
+from ufo_experience.guide.guide import Guide
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import PromptBlock, build_prompt
@@ -65,6 +66,12 @@ class ReadOnly:
         """As the memory builds it, but with the same nonce every time, so that tokens can be compared."""
         limit = max_tokens or self._memory.settings.max_tokens
         return build_prompt(task, hits or (), max_tokens=limit, nonce=_NONCE)
+
+    def guide(
+        self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0, same_task: bool = False
+    ) -> Guide | None:
+        """As the memory leads."""
+        return self._memory.guide(task, hits=hits, proven_after=proven_after, same_task=same_task)
 
     def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
         """Nothing is credited."""
