@@ -133,7 +133,7 @@ class BaseRound:
             follower.handed_back, follower.left = "", ()
             self._last += left
             if why:
-                self._desk.log.audit({"moment": "handed back", "why": why, "dropped": len(left)})
+                self._shared.log.audit({"moment": "handed back", "why": why, "dropped": len(left)})
             self._handed_back, self._ahead = why, await follower.foresee(self.context, self.application)
         return decision
 
