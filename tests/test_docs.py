@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,15 @@ def test_every_room_is_in_the_architecture():
     rooms = [f"{path.name}/" for path in PACKAGE.iterdir() if path.is_dir() and not path.name.startswith("_")]
     rooms += [path.name for path in PACKAGE.glob("*.py") if not path.name.startswith("_")]
     assert [room for room in sorted(rooms) if f"`{room}" not in text and f"`{room}`" not in text] == []
+
+
+def test_every_name_of_the_map_can_be_imported():
+    """`docs/names.md` says where the names of the source documents live."""
+    named = set(re.findall(r"ufo_experience(?:\.\w+)+", (ROOT / "docs" / "names.md").read_text(encoding="utf-8")))
+    assert len(named) > 15
+    for name in sorted(named):
+        module, _, last = name.rpartition(".")
+        if last[0].isupper():
+            assert hasattr(import_module(module), last), name
+        else:
+            import_module(name)

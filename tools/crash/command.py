@@ -33,12 +33,12 @@ def main(arguments: list[str] | None = None) -> int:
     report: Figures = {"machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"}
     for name, size, run in campaigns:
         if size:
-            with tempfile.TemporaryDirectory(dir=options.place) as place:
+            with tempfile.TemporaryDirectory(dir=options.folder) as place:
                 began = time.monotonic()
                 figures = run(options, Path(place))
                 report[name] = {**figures, "seconds": round(time.monotonic() - began, 1)}
             if not options.json:
-                _say(f"{name}: {json.dumps(report[name])}")
+                _note(f"{name}: {json.dumps(report[name])}")
     if options.json:
         sys.stdout.write(json.dumps(report, indent=1) + "\n")
     return 1 if any(isinstance(part, dict) and part.get("faults") for part in report.values()) else 0
@@ -57,7 +57,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--adds", type=int, default=200, metavar="N", help="records each of them adds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--no-baseline", action="store_true", help="leave out UFO's way of saving")
-    parser.add_argument("--place", default=None, help="folder to work in")
+    parser.add_argument("--folder", default=None, help="folder to work in")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     if not any((options.kills, options.calls, options.power, options.flips, options.writers)):
@@ -65,12 +65,12 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
-def _say(text: str) -> None:
+def _note(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
 def _kills(options: argparse.Namespace, place: Path) -> Figures:
-    ours = kills.campaign(options.kills, options.seed, records=options.records, place=place, say=_say)
+    ours = kills.campaign(options.kills, options.seed, records=options.records, place=place, note=_note)
     figures: Figures = {"ours": ours.as_dict(), "faults": [ours.first_fault] if ours.first_fault else []}
     if not options.no_baseline:
         figures["baseline"] = kills.baseline(options.kills, options.seed, place=place).as_dict()
@@ -86,7 +86,7 @@ def _calls(options: argparse.Namespace, place: Path) -> Figures:
         failures, more = calls.fail_everywhere(bench)
         figures[name] = {"calls": calls.count(bench).calls, "deaths": deaths, "failures": failures}
         faults += wrong + more
-        _say(f"{name}: {figures[name]}, faults: {(wrong + more)[:3]}")
+        _note(f"{name}: {figures[name]}, faults: {(wrong + more)[:3]}")
     return {**figures, "faults": faults}
 
 
@@ -94,7 +94,7 @@ def _power(options: argparse.Namespace, place: Path) -> Figures:
     faults: list[str] = []
     for name in OPERATIONS:
         faults += power.lose_power(Bench(name, place / name), options.power, options.seed, place)
-        _say(f"{name}: {options.power} states, {len(faults)} faults so far")
+        _note(f"{name}: {options.power} states, {len(faults)} faults so far")
     figures: Figures = {"states": options.power * len(OPERATIONS), "faults": faults}
     if not options.no_baseline:
         lost, unreadable, mismatched = power.lose_power_baseline(options.power, options.seed, place)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.crash.state import Told
+from tools.crash.state import Message
 from tools.crash.worker import settings
 from ufo_experience.memory import ExperienceMemory
 
@@ -34,9 +34,9 @@ class Judge:
     operation: str = ""
     acknowledged: int = 0
 
-    def hear(self, messages: Iterable[Told]) -> None:
+    def observe(self, messages: Iterable[Message]) -> None:
         """Follow what a worker said: `begin name ids [value]`, `ingested ids`, `done name`."""
-        pending: Told = ()
+        pending: Message = ()
         for message in messages:
             if message[0] == "begin":
                 pending, self.operation, self.open = message, message[1], set(message[2])
@@ -46,7 +46,7 @@ class Judge:
                 self._acknowledge(pending)
                 pending, self.operation, self.open = (), "", set()
 
-    def _acknowledge(self, begun: Told) -> None:
+    def _acknowledge(self, begun: Message) -> None:
         if not begun:
             return
         self.acknowledged += 1

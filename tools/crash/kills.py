@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tools.crash import ufo_model
 from tools.crash.judge import Judge
-from tools.crash.state import Told, start, told
+from tools.crash.state import Message, received, start
 from tools.crash.worker import record, work
 from ufo_experience.fileio.atomic import Disk
 from ufo_experience.store.folder.store import FileStore
@@ -40,7 +40,7 @@ class Tally:
 
 
 def campaign(
-    kills: int, seed: int, *, place: Path, records: int = 0, say: Callable[[str], None] = lambda text: None
+    kills: int, seed: int, *, place: Path, records: int = 0, note: Callable[[str], None] = lambda text: None
 ) -> Tally:
     """Kill a worker of our store `kills` times. Stores begin with `records` records and are replaced now and then."""
     rng, tally = random.Random(seed), Tally()
@@ -48,7 +48,7 @@ def campaign(
         if number % FRESH_AFTER == 0:
             folder = place / f"kill{number}" / "db"
             judge = _prepare(folder, records)
-        judge.hear(_run_and_kill(work, folder, seed * 1_000_000 + number + 1, rng))
+        judge.observe(_run_and_kill(work, folder, seed * 1_000_000 + number + 1, rng))
         operation = judge.operation
         verdict = judge.check(folder)
         tally.kills += 1
@@ -63,7 +63,7 @@ def campaign(
             shutil.copytree(folder, kept)
             tally.first_fault = f"kill {number} of seed {seed} in {operation!r}: {verdict}; store kept in {kept}"
         if number % 50 == 49:
-            say(f"{number + 1} kills: {tally}")
+            note(f"{number + 1} kills: {tally}")
     return tally
 
 
@@ -100,10 +100,10 @@ def _prepare(folder: Path, records: int) -> Judge:
     return Judge(there={one.id: [one.trust.value, 0] for one in store.scan()})
 
 
-def _run_and_kill(target: Callable[..., None], folder: Path, seed: int, rng: random.Random) -> list[Told]:
+def _run_and_kill(target: Callable[..., None], folder: Path, seed: int, rng: random.Random) -> list[Message]:
     """Let a worker run until its first acknowledgement and a random time longer; what it said."""
     process, pipe = start(target, str(folder), seed)
-    messages: list[Told] = []
+    messages: list[Message] = []
     while not messages or messages[-1][0] != "done":
         if not pipe.poll(60):
             raise RuntimeError("the worker says nothing")
@@ -111,6 +111,6 @@ def _run_and_kill(target: Callable[..., None], folder: Path, seed: int, rng: ran
     time.sleep(rng.uniform(0.0, LONGEST_S))
     process.kill()
     process.join()
-    messages += told(pipe)
+    messages += received(pipe)
     pipe.close()
     return messages

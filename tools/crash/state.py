@@ -34,7 +34,7 @@ _PRELOAD = [
 ]
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 
-Told = tuple[Any, ...]
+Message = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def _begin_server(context: Any) -> None:
         os.environ["PYTHONPATH"] = before
 
 
-def told(pipe: Connection) -> list[Told]:
+def received(pipe: Connection) -> list[Message]:
     """All whole messages a process sent before it ended."""
-    messages: list[Told] = []
+    messages: list[Message] = []
     try:
         while True:
             messages.append(tuple(json.loads(pipe.recv_bytes())))
@@ -112,6 +112,6 @@ def told(pipe: Connection) -> list[Told]:
         return messages
 
 
-def tell(pipe: Connection, *message: Any) -> None:
+def send(pipe: Connection, *message: Any) -> None:
     """Send a message; it arrives even if the process is killed right after."""
     pipe.send_bytes(json.dumps(message).encode())

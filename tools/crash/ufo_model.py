@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from tools.crash.state import EMBEDDER, tell
+from tools.crash.state import EMBEDDER, send
 from tools.crash.worker import record
 from ufo_experience.fileio.atomic import Disk
 from ufo_experience.formats.ufo_example import to_ufo_example
@@ -74,7 +74,7 @@ def look(folder: Path) -> tuple[set[str] | None, bool]:
 
 def work(pipe: Connection, folder: str, seed: int) -> None:
     """Add records until killed, each acknowledged."""
-    tell(pipe, "ready")
+    send(pipe, "ready")
     for number in range(seed * 10_000, seed * 10_000 + 10_000):
         id = add(Path(folder), number, Disk())
-        tell(pipe, "done", id)
+        send(pipe, "done", id)

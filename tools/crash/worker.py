@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tests.store_helpers import WHEN, experience
-from tools.crash.state import tell
+from tools.crash.state import send
 from ufo_experience.config import Settings
 from ufo_experience.maintenance import purge
 from ufo_experience.memory import ExperienceMemory
@@ -39,19 +39,19 @@ def work(pipe: Connection, folder: str, seed: int) -> None:
     """Operate on the store in `folder` until killed; numbers of new records begin at `seed` × 10,000."""
     rng = random.Random(seed)
     memory = ExperienceMemory.open(settings=settings(folder))
-    worker = Worker(memory, rng, seed * 10_000, lambda *message: tell(pipe, *message))
-    tell(pipe, "ready")
+    worker = Worker(memory, rng, seed * 10_000, lambda *message: send(pipe, *message))
+    send(pipe, "ready")
     while True:
         name = rng.choices(list(OPERATIONS), [weight for weight, _ in OPERATIONS.values()])[0]
-        OPERATIONS[name][1](worker, lambda *message, name=name: tell(pipe, "begin", name, *message))
-        tell(pipe, "done", name)
+        OPERATIONS[name][1](worker, lambda *message, name=name: send(pipe, "begin", name, *message))
+        send(pipe, "done", name)
 
 
 class Worker:
     """What an operation needs."""
 
-    def __init__(self, memory: ExperienceMemory, rng: random.Random, number: int, tell: Announce) -> None:
-        self.memory, self.rng, self.number, self.tell = memory, rng, number, tell
+    def __init__(self, memory: ExperienceMemory, rng: random.Random, number: int, send: Announce) -> None:
+        self.memory, self.rng, self.number, self.send = memory, rng, number, send
 
     def fresh(self, most: int) -> list[Experience]:
         """One to `most` new records."""
@@ -79,7 +79,7 @@ def _ingest(worker: Worker, begin: Announce) -> None:
     log.write_text(json.dumps({"task": f"Send report {worker.number}", "execution_trace": [step]}), encoding="utf-8")
     begin([], log.name)
     added = worker.memory.ingest(log).added
-    worker.tell("ingested", added)
+    worker.send("ingested", added)
 
 
 def _remove(worker: Worker, begin: Announce) -> None:

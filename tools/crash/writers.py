@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tools.crash import ufo_model
-from tools.crash.state import start, tell, told
+from tools.crash.state import received, send, start
 from tools.crash.worker import record
 from ufo_experience.errors import LockedError
 from ufo_experience.fileio.disk import Disk
@@ -41,27 +41,27 @@ class Crowd:
 def write(pipe: Connection, folder: str, first: int, count: int) -> None:
     """Add `count` records one by one, each acknowledged with the time it took."""
     store = FileStore.open(folder, lock_timeout=PATIENCE_S)
-    tell(pipe, "ready")
+    send(pipe, "ready")
     for number in range(first, first + count):
         began, one = time.monotonic(), record(number)
         try:
             store.add([one])
         except LockedError:
-            tell(pipe, "refused")
+            send(pipe, "refused")
             continue
-        tell(pipe, "added", one.id, time.monotonic() - began)
-    tell(pipe, "end")
+        send(pipe, "added", one.id, time.monotonic() - began)
+    send(pipe, "end")
 
 
 def read(pipe: Connection, folder: str) -> None:
     """Read all records over and over until killed; a record once seen must be whole ever after."""
     store, seen = FileStore.open(folder, create=False), set[str]()
-    tell(pipe, "ready")
+    send(pipe, "ready")
     while True:
         here = {one.id for one in store.scan()}
         torn = [problem.message for problem in store.verify().corrupt] + sorted(seen - here)
         seen |= here
-        tell(pipe, "read", torn)
+        send(pipe, "read", torn)
 
 
 def crowd(writers: int, adds: int, place: Path, *, readers: int = 2, victims: int = 4, seed: int = 0) -> Crowd:
@@ -71,7 +71,7 @@ def crowd(writers: int, adds: int, place: Path, *, readers: int = 2, victims: in
     began = time.monotonic()
     reading = [start(read, folder) for _ in range(readers)]
     writing = [start(write, folder, number * 100_000, adds) for number in range(writers)]
-    said = []
+    messages = []
     for number in range(victims):
         process, pipe = start(write, folder, (writers + number) * 100_000, 100_000)
         pipe.recv_bytes()
@@ -79,25 +79,25 @@ def crowd(writers: int, adds: int, place: Path, *, readers: int = 2, victims: in
         process.kill()
         process.join()
         result.killed += 1
-        said += told(pipe)
+        messages += received(pipe)
     for process, pipe in writing:
-        said += told(pipe)
+        messages += received(pipe)
         process.join()
     result.seconds = round(time.monotonic() - began, 1)
     for process, pipe in reading:
         process.kill()
         process.join()
-        reads = [message[1] for message in told(pipe) if message[0] == "read"]
+        reads = [message[1] for message in received(pipe) if message[0] == "read"]
         result.reads += len(reads)
         result.torn_reads += [torn for read in reads for torn in read]
-    _judge(folder, said, result)
+    _judge(folder, messages, result)
     return result
 
 
-def _judge(folder: str, said: list[tuple[object, ...]], result: Crowd) -> None:
-    added = [message for message in said if message[0] == "added"]
+def _judge(folder: str, messages: list[tuple[object, ...]], result: Crowd) -> None:
+    added = [message for message in messages if message[0] == "added"]
     result.acknowledged = len(added)
-    result.refused = sum(message[0] == "refused" for message in said)
+    result.refused = sum(message[0] == "refused" for message in messages)
     result.slowest_add_s = round(max((float(str(message[2])) for message in added), default=0.0), 3)
     store = FileStore.open(folder)
     whole = {one.id for one in store.scan()}
@@ -108,7 +108,7 @@ def _judge(folder: str, said: list[tuple[object, ...]], result: Crowd) -> None:
 def write_as_ufo(pipe: Connection, folder: str, first: int, count: int) -> None:
     """The baseline: load, append, save in place, without a lock."""
     for number in range(first, first + count):
-        tell(pipe, *_try_as_ufo(folder, number))
+        send(pipe, *_try_as_ufo(folder, number))
 
 
 def _try_as_ufo(folder: str, number: int) -> tuple[str, str]:
@@ -121,10 +121,10 @@ def _try_as_ufo(folder: str, number: int) -> tuple[str, str]:
 def crowd_as_ufo(writers: int, adds: int, place: Path) -> tuple[int, int, int]:
     """(acknowledged, lost, errors) of the baseline."""
     writing = [start(write_as_ufo, str(place), number * 100_000, adds) for number in range(writers)]
-    said = []
+    messages = []
     for process, pipe in writing:
-        said += told(pipe)
+        messages += received(pipe)
         process.join()
-    added = {message[1] for message in said if message[0] == "added"}
+    added = {message[1] for message in messages if message[0] == "added"}
     found, _ = ufo_model.look(place)
-    return len(added), len(added - (found or set())), sum(message[0] == "error" for message in said)
+    return len(added), len(added - (found or set())), sum(message[0] == "error" for message in messages)

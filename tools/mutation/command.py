@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def main(arguments: list[str] | None = None) -> int:
     """Run a sample; exit code 1 when less than `--at-least` of it is noticed."""
     options = _parse(arguments)
-    with tempfile.TemporaryDirectory(dir=options.place) as place:
+    with tempfile.TemporaryDirectory(dir=options.folder) as place:
         runner = Runner(ROOT, Path(place))
         try:
             report = _campaign(runner, options)
@@ -41,7 +41,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--thorough", action="store_true", help="try all tests before a mutant is said to survive")
     parser.add_argument("--at-least", type=float, default=0.85, metavar="SHARE")
-    parser.add_argument("--place", default=None, help="folder to work in")
+    parser.add_argument("--folder", default=None, help="folder to work in")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args(arguments)
 
@@ -54,13 +54,13 @@ def _campaign(runner: Runner, options: argparse.Namespace) -> dict[str, object]:
     population = one_of_each([mutant for module in chosen for mutant in mutants_of(package, module)], rng)
     drawn = rng.sample(population, min(options.sample or len(population), len(population)))
     for tests in sorted({tests_of(mutant.module) for mutant in drawn}):
-        _say(f"{runner.baseline(tests):6.1f} s unchanged: {' '.join(tests)}")
+        _note(f"{runner.baseline(tests):6.1f} s unchanged: {' '.join(tests)}")
     began, verdicts = time.monotonic(), {}
     for number, mutant in enumerate(sorted(drawn), 1):
         verdicts[mutant] = runner.verdict(mutant, tests_of(mutant.module), thorough=options.thorough)
-        _say(f"{number}/{len(drawn)} {time.monotonic() - began:6.0f} s {verdicts[mutant]:8} {mutant}")
+        _note(f"{number}/{len(drawn)} {time.monotonic() - began:6.0f} s {verdicts[mutant]:8} {mutant}")
         if verdicts[mutant] == SURVIVED:
-            _say(diff(package, mutant))
+            _note(diff(package, mutant))
     return _report(package, population, verdicts, options.seed)
 
 
@@ -110,6 +110,6 @@ def _text(report: dict[str, object]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _say(text: str) -> None:
+def _note(text: str) -> None:
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
