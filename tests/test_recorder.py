@@ -1,0 +1,114 @@
+"""The recorder: the second run is shown the way of the first, and the host never notices a fault."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from ufo_experience import ExperienceMemory
+from ufo_experience.integrations.recorder import Recorder
+
+TASK = "Insert a table into the document"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> ExperienceMemory:
+    return ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+
+
+def go_through(recorder: Recorder, **outcome: object):
+    """A run of two clicks."""
+    start = recorder.start(TASK, "Word")
+    recorder.step("click", "Insert", control_type="TabItem")
+    recorder.step("click", "Table", control_type="Button")
+    return start, recorder.finish(**outcome)
+
+
+def test_the_second_run_is_shown_the_way_of_the_first(memory):
+    """Once somebody other than the agent has judged it."""
+    recorder = Recorder(memory)
+    first, record = go_through(recorder, success=True, judge="program")
+    second, _ = go_through(recorder, success=True, judge="program")
+    assert first.block == ""
+    assert record.trust.value == "verified"
+    assert "Table" in second.block
+
+
+def test_what_was_shown_is_credited_with_the_outcome(memory):
+    """By the judge's word, once."""
+    recorder = Recorder(memory)
+    _, record = go_through(recorder, success=True, judge="program")
+    go_through(recorder, success=True, judge="program")
+    assert memory.get(record.id).usage.helped == 1
+
+
+@pytest.mark.parametrize("judge", [None, "agent"])
+def test_the_agents_own_claim_is_kept_and_believed_by_nobody(memory, judge):
+    """Observed: neither shown nor credited."""
+    _, record = go_through(Recorder(memory), success=True, judge=judge)
+    assert (record.trust.value, record.outcome.success) == ("observed", None)
+
+
+def test_a_crash_leaves_a_log_that_can_be_learned_from(memory, tmp_path):
+    """Each step is on the disk before the host goes on."""
+    recorder = Recorder(memory, logs=tmp_path / "logs")
+    recorder.start(TASK, "Word")
+    recorder.step("click", "Insert", control_type="TabItem")
+    recorder.step("click", "Table", control_type="Button")
+    report = memory.ingest(recorder.log)
+    assert len(report.added) == 1
+    assert [step.target_control.name for step in memory.get(report.added[0]).action.steps] == ["Insert", "Table"]
+
+
+def test_no_secret_stands_in_the_log_or_in_the_store(memory, tmp_path):
+    """Neither where it was typed, nor where it comes back."""
+    recorder = Recorder(memory, logs=tmp_path / "logs")
+    recorder.start("Sign in to the portal", "Browser")
+    recorder.step("type", "Password", {"text": "Tr0ub4dor-and-3"}, control_type="Edit")
+    recorder.step("click", "Sign in", seen="signed in with Tr0ub4dor-and-3", control_type="Button")
+    recorder.finish(success=True, judge="program")
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"Tr0ub4dor" not in kept
+
+
+def test_a_fault_never_reaches_the_host_and_is_logged_once(memory, caplog):
+    """The run goes on without memory; the next one begins with it again."""
+    recorder = Recorder(memory)
+    recorder.start(TASK)
+    with caplog.at_level(logging.WARNING):
+        recorder.step(object())
+        recorder.step("click", "Insert")
+        assert recorder.finish(success=True, judge="program") is None
+    assert len(caplog.records) == 1
+    assert recorder.fault is not None
+    recorder.start(TASK)
+    assert recorder.fault is None
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("always", True), ("always_not", False), ("auto", False)])
+def test_a_failed_run_is_learned_as_the_save_policy_says(memory, mode, kept):
+    """`auto` wants a score above its threshold."""
+    _, record = go_through(Recorder(memory, save=mode), success=False, judge="program")
+    assert (record is not None) is kept
+
+
+def test_it_serves_loops_that_must_not_wait(memory):
+    """The same three calls as coroutines."""
+
+    async def run():
+        recorder = Recorder(memory)
+        await recorder.astart(TASK, "Word")
+        await recorder.astep("click", "Insert", control_type="TabItem")
+        return await recorder.afinish(True, "program")
+
+    assert asyncio.run(run()).trust.value == "verified"
+
+
+def test_a_guide_comes_with_the_block_when_it_is_asked_for(memory):
+    """Along the best known way."""
+    recorder = Recorder(memory)
+    go_through(recorder, success=True, judge="program")
+    assert recorder.start(TASK, "Word", guide=True).guide is not None
