@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.crash import calls, kills, power
+from tools.crash import cache_power, calls, kills, power
 from tools.crash.operations import OPERATIONS, Bench
 
 FEW = 4  # calls of each operation that the default suite disturbs
@@ -82,6 +82,14 @@ def test_every_call_of_every_operation(bench):
 def test_a_power_failure_keeps_what_was_acknowledged(bench, count, tmp_path):
     """What was not synced is dropped or torn, each effect for itself."""
     assert power.lose_power(bench, count, 3, tmp_path) == []
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_a_power_failure_leaves_a_cache_that_is_right_or_silent(count, tmp_path):
+    """Its log is cut, has holes or is gone: never another vector, and it takes in new ones."""
+    tally = cache_power.campaign(count, 3, place=tmp_path)
+    assert tally.faults == []
+    assert 0 < tally.kept < tally.asked
 
 
 def test_the_power_model_finds_ufo_s_way_wanting(tmp_path):

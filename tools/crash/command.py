@@ -13,10 +13,11 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from tools.crash import calls, flips, kills, power, writers
+from tools.crash import cache_power, calls, flips, kills, power, writers
 from tools.crash.operations import OPERATIONS, Bench
 
 Figures = dict[str, object]
+CACHE_STATES = 5  # of the embedding cache for each state of an operation
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -95,7 +96,9 @@ def _power(options: argparse.Namespace, place: Path) -> Figures:
     for name in OPERATIONS:
         faults += power.lose_power(Bench(name, place / name), options.power, options.seed, place)
         _note(f"{name}: {options.power} states, {len(faults)} faults so far")
-    figures: Figures = {"states": options.power * len(OPERATIONS), "faults": faults}
+    cache = cache_power.campaign(options.power * CACHE_STATES, options.seed, place=place / "cache")
+    faults += cache.faults
+    figures: Figures = {"states": options.power * len(OPERATIONS), "cache": cache.as_dict(), "faults": faults}
     if not options.no_baseline:
         lost, unreadable, mismatched = power.lose_power_baseline(options.power, options.seed, place)
         baseline = {"states": options.power, "lost": lost, "unreadable": unreadable, "mismatched": mismatched}

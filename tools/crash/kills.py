@@ -19,6 +19,8 @@ from ufo_experience.fileio.atomic import Disk
 from ufo_experience.store.folder.store import FileStore
 
 LONGEST_S = 0.25  # from the first acknowledgement to the kill
+LONGEST_EARLY_S = 0.03  # from the beginning of the first operation to the kill
+EARLY = 1 / 3  # of the kills come before anything was acknowledged
 FRESH_AFTER = 40  # kills of one store
 
 
@@ -101,14 +103,15 @@ def _prepare(folder: Path, records: int) -> Judge:
 
 
 def _run_and_kill(target: Callable[..., None], folder: Path, seed: int, rng: random.Random) -> list[Message]:
-    """Let a worker run until its first acknowledgement and a random time longer; what it said."""
+    """Let a worker run and kill it: during its first operation, or a random time after its first acknowledgement."""
+    early = rng.random() < EARLY
     process, pipe = start(target, str(folder), seed)
     messages: list[Message] = []
-    while not messages or messages[-1][0] != "done":
+    while not messages or messages[-1][0] not in (("begin", "done") if early else ("done",)):
         if not pipe.poll(60):
             raise RuntimeError("the worker says nothing")
         messages.append(tuple(json.loads(pipe.recv_bytes())))
-    time.sleep(rng.uniform(0.0, LONGEST_S))
+    time.sleep(rng.uniform(0.0, LONGEST_EARLY_S if early else LONGEST_S))
     process.kill()
     process.join()
     messages += received(pipe)

@@ -66,6 +66,11 @@ def _ingest(store: FileStore, generations: Generations, disk: Disk) -> None:
     ingest([Path(store.location).parent / "log.json"], store, ExtractiveSummarizer())
 
 
+def _learn(store: FileStore, generations: Generations, disk: Disk) -> None:
+    store.add([NEW])
+    sync(store, generations, EMBEDDER)
+
+
 def _set_aside(store: FileStore, generations: Generations, disk: Disk) -> None:
     moved = store.set_aside_corrupt()
     if len(moved) < 2:  # what the system would not let us read stays, and is not in the answer
@@ -87,6 +92,7 @@ OPERATIONS: dict[str, Operation] = {
     "purge": _purge,
     "import": _import,
     "ingest": _ingest,
+    "learn": _learn,
     "index": lambda store, generations, disk: sync(store, generations, EMBEDDER),
     "rebuild": lambda store, generations, disk: sync(store, generations, EMBEDDER, rebuild=True),
     "drop": lambda store, generations, disk: generations.delete_all(),
