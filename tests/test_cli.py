@@ -378,3 +378,25 @@ def test_a_second_import_with_approval_says_what_it_approved(filled, cli):
     again = cli("import", "all.json", "--approve").stdout
     assert "skipped: 14 stored already" in again or "stored already" in again
     assert "approved" in again
+
+
+def test_a_yaml_export_comes_in_again(filled, cli):
+    """Both of our own formats can be read."""
+    file = cli.folder / "all.yaml"
+    filled("export", "--format", "yaml", "-o", file)
+    assert len(cli.json("import", file)["added"]) == len(filled.json("list")["experiences"])
+
+
+def test_a_store_inside_a_folder_of_logs_is_not_read_as_logs(cli):
+    """The records of a store are no traces."""
+    cli("ingest", SAMPLES / "settings_bluetooth", "--db", cli.folder / "logs" / "db")
+    (cli.folder / "logs" / "note.json").write_text("{}", encoding="utf-8")
+    answer = cli.json("ingest", cli.folder / "logs", code=65)
+    assert any("an experience store" in one["reason"] for one in answer["skipped"])
+
+
+@pytest.mark.parametrize(("text", "said"), [('{"a": 1,\n "b": }', "not JSON"), ('{"what": 1}', "it holds what")])
+def test_a_file_of_no_known_format_says_what_it_is(cli, text, said):
+    """Torn JSON with its line, another shape with its keys and the plain format."""
+    (cli.folder / "x.json").write_text(text, encoding="utf-8")
+    assert said in cli("ingest", "x.json", code=65).stderr

@@ -38,10 +38,12 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import (
     MAX_IMPORT_BYTES,
     VIEW,
+    YAML_HEAD,
     ImportReport,
     as_entry,
     export_json,
     export_yaml,
+    import_entries,
     import_json,
     in_view,
     ufo_view,
@@ -52,6 +54,7 @@ from ufo_experience.store.folder.signing import signer_from_environment
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.selection import RecordFilter, chosen, resolve_among
 from ufo_experience.summarizer import open_summarizer
+from ufo_experience.traces.safe_yaml import load_yaml
 from ufo_experience.trust.risk import risks
 
 REMOVED = "removed"  # folder of what was removed and not purged
@@ -285,10 +288,13 @@ def import_file(store: ExperienceStore, file: Path, *, restore: bool = False) ->
     Raises:
         DataError: the file cannot be read, or `restore` is asked for and it is no export of ours.
     """
-    if file.suffix.lower() == ".json" and _is_export(file):
+    if file.suffix.lower() == ".json" and _begins(file, '"experiences"'):
         return import_json(store, _text_of(file), restore=restore)
+    if file.suffix.lower() in (".yaml", ".yml") and _begins(file, YAML_HEAD):
+        entries = load_yaml(file, typed="experiences").get("experiences")
+        return import_entries(store, entries if isinstance(entries, list) else [], restore=restore)
     if restore:
-        raise DataError("not a JSON export of this package: only that can be restored", file=str(file))
+        raise DataError("no export of this package: only that can be restored", file=str(file))
     report = ingest([file], store, open_summarizer("extractive"), include_failures=True, trust=Trust.QUARANTINED)
     broken = [(problem.file, problem.message) for problem in report.problems]
     failed = [*report.failed, *broken]
@@ -455,11 +461,11 @@ def verify(store: ExperienceStore, generations: Generations) -> Verification:
     return found
 
 
-def _is_export(file: Path) -> bool:
-    """True when the file begins like an export of this package."""
+def _begins(file: Path, words: str) -> bool:
+    """True when these words stand at the beginning of the file, as they do in an export of this package."""
     try:
         with open_regular(file, MAX_IMPORT_BYTES) as stream:
-            return b'"experiences"' in stream.read(4096)
+            return words.encode("ascii") in stream.read(4096)
     except OSError as error:
         raise DataError(error.strerror or str(error), file=str(file)) from error
 

@@ -124,7 +124,7 @@ def ingest(
         }
         held = sum(memory.store.get(identifier).trust.rank < Trust.VERIFIED.rank for identifier in report.added)
         console.answer(data, ingest_text(report, held))
-        foreign = [reason for _, reason in report.skipped if reason.startswith("not a trace")]
+        foreign = [reason for _, reason in report.skipped if reason.startswith(("not a trace", "an experience store"))]
         usable = report.added or report.known or len(report.skipped) > len(foreign)
         if (report.failed or foreign) and not usable:
             raise SystemExit(DataError.exit_code)

@@ -30,6 +30,7 @@ VERSION = 1
 MAX_IMPORT_CHARS = 256 * 2**20
 MAX_IMPORT_BYTES = 4 * MAX_IMPORT_CHARS
 
+YAML_HEAD = f'format: "{FORMAT}"'
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 VIEW = "experience.yaml"
 _VIEW_HEAD = (
@@ -71,9 +72,14 @@ def import_json(store: ExperienceStore, text: str, *, restore: bool = False) -> 
     Raises:
         DataError: the text as a whole is not an export.
     """
+    return import_entries(store, _entries(text), restore=restore)
+
+
+def import_entries(store: ExperienceStore, entries: Iterable[Any], *, restore: bool = False) -> ImportReport:
+    """Add the records of an export that was read already; see `import_json`."""
     report = ImportReport()
     pending: dict[str, Experience] = {}
-    for position, entry in enumerate(_entries(text)):
+    for position, entry in enumerate(entries):
         what = _name(entry, position)
         try:
             experience = _read_entry(entry) if restore else _as_import(_read_entry(redact_json(entry)))
@@ -89,7 +95,8 @@ def import_json(store: ExperienceStore, text: str, *, restore: bool = False) -> 
 
 def export_yaml(store: ExperienceStore) -> str:
     """All records with their trust and usage as YAML; every text is quoted, so that no reader takes it for a number."""
-    return "".join(_yaml_entries(([_full(experience)] for experience in store.scan()), quoted=True)) or "[]\n"
+    entries = "".join(_yaml_entries(([_full(experience)] for experience in store.scan()), quoted=True))
+    return f"{YAML_HEAD}\nversion: {VERSION}\nexperiences:{f' []{chr(10)}' if not entries else chr(10) + entries}"
 
 
 def ufo_view(store: ExperienceStore) -> str:

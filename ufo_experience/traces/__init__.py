@@ -11,13 +11,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
-from ufo_experience.errors import SchemaError, TraceError, UsageError
+from ufo_experience.errors import DataError, SchemaError, TraceError, UsageError
+from ufo_experience.fileio.regular import read_regular
+from ufo_experience.fileio.strict_json import parse
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces.reader import Found, ReadReport, TraceReader, walk
 
 __all__ = ["FORMATS", "ReadReport", "TraceReader", "find_sources", "read_source", "read_traces"]
 
 T = TypeVar("T")
+UNKNOWN = "not a trace of a known format"
+MAX_LOOKED_AT = 1 << 24  # bytes of a file nobody knows
+A_RUN = '{"task": "…", "success": true, "evaluated_by": "user", "steps": [{"action": "click", "control": "Send"}]}'
 
 # Name → where its reader lives. "auto" asks them in this order, the particular before the general.
 FORMATS: dict[str, tuple[str, str]] = {
@@ -96,8 +101,8 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     reader = _reader_for(found, format)
     if reader is None:
         if found.given:
-            raise TraceError("not a trace of a known format", file=str(found.path), code="E_UNKNOWN_FORMAT")
-        report.skipped.append((str(found.path), "not a trace of a known format"))
+            raise TraceError(_why_unknown(found.path), file=str(found.path), code="E_UNKNOWN_FORMAT")
+        report.skipped.append((str(found.path), UNKNOWN))
         return
     try:
         yield from reader.read(found.path, report)
@@ -106,6 +111,19 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
         raise TraceError(message, file=str(found.path), code="E_UNREADABLE") from error
+
+
+def _why_unknown(path: Path) -> str:
+    """Why no reader knows a file: it is no JSON, or JSON of another shape."""
+    if path.suffix.casefold() != ".json":
+        return UNKNOWN
+    try:
+        value = parse(read_regular(path, MAX_LOOKED_AT), file=path.name)
+    except DataError as error:
+        return f"{UNKNOWN}: {error}"
+    first = value[0] if isinstance(value, list) and value else value
+    keys = ", ".join(map(str, first)) if isinstance(first, dict) else type(first).__name__
+    return f"{UNKNOWN}: it holds {keys[:120]}; the plain format is {A_RUN}"
 
 
 def _reader_for(found: Found, format: str) -> TraceReader | None:

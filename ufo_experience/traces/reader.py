@@ -60,6 +60,9 @@ def _walk_folder(folder: Path, skipped: list[tuple[str, str]], levels: int) -> I
         skipped.append((str(folder), f"cannot be listed: {error.strerror}"))
         return
     files = {entry.name for entry in listed if entry.is_file(follow_symlinks=False)}
+    if "store.json" in files and any(entry.name == "records" for entry in listed):
+        skipped.append((str(folder), "an experience store: to take it in, export it and import the file"))
+        return
     claimed: frozenset[str] = frozenset()
     for name, (markers, own) in _FOLDERS.items():
         if files & markers:
