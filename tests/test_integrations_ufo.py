@@ -239,6 +239,7 @@ def test_ufo_3_gets_examples_in_the_form_it_parses(saved, sequence):
     shown = json.loads(json.dumps(response))
     assert sorted(shown) == ["action", "comment", "observation", "plan", "thought"]
     action = shown["action"][0] if sequence else shown["action"]
+    assert len(shown["action"]) == (5 if sequence else 3)
     assert action["function"] == "click_input"
     assert action["arguments"]["name"] == "New Email"
     assert shown["plan"][-1].startswith("(4) click_input on 'Send'")

@@ -2,9 +2,11 @@
 
     python -m ufo_experience.examples.gpt_agent "Fill in the form: name Ada Lovelace, department Research. Save it."
 
-Run it twice: the second time the prompt holds what worked the first time. The key comes from `OPENAI_API_KEY`; with
-`--base-url` any service works that speaks the OpenAI API and structured outputs, also one on this machine without a
-key. The session does the rest: it asks the memory, executes, writes the log, has it judged, credits and saves.
+Run it twice: the second time the prompt holds what worked the first time and what comes next, so that one answer may
+hold several actions; each is checked against the screen before it is carried out. The key comes from
+`OPENAI_API_KEY`; with `--base-url` any service works that speaks the OpenAI API and structured outputs, also one on
+this machine without a key. The session does the rest: it asks the memory, executes, writes the log, has it judged,
+credits and saves.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import AgentError, ExperienceError
 from ufo_experience.examples.form import APPLICATION, TOOLS, FormApp, make_judge
-from ufo_experience.examples.gpt_reply import INSTRUCTIONS, Reply
+from ufo_experience.examples.gpt_reply import INSTRUCTIONS, Foreseen, Reply
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.openai_api.client import OpenAIService, OpenAISettings, Timeouts
 from ufo_experience.session.context import ContextNames
@@ -51,7 +53,7 @@ class GPTAgent:
         self._service, self._tools, self._model = service, dict(tools), model
 
     async def act(self, turn: Turn) -> Decision:
-        """Decide on one action.
+        """Decide on one action, and on those that can be foreseen after it.
 
         Raises:
             AgentError: the view cannot be had, the model refused, or it named a tool or control that is not there.
@@ -94,13 +96,15 @@ class GPTAgent:
     def _messages(self, turn: Turn, controls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The prompt: instructions; past experiences as a user's message of their own; the state of things."""
         tools = "\n".join(f"- {name}: {what}" for name, what in self._tools.items())
-        past = [{"role": "user", "content": text} for text in (turn.experiences, turn.warning) if text]
+        past = [{"role": "user", "content": text} for text in (turn.experiences, turn.ahead, turn.warning) if text]
         state: dict[str, Any] = {
             "request": turn.request,
             "application": turn.application,
             "controls": list(controls),
             "your_last_steps": [step.to_dict() for step in self.memory.get_latest(STEPS_SHOWN)],
         }
+        if turn.handed_back:
+            state["stopped_because"] = turn.handed_back
         if turn.proposed is not None:
             state["your_proposal"] = {"action": _said(turn.proposed.commands), "to_do": "confirm it, or do better"}
         parts = [*turn.blackboard.blackboard_to_prompt(), {"type": "text", "text": json.dumps(state, default=str)}]
@@ -134,8 +138,18 @@ class GPTAgent:
         found = [one for one in controls if one["id"] == reply.control_id]
         if reply.function not in self._tools or not found:
             raise AgentError(f"no tool {reply.function!r} or no control with the id {reply.control_id!r}")
-        arguments = {argument.name: argument.value for argument in reply.arguments}
-        return (Command(reply.function, arguments, target=_target(found[0])),)
+        unknown = [one.function for one in reply.then if one.function not in self._tools]
+        if unknown:
+            raise AgentError(f"no tool {unknown[0]!r}")
+        first = Command(reply.function, _arguments(reply), target=_target(found[0]))
+        return (
+            first,
+            *(Command(one.function, _arguments(one), target=Target(one.name, one.type)) for one in reply.then),
+        )
+
+
+def _arguments(action: Reply | Foreseen) -> dict[str, str]:
+    return {argument.name: argument.value for argument in action.arguments}
 
 
 def _target(control: Mapping[str, Any]) -> Target:
@@ -156,7 +170,7 @@ def make_session(
         dispatcher=app.dispatcher(),
         evaluator=make_judge(app),
         memory=memory,
-        config=SessionConfig(log_root=log_root, max_step=15, save=SavePolicy.of("auto", 0.5)),
+        config=SessionConfig(log_root=log_root, max_step=15, recall="ahead", save=SavePolicy.of("auto", 0.5)),
     )
     return LinuxSession("form", True, 0, request, application_name=APPLICATION, parts=parts)
 

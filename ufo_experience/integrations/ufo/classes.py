@@ -17,7 +17,14 @@ from typing import Any, TypeVar
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.errors import DataError, ExperienceError, NotFoundError, TraceError, UsageError
 from ufo_experience.integrations.ufo.config import RagConfig, from_rag_config
-from ufo_experience.integrations.ufo.documents import Document, KeyStyle, MetadataFilter, RecordFilter, example_of
+from ufo_experience.integrations.ufo.documents import (
+    Document,
+    KeyStyle,
+    MetadataFilter,
+    RecordFilter,
+    example_of,
+    sequence_of,
+)
 from ufo_experience.integrations.ufo.migration import Migration, migrate, old_index_files
 from ufo_experience.integrations.ufo.summaries import LogPart, Summary, add_to_yaml, record_of, trajectory_of
 from ufo_experience.memory import ExperienceMemory
@@ -27,6 +34,7 @@ from ufo_experience.retrieval.retriever import MAX_K
 from ufo_experience.schema import Hit, Trajectory
 from ufo_experience.summarizer import open_summarizer
 from ufo_experience.traces import ReadReport, read_traces
+from ufo_experience.trust.values import presentable
 
 __all__ = [
     "Document",
@@ -193,9 +201,11 @@ class ExperienceRetriever:
             return None
         entry, experience = shown[0], hit.experience
         first = next(step for step in experience.action.steps if step.ok)
+        presented = presentable(experience, query, memory.wiring.finder().agreement).experience
+        sequence = sequence_of(presented.action.steps, self.key_style)
         metadata = {
             "request": entry["Request"],
-            "example": example_of(entry["Response"], first.target_control.name, self.key_style),
+            "example": example_of(entry["Response"], first.target_control.name, self.key_style, sequence),
             "Tips": entry["Tips"],
             "Sub-task": entry["Sub-task"],
             "app_list": records.apps(experience.id),

@@ -7,19 +7,23 @@ into its prompt as JSON, and filters by a function of the metadata. All of it is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ufo_experience.errors import DataError
 from ufo_experience.formats.ufo_example import to_ufo_example
-from ufo_experience.schema import Experience
+from ufo_experience.prompt.cleaning import clean, clean_json
+from ufo_experience.schema import Experience, Step
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.text.applications import application_key, process_names
 
 KeyStyle = Literal["snake", "pascal"]
 MetadataFilter = Callable[[Mapping[str, Any]], bool]
 
+MAX_SEQUENCE = 8  # actions in one answer
+_TEXT = 200  # characters of a name or value
+_LISTS = ("action", "ActionList")  # where UFO 3, and UFO before it, put a list of actions
 _SNAKE_NAMES = {"Observation": "observation", "Thought": "thought", "Plan": "plan", "Comment": "comment"}
 _FAULTS = (DataError, LookupError, TypeError, ValueError, AttributeError)
 _log = logging.getLogger(__name__)
@@ -39,13 +43,20 @@ class UfoExample(dict[str, Any]):
     """A response to imitate. Its items are of one key style; names of the other can be read but are not written.
 
     UFO 3 speaks snake case with an `action` object; before, it was PascalCase. With `ACTION_SEQUENCE` on, both read
-    the parts of the action by name from the top level, take them out, and put a list of actions in their place. So an
-    example written as JSON says everything once, whichever of these ways UFO reads it.
+    the parts of the action by name from the top level, take them out, and put a list of one action in their place.
+    That list gets the actions that follow (`sequence`, in UFO's form), so that the model sees several in one answer.
+    An example written as JSON says everything once, whichever of these ways UFO reads it.
     """
 
-    def __init__(self, items: Mapping[str, Any] = {}, other: Mapping[str, Any] = {}) -> None:
+    def __init__(
+        self, items: Mapping[str, Any] = {}, other: Mapping[str, Any] = {}, sequence: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         super().__init__(items)
-        self.other = dict(other)
+        self.other, self.sequence = dict(other), tuple(sequence)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        one_action = key in _LISTS and isinstance(value, list) and len(value) == 1
+        super().__setitem__(key, [dict(action) for action in self.sequence] if one_action and self.sequence else value)
 
     def __missing__(self, key: str) -> Any:
         return self.other[key]
@@ -58,7 +69,31 @@ class UfoExample(dict[str, Any]):
         return super().get(key, self.other.get(key, default))
 
 
-def example_of(response: Mapping[str, Any], control: str, style: KeyStyle) -> UfoExample:
+def sequence_of(steps: Iterable[Step], style: KeyStyle) -> list[dict[str, Any]]:
+    """Executed steps as UFO's list of actions, at most `MAX_SEQUENCE`; the last finishes when it is all of them."""
+    done = [step for step in steps if step.ok]
+    shown = done[:MAX_SEQUENCE]
+    statuses = ["CONTINUE"] * (len(shown) - 1) + ["FINISH" if len(shown) == len(done) else "CONTINUE"]
+    return [_action(step, status, style) for step, status in zip(shown, statuses, strict=True)]
+
+
+def _action(step: Step, status: str, style: KeyStyle) -> dict[str, Any]:
+    name, arguments = step.target_control.name, clean_json(dict(step.parameters), _TEXT)
+    if style == "snake":
+        located = {"name": clean(name, _TEXT), **arguments} if name else arguments
+        return {"function": step.action_type, "arguments": located, "status": status}
+    return {
+        "Function": step.action_type,
+        "Args": arguments,
+        "ControlLabel": "",
+        "ControlText": clean(name, _TEXT),
+        "Status": status,
+    }
+
+
+def example_of(
+    response: Mapping[str, Any], control: str, style: KeyStyle, sequence: Sequence[Mapping[str, Any]] = ()
+) -> UfoExample:
     """An example from a response in UFO 3's form; `control` is the name of the control of its action."""
     action = response["action"]
     arguments = action["arguments"]
@@ -74,7 +109,7 @@ def example_of(response: Mapping[str, Any], control: str, style: KeyStyle) -> Uf
         "Comment": response["comment"],
     }
     forms = {"snake": dict(response), "pascal": pascal}
-    return UfoExample(forms[style], {**action, **forms["snake"], **forms["pascal"]})
+    return UfoExample(forms[style], {**action, **forms["snake"], **forms["pascal"]}, sequence)
 
 
 def app_names(experience: Experience) -> list[str]:
