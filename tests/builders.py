@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 from tests.store_helpers import UnsyncedDisk
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
+from ufo_experience.embedding.base import Kind, Vectors
+from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.retrieval.background import PAIRS
 from ufo_experience.schema import (
     Control,
     Experience,
@@ -37,6 +41,17 @@ TEXTS = [
     "Create a folder named Reports",
     "Schedule a meeting with the design team",
 ]
+
+
+class Meaningful(HashingEmbedder):
+    """Hashed words that know the reference tasks in both wordings: an embedder that is heard."""
+
+    name = "meaningful"
+
+    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """As the embedder behind, the second wording of a reference task as the first."""
+        first = {second: one for one, second in PAIRS}
+        return super().embed([first.get(text, text) for text in texts], kind)
 
 
 def a_step(number: int, action: str, control: str = "", kind: str | None = None, **fields: Any) -> Step:

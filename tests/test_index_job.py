@@ -102,7 +102,7 @@ def test_a_plan_counts_texts_and_requests_and_sends_nothing(stub, fake, store, t
     embedder = cached(hosted(stub, fake), tmp_path / "cache")
     before = tree(tmp_path)
     found = plan(store, generations_of(store), embedder)
-    assert (found.records, found.texts, found.cached, found.requests) == (6, 5, 1, 1)
+    assert (found.records, found.texts, found.cached, found.requests) == (6, 1, 5, 1)
     assert stub.requests == []
     assert tree(tmp_path) == before
 
@@ -113,7 +113,7 @@ def test_a_plan_is_what_the_job_then_does(stub, fake, store, tmp_path):
     planned = plan(store, generations_of(store), embedder)
     done = sync(store, generations_of(store), embedder)
     assert done.requests == planned.requests == len(stub.requests) == 1
-    assert len(stub.requests[0].body["input"]) == planned.texts == 5
+    assert len(stub.requests[0].body["input"]) == planned.texts == 1
     assert (plan(store, generations_of(store), embedder).texts, len(stub.requests)) == (0, 1)
     again = plan(store, generations_of(store), embedder, rebuild=True)
     assert (again.texts, again.cached, again.requests) == (0, 6, 0)
@@ -124,7 +124,7 @@ def test_a_plan_does_not_ask_an_unknown_model_for_the_length_of_its_vectors(stub
     settings = OpenAISettings(api_key="sk-test", base_url=stub.url)
     embedder = cached(OpenAIEmbedder("mystery", settings=settings), Path(store.location) / "x")
     found = plan(store, generations_of(store), embedder)
-    assert (found.texts, stub.requests) == (5, [])
+    assert (found.texts, stub.requests) == (1, [])
 
 
 def test_a_plan_offline_has_no_requests(store):
@@ -155,10 +155,10 @@ def test_the_command_says_what_it_would_do(stub, store):
     before = tree(Path(store.location))
     arguments = ["index", "--dry-run", "--embedder", SPEC, "--db", store.location]
     shown = CliRunner().invoke(app, arguments)
-    assert "would embed 5 texts" in shown.stdout
+    assert "would embed 1 texts" in shown.stdout
     assert "nothing was sent" in shown.stdout
     counts = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
-    assert counts == {"dry_run": True, "records": 6, "texts": 5, "cached": 1, "requests": 1, "embedder": SPEC}
+    assert counts == {"dry_run": True, "records": 6, "texts": 1, "cached": 5, "requests": 1, "embedder": SPEC}
     assert stub.requests == []
     assert tree(Path(store.location)) == before
 

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ufo_experience
+from tests.builders import Meaningful
 from tests.cli_runner import Cli
-from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import SchemaError, TraceError
 from ufo_experience.formats.triple import from_triple
 from ufo_experience.ids import content_id
@@ -32,6 +32,7 @@ from ufo_experience.integrations.ufo import (
     migrate,
 )
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.retrieval.background import REFERENCES
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
 
@@ -309,14 +310,17 @@ def test_any_number_of_better_answers_from_other_applications_cannot_crowd_out_t
 def test_vectors_too_are_compared_within_what_passes(tmp_path):
     """A record that shares no word with the query is put forward although 150 others are nearer."""
 
-    class Nearly(HashingEmbedder):
+    class Nearly(Meaningful):
         """Everything is near the query, the records of a.exe a little less."""
 
-        def embed(self, texts, kind):
-            vectors = np.zeros((len(texts), self.dim), np.float32)
-            vectors[:, 0] = 1.0
+        name = "nearly"
+
+        def embed(self, texts, kind="document"):
+            vectors = super().embed(texts, kind)
             for row, text in enumerate(texts):
-                vectors[row, 1] = 0.2 if "solitary" in text else 0.0
+                if text not in REFERENCES:
+                    vectors[row] = 0.0
+                    vectors[row, :2] = 1.0, 0.2 if "solitary" in text else 0.0
             return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     memory = ExperienceMemory.open(tmp_path / "db", embedder=Nearly())

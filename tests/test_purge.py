@@ -17,6 +17,7 @@ from ufo_experience.errors import CorruptError, ExperienceError
 from ufo_experience.index.build import prune, sync
 from ufo_experience.maintenance import purge
 from ufo_experience.store.exchange import write_view
+from ufo_experience.text.frames import readable_intent
 
 SECRET = "Wire 4,711 € to Zoë’s “account”"
 SOURCE = "logs/private run/response.log"
@@ -53,14 +54,14 @@ def test_no_byte_of_a_purged_source_stays(tmp_path):
     """Records, both generations, cached vectors, view, damaged copies, temp files; other sources stay."""
     folder = tmp_path / "db"
     fill(folder)
-    vector = EMBEDDER.embed([f"{SECRET} 101"])[0].tobytes()
+    vector = EMBEDDER.embed([readable_intent(f"{SECRET} 101")])[0].tobytes()
     assert all(word in bytes_below(folder) for word in [*WORDS, vector])
     store, generations = open_both(folder, UnsyncedDisk())
     assert {gone.id for gone in purge(store, generations, SOURCE)} == {one(number).id for number in (101, 102, 103)}
     left = bytes_below(folder)
     assert [word for word in [*WORDS, vector] if word in left] == []
     assert store.ids() == sorted(record(number).id for number in (1, 2, 3))
-    assert len(EmbeddingCache(folder / "embeddings.sqlite")) == 3
+    assert len(EmbeddingCache(folder / "embeddings.sqlite")) == 1  # three requests, one intent
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])

@@ -1,4 +1,4 @@
-"""What makes a candidate better: words, their fusion with vectors, credit, and the bar."""
+"""What makes a candidate better: words, their fusion with vectors, and credit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import TEXTS, WHEN, a_record_of
+from tests.builders import TEXTS, WHEN, Meaningful, a_record_of
+from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
+from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
-from ufo_experience.retrieval.fusion import Fusion, bar_for, fusion_for
+from ufo_experience.retrieval.background import REFERENCES, hear, measure_scale
+from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.signals import credited, drag, harmful, usefulness
 from ufo_experience.schema import MAX_SESSIONS, Usage
@@ -32,12 +35,12 @@ def by_text(catalog, scores):
     return {catalog.text(row): float(score) for row, score in enumerate(scores)}
 
 
-def test_the_same_request_has_full_coverage_and_the_best_share():
-    """Coverage is 1 for a text and itself, whatever the store."""
+def test_the_same_request_has_the_best_shares():
+    """Of both views, whatever the store."""
     catalog, words = index_of(TEXTS)
-    share, coverage = (by_text(catalog, part) for part in words.scores(TEXTS[2]))
-    assert coverage[TEXTS[2]] == pytest.approx(1.0, abs=1e-5)
-    assert max(share, key=share.get) == TEXTS[2]
+    for part in words.scores(TEXTS[2]):
+        share = by_text(catalog, part)
+        assert max(share, key=share.get) == TEXTS[2]
 
 
 def test_a_value_weighs_less_than_the_action():
@@ -51,9 +54,8 @@ def test_a_value_weighs_less_than_the_action():
 def test_a_word_nobody_holds_is_as_rare_as_one_that_one_record_holds():
     """In a small store almost any word of a request is unheard of; that must not sink the match."""
     _, words = index_of(TEXTS)
-    coverage = words.scores("Turn on Bluetooth zyxgate")[1].max()
-    held_once = words.scores("Turn on Bluetooth library")[1].max()
-    assert coverage == pytest.approx(held_once)
+    unheard, held = words.idf(["zyxgate", "bluetooth"])
+    assert unheard == pytest.approx(held)
 
 
 def test_untrusted_records_change_no_score_of_trusted_ones():
@@ -67,7 +69,7 @@ def test_untrusted_records_change_no_score_of_trusted_ones():
 
 
 @given(st.text(max_size=80))
-def test_share_and_coverage_lie_between_0_and_1(query):
+def test_the_shares_lie_between_0_and_1(query):
     """For any query."""
     _, words = index_of(TEXTS)
     for part in words.scores(query):
@@ -75,47 +77,78 @@ def test_share_and_coverage_lie_between_0_and_1(query):
         assert part.max() <= 1.0 + 1e-5
 
 
+def test_a_word_is_a_value_when_the_records_use_it_as_one():
+    """Names stand behind quotes or inside a sentence in capitals; a word the steps click on is none."""
+    catalog = Catalog.build([a_record_of("Send a letter to Jane"), a_record_of("Delete the mail of Jane")])
+    words = LexicalIndex(catalog, catalog.live)
+    assert words.are_values(["jan", "mail"]) == [True, False]
+
+
 # ---- fusion ----
 
 
-def test_the_vector_is_heard_the_less_the_words_match():
-    """order = (1 - p)·share + p·cosine with p = c·(1 - best share)²."""
-    fusion = Fusion("local:x", order_voice=0.4, score_voice=0.5)
-    share, cosine = np.array([0.5], np.float32), np.array([1.0], np.float32)
-    assert fusion.order(share, cosine, 1.0)[0] == pytest.approx(0.5)
-    assert fusion.order(share, cosine, 0.5)[0] == pytest.approx(0.9 * 0.5 + 0.1 * 1.0)
-    assert fusion.score(share, cosine)[0] == pytest.approx(0.75)
+def signals(*, words=0.5, coverage=0.5, near=np.nan, voice=0.0) -> Signals:
+    """Signals of one candidate."""
+    pair = np.array([[coverage, coverage, 1.0, 0.0, 0.0]])
+    one = np.array([words])
+    return Signals(one, one, pair, np.array([near]), np.array([near]), voice)
 
 
-def test_a_record_without_a_vector_is_placed_by_its_words():
+def test_without_a_voice_a_vector_changes_nothing():
+    """An embedder that tells nothing apart is not heard."""
+    assert order(signals(near=0.9), 0.1) == pytest.approx(order(signals(), 0.1))
+    assert relevance(signals(near=0.9), np.zeros(1), 10) == pytest.approx(relevance(signals(), np.zeros(1), 10))
+
+
+def test_a_vector_is_heard_less_where_a_record_has_the_skeleton_of_the_query():
+    """Where the stored words match, words decide."""
+    gains = [order(signals(near=0.9, voice=1.0), best) - order(signals(), best) for best in (0.0, 0.9)]
+    assert gains[0] > 10 * gains[1] >= 0
+
+
+def test_a_record_without_a_vector_is_judged_by_its_words():
     """NaN marks what is not embedded yet."""
-    fusion = Fusion("local:x", order_voice=0.4, score_voice=0.5)
-    assert fusion.score(np.array([0.3], np.float32), np.array([np.nan], np.float32))[0] == pytest.approx(0.3)
+    assert relevance(signals(voice=1.0), np.zeros(1), 10) == pytest.approx(relevance(signals(), np.zeros(1), 10))
 
 
-def test_an_unmeasured_embedder_is_judged_by_its_cosine_at_the_seeds_bar():
-    """0.75 on the plain cosine until it is calibrated; words alone have their own bar."""
-    fusion = fusion_for("openai:text-embedding-3-small", None)
-    assert (fusion.bar(500), fusion.ranked_by) == (0.75, "vector")
-    assert fusion.degraded().bar(500) == bar_for(500)
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(-0.3, 1), st.integers(0, 10**6))
+def test_a_score_is_a_probability_that_grows_with_what_is_covered(words, coverage, lead, size):
+    """In (0, 1), for any store."""
+    low, high = (
+        relevance(signals(words=words, coverage=one), np.array([lead]), size)[0] for one in (coverage / 2, coverage)
+    )
+    assert 0 < low <= high < 1
 
 
-def test_a_calibration_sets_both_bars_of_its_embedder_only():
+def test_an_affine_change_of_all_cosines_changes_nothing():
+    """The scale of a query is made from its own background."""
+    cosines = np.linspace(-0.1, 0.4, 50)
+    for low, width in ((0.75, 0.25), (0.3, 0.7)):
+        before, after = measure_scale(cosines), measure_scale(low + width * cosines)
+        assert before.near(np.array([0.8])) == pytest.approx(after.near(np.array([low + width * 0.8])))
+
+
+def test_an_embedder_is_heard_as_far_as_it_tells_reference_tasks_apart():
+    """Not when it ignores the text, not when all its vectors are one; in full when it knows the wordings."""
+    assert hear(Meaningful().embed(REFERENCES)).quality == 1.0
+    for kind in ("blind", "constant", "low"):
+        assert hear(SimulatedEmbedder(HashingEmbedder(), kind).embed(REFERENCES)).quality == 0.0
+
+
+def test_a_calibration_sets_both_thresholds_of_its_embedder_only():
     """Another embedder's calibration is not used."""
     found = Calibration(
         embedder="openai:m", threshold=0.61, precision=0.95, recall=0.9, pairs=10, lexical_threshold=0.4
     )
     fusion = fusion_for("openai:m", found)
-    assert (fusion.bar(9), fusion.degraded().bar(9), fusion.ranked_by) == (0.61, 0.4, "fused")
-    assert fusion_for("hashing", found).bar(9) == bar_for(9)
+    assert (fusion.bar(), fusion.degraded().bar(), fusion.ranked_by) == (0.61, 0.4, "fused")
+    assert fusion_for("hashing", found).bar() == THRESHOLD
 
 
-def test_the_bar_grows_with_the_store_within_its_measured_range():
-    """Of more strangers the best comes nearer."""
-    bars = [bar_for(size) for size in (0, 1, 6, 100, 1000, 10**6)]
-    assert bars == sorted(bars)
-    assert (bars[0], bars[1], bars[-1]) == (0.2, 0.2, bar_for(1000))
-    assert 0.43 < bars[-1] < 0.45
+def test_what_words_alone_rank_is_structured():
+    """Hashed words say nothing that the words do not say."""
+    assert fusion_for("hashing", None).ranked_by == "structured"
+    assert fusion_for("openai:m", None).degraded().ranked_by == "structured"
 
 
 # ---- credit ----

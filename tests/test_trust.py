@@ -128,7 +128,7 @@ def test_copies_from_one_session_take_one_place(tmp_path, copies):
     flood = [run(9000 + n, f"{query} {'very ' * (n % 3)}soon {n}", session="flood") for n in range(copies)]
     honest = [run(1, "print the invoice of a customer"), run(2, "print an invoice"), run(3, "open the customer list")]
     memory = memory_of(tmp_path / "db", *honest, *flood, *good_runs(20)[5:])
-    hits = memory.retrieve(query, top_k=3, similarity_threshold=0.1)
+    hits = memory.retrieve(query, top_k=3, similarity_threshold=0.0)
     assert [hit.experience.provenance.session for hit in hits].count("flood") <= 1
     assert len(hits) == 3
 

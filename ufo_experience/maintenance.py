@@ -30,7 +30,7 @@ from ufo_experience.fileio.regular import open_regular, read_regular
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import is_id
 from ufo_experience.index.build import check_origin, load_snapshot, prune
-from ufo_experience.index.document import task_text
+from ufo_experience.index.document import embedded_text
 from ufo_experience.index.generations import Generations, ids_digest
 from ufo_experience.ingest import ingest
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Problem, Trust, validate
@@ -228,7 +228,7 @@ def _survey(store: ExperienceStore, where: RecordFilter, named: set[str] | None)
         if (named is None or id in named) and where.admits(one):
             survey.found.append(one)
         else:
-            survey.kept.add(task_text(one))
+            survey.kept.add(embedded_text(one))
     return survey
 
 

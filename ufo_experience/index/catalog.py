@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
-from ufo_experience.index.document import task_text, term_counts
+from ufo_experience.index.document import SEPARATOR, indexed_text, term_counts
 from ufo_experience.index.postings import Postings, StringColumn, term_hash
 from ufo_experience.schema import Experience
 from ufo_experience.text.applications import application_key
@@ -103,7 +103,7 @@ class Catalog:
     def _pack(cls, experiences: Sequence[Experience]) -> Catalog:
         described = [term_counts(experience) for experience in experiences]
         rows = np.array([_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW)
-        texts = StringColumn.build([task_text(experience) for experience in experiences])
+        texts = StringColumn.build([indexed_text(experience) for experience in experiences])
         terms = Postings.build((terms for terms, _ in described), say)
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
@@ -164,6 +164,14 @@ class Catalog:
 
     def text(self, row: int) -> str:
         """The text the record of this row is found by."""
+        return self.parts(row)[0]
+
+    def parts(self, row: int) -> tuple[str, str, str]:
+        """The text of this row, what its steps clicked and what they typed."""
+        text, clicked, typed = self._indexed(row).split(SEPARATOR)
+        return text, clicked, typed
+
+    def _indexed(self, row: int) -> str:
         for part in self.texts:
             if row < len(part):
                 return part[row]
@@ -242,7 +250,7 @@ class Catalog:
         return Catalog(
             self.rows[order],
             np.ones(len(order), np.bool_),
-            (StringColumn.build([self.text(int(row)) for row in order]),),
+            (StringColumn.build([self._indexed(int(row)) for row in order]),),
             (Postings.merge(terms, new_row),),
         )
 

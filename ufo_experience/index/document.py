@@ -1,6 +1,7 @@
-"""What of a record goes into the catalog: the text it is found by, and its terms.
+"""What of a record goes into the catalog: the text it is found by, what its steps touched, and its terms.
 
-Terms of the text are counted for lexical search; terms of the structured state carry a prefix that no text has.
+Terms come in two views (see `text/views.py`): the words of the request with their concepts and those of the steps, and
+its skeleton, in which values are placeholders. Terms of the structured state carry a prefix that no text has.
 """
 
 from __future__ import annotations
@@ -8,23 +9,52 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ufo_experience.schema import Experience, State
+from ufo_experience.schema import Experience, State, Step
+from ufo_experience.text.frames import readable_intent
 from ufo_experience.text.slots import mask_slots
-from ufo_experience.text.terms import request_terms
+from ufo_experience.text.views import record_terms
 from ufo_experience.trust.values import facts
 
-TEMPLATE_VERSION = "1"  # of the embedded text; an index made with another one is refused
+TEMPLATE_VERSION = "2"  # of the embedded text and of the terms; an index made with another one is refused
+SEPARATOR = "\x1e"  # between the parts of an indexed text
+_MAX_PART = 400  # characters of what was clicked, and of what was typed
+_TYPING = frozenset("type text input write fill keys key set enter edit".split())
 
 
 def task_text(experience: Experience) -> str:
-    """The text an experience is embedded and found by: the user's words, else the canonical intent."""
+    """The text an experience is found by: the user's words, else the canonical intent."""
     return experience.state.request or experience.state.task
+
+
+def embedded_text(experience: Experience) -> str:
+    """What is sent to an embedder: the intent in readable form, its values as plain words ("go to number")."""
+    return readable_intent(task_text(experience))
+
+
+def indexed_text(experience: Experience) -> str:
+    """The text, the names of the controls its steps used, and what they typed, parted by `SEPARATOR`."""
+    clicked, typed = procedure(experience)
+    return SEPARATOR.join(part.replace(SEPARATOR, " ") for part in (task_text(experience), clicked, typed))
+
+
+def procedure(experience: Experience) -> tuple[str, str]:
+    """What the steps clicked (names of controls) and what they typed or chose, as texts."""
+    steps = [step for step in experience.action.steps if step.ok]
+    clicked = dict.fromkeys(step.target_control.name for step in steps if not _types(step))
+    typed = dict.fromkeys(
+        value for step in steps for value in step.parameters.values() if isinstance(value, str) and len(value) < 200
+    )
+    return " ".join(clicked)[:_MAX_PART].strip(), " ".join(typed)[:_MAX_PART].strip()
+
+
+def _types(step: Step) -> bool:
+    return not _TYPING.isdisjoint(step.action_type.lower().replace("_", " ").split())
 
 
 def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     """How often each term stands in a record, and the length of its text in words."""
-    terms, length = request_terms(task_text(experience))
-    counts = {name: float(term.times) for name, term in terms.items()}
+    clicked, typed = procedure(experience)
+    counts, length = record_terms(task_text(experience), clicked, typed)
     structured = {name: 1.0 for group in state_terms(experience.state).values() for name in group}
     agreed_on = {} if experience.is_negative else {fact_term(one): 1.0 for one in facts(experience)}
     return {**counts, **structured, **agreed_on, run_term(experience): 1.0}, length

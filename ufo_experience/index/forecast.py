@@ -10,7 +10,7 @@ from ufo_experience.embedding.base import Embedder, EmbedsPieces
 from ufo_experience.embedding.cache import CachedEmbedder
 from ufo_experience.errors import CorruptError, IndexMismatchError
 from ufo_experience.index.build import WINDOW, check_embedder, load_snapshot
-from ufo_experience.index.document import task_text
+from ufo_experience.index.document import embedded_text
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.store.base import ExperienceStore
@@ -36,7 +36,7 @@ def plan(store: ExperienceStore, generations: Generations, embedder: Embedder, *
     texts = cached = requests = 0
     seen: set[bytes] = set()
     records = store.scan(_ids(store, generations, embedder, rebuild=rebuild))
-    while window := [task_text(one) for one in islice(records, WINDOW)]:
+    while window := [embedded_text(one) for one in islice(records, WINDOW)]:
         missing = _missing(embedder, window, seen)
         texts, cached = texts + len(missing), cached + len(window) - len(missing)
         requests += _count_requests(embedder, missing)

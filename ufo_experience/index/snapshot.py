@@ -14,7 +14,7 @@ from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import ServiceError
 from ufo_experience.index.base import VectorIndex
 from ufo_experience.index.catalog import Catalog, attributes
-from ufo_experience.index.document import task_text
+from ufo_experience.index.document import embedded_text
 from ufo_experience.index.generations import Manifest
 from ufo_experience.index.tail import Frame, TailPosition, changed_since, decode, merge
 from ufo_experience.schema import Experience
@@ -198,7 +198,7 @@ def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embe
     if new and embedder is None:
         raise ServiceError("no embedder is available")
     if new and embedder is not None:
-        vectors = embedder.embed([task_text(one) for one in new], "document")
+        vectors = embedder.embed([embedded_text(one) for one in new], "document")
         index.add([one.id for one in new], vectors, [attributes(one) for one in new])
     return len(new)
 

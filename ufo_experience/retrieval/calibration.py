@@ -8,8 +8,8 @@ alone: two scores, two thresholds. Opposites never pass, whatever the threshold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -24,13 +24,16 @@ from ufo_experience.ids import content_id
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.document import task_text
 from ufo_experience.index.manifest import Calibration
+from ufo_experience.index.snapshot import insert
 from ufo_experience.redaction import redact_text
-from ufo_experience.retrieval.candidates import CandidateFinder, Candidates
+from ufo_experience.retrieval.background import REFERENCES, hear
+from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
 from ufo_experience.retrieval.contradictions import conflict
-from ufo_experience.retrieval.fusion import Fusion, measured_fusion
-from ufo_experience.retrieval.lexical import LexicalIndex
-from ufo_experience.schema import MAX_TEXT, Experience, Outcome, State
+from ufo_experience.retrieval.fusion import fusion_for
+from ufo_experience.schema import MAX_TEXT, Experience, Outcome, State, Trust
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.text.frames import readable_intent
+from ufo_experience.text.slots import mask_slots
 
 PRECISION = 0.95
 MIN_PAIRS = 10  # of each kind from a store; with fewer the threshold would be a guess
@@ -89,11 +92,10 @@ def calibrate(
     """
     if not 0.0 < precision <= 1.0:
         raise UsageError(f"precision must lie in (0, 1], not {precision}")
-    fusion = measured_fusion(embedder.name)
     if pairs is None:
-        scored, least, cure = list(_from_records(finder, embedder, fusion)), MIN_PAIRS, "; give --labels FILE"
+        scored, least, cure = list(_from_records(finder, embedder)), MIN_PAIRS, "; give --labels FILE"
     else:
-        scored, least, cure = _score(finder, embedder, fusion, pairs), 1, ""
+        scored, least, cure = _score(finder, embedder, pairs), 1, ""
     kinds = [sum(one.relevant is kind for one in scored) for kind in (True, False)]
     if min(kinds) < least:
         raise DataError(f"{kinds[0]} relevant and {kinds[1]} other pairs are too few (at least {least} each){cure}")
@@ -152,56 +154,86 @@ def _pair(line: str, number: int, path: Path, store: ExperienceStore) -> Pair:
     return Pair(redact_text(row["query"])[:MAX_TEXT], redact_text(text)[:MAX_TEXT], row["relevant"])
 
 
-def _score(finder: CandidateFinder, embedder: Embedder, fusion: Fusion, pairs: Sequence[Pair]) -> list[Scored]:
+def _score(finder: CandidateFinder, embedder: Embedder, pairs: Sequence[Pair]) -> list[Scored]:
     """Score pairs as if their texts were records of the store that change none of its statistics."""
-    texts = list(dict.fromkeys(pair.text for pair in pairs))
-    queries = list(dict.fromkeys(pair.query for pair in pairs))
     catalog = finder.snapshot.catalog
-    first = len(catalog.rows)
-    words = LexicalIndex(_with_texts(catalog, texts), np.append(finder.trusted, np.zeros(len(texts), np.bool_)))
-    coverage = {query: words.scores(query)[1][first:] for query in queries}
-    near = dict(zip(queries, embedder.embed(queries, "query") @ embedder.embed(texts, "document").T, strict=True))
-    place = {text: number for number, text in enumerate(texts)}
+    records = _records(dict.fromkeys(pair.text for pair in pairs))
+    index = finder.snapshot.index.copy()
+    heard = _ask(embedder, [pair.query for pair in pairs])
+    if heard:
+        insert(index, list(records.values()), embedder)
+    snapshot = replace(finder.snapshot, catalog=catalog.with_changes(list(records.values())), index=index)
+    counted = np.append(finder.trusted, np.zeros(len(records), np.bool_))
+    asked = CandidateFinder(snapshot, finder.policy, counted=counted)
+    rows = dict(zip(records, snapshot.catalog.find([one.id for one in records.values()]).tolist(), strict=True))
     scored = []
     for pair in pairs:
-        at = slice(place[pair.text], place[pair.text] + 1)
-        covered = coverage[pair.query][at]
-        fused = float(fusion.score(covered, near[pair.query][at])[0])
         passes = conflict(pair.query, pair.text) is None
-        scored.append(Scored(pair.relevant, fused if passes else _NEVER, float(covered[0]) if passes else _NEVER))
+        fused, words = (
+            _score_of(asked.find(pair.query, query)[0], rows[pair.text]) if passes else _NEVER
+            for query in (heard.get(pair.query), None)
+        )
+        scored.append(Scored(pair.relevant, fused, words))
     return scored
 
 
-def _with_texts(catalog: Catalog, texts: Sequence[str]) -> Catalog:
-    now = datetime.now(timezone.utc)
-    outcome = Outcome(success=True)
-    return catalog.with_changes(
-        [
-            Experience(
-                id=content_id(["pair", text]), state=State(task=text, request=text), outcome=outcome, created_at=now
-            )
-            for text in texts
-        ]
-    )
+def _score_of(found: Candidates, row: int) -> float:
+    """The score of a row; 0 when it is not even a candidate."""
+    return float(found.score[found.rows == row].max(initial=0.0))
 
 
-def _from_records(finder: CandidateFinder, embedder: Embedder, fusion: Fusion) -> Iterator[Scored]:
+def _ask(embedder: Embedder, texts: Sequence[str]) -> dict[str, Embedded]:
+    """The vectors of queries; none of an embedder that is not heard."""
+    if not fusion_for(embedder.name, None).hears_vectors:
+        return {}
+    voice = hear(embedder.embed(list(REFERENCES), "query"))
+    if not voice.quality:
+        return {}
+    asked = list(dict.fromkeys(texts))
+    vectors = embedder.embed([readable_intent(text) for text in asked], "query")
+    return {text: Embedded(vector, voice) for text, vector in zip(asked, vectors, strict=True)}
+
+
+def _records(texts: Iterable[str]) -> dict[str, Experience]:
+    now, outcome = datetime.now(timezone.utc), Outcome(success=True)
+    return {
+        text: Experience(
+            id=content_id(["pair", text]),
+            state=State(task=mask_slots(text) or text, request=text),
+            outcome=outcome,
+            created_at=now,
+            trust=Trust.APPROVED,
+        )
+        for text in texts
+    }
+
+
+def _from_records(finder: CandidateFinder, embedder: Embedder) -> Iterator[Scored]:
     """The best of the same intent and the best stranger, of a sample of the records that have both: as many of each,
     lest the threshold depend on how often a store repeats itself."""
     catalog = finder.snapshot.catalog
     rows = np.random.default_rng(0).permutation(np.flatnonzero(finder.trusted & _repeated(catalog)))[:SAMPLE]
-    if not len(rows):
-        return
-    vectors = embedder.embed([catalog.text(int(row)) for row in rows], "query")
-    for row, vector in zip(rows.tolist(), vectors, strict=True):
+    heard = _ask(embedder, [catalog.text(int(row)) for row in rows])
+    for row in rows.tolist():
         text = catalog.text(row)
-        found, _ = finder.find(text, vector, fusion)
-        passing = np.array([conflict(text, catalog.text(int(other))) is None for other in found.rows], np.bool_)
-        same, strange = (kind & passing for kind in _kinds(catalog, row, found))
-        if same.any() and strange.any():
-            fused = fusion.score(found.coverage, found.cosine)
-            for relevant, kind in ((True, same), (False, strange)):
-                yield Scored(relevant, float(fused[kind].max()), float(found.coverage[kind].max()))
+        best = [_best_of_kinds(catalog, row, text, finder.find(text, query, without=_own(catalog, row))[0])
+                for query in (heard.get(text), None)]  # fmt: skip
+        if all(None not in one for one in best):
+            for relevant, place in ((True, 0), (False, 1)):
+                yield Scored(relevant, float(best[0][place] or 0.0), float(best[1][place] or 0.0))
+
+
+def _own(catalog: Catalog, row: int) -> NDArray[np.int64]:
+    """The row itself, and the other rows of its session."""
+    session = catalog.column("session")
+    return np.flatnonzero(session == session[row]) if session[row] else np.array([row])
+
+
+def _best_of_kinds(catalog: Catalog, row: int, text: str, found: Candidates) -> tuple[float | None, float | None]:
+    """The best score of the same intent, and of a stranger; None where there is none."""
+    passing = np.array([conflict(text, catalog.text(int(other))) is None for other in found.rows], np.bool_)
+    same, strange = (kind & passing for kind in _kinds(catalog, row, found))
+    return tuple(float(found.score[kind].max()) if kind.any() else None for kind in (same, strange))  # type: ignore[return-value]
 
 
 def _repeated(catalog: Catalog) -> Mask:
@@ -214,10 +246,8 @@ def _repeated(catalog: Catalog) -> Mask:
 def _kinds(catalog: Catalog, row: int, found: Candidates) -> tuple[Mask, Mask]:
     """Which candidates of another session have the intent of this record, and which are strangers to it."""
     column = catalog.column
-    session = column("session")
-    elsewhere = (found.rows != row) & ((session[found.rows] != session[row]) | (session[row] == 0))
     same = column("task")[found.rows] == column("task")[row]
     strange = ~same
     if len(np.unique(column("application")[catalog.live])) > 1:
         strange &= column("application")[found.rows] != column("application")[row]
-    return elsewhere & same, elsewhere & strange
+    return same, strange

@@ -2,48 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.base import Filter
-from ufo_experience.index.catalog import Mask, key_hash
+from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.retrieval.agreement import CatalogAgreement
 from ufo_experience.retrieval.answer import Why
-from ufo_experience.retrieval.fusion import Fusion
+from ufo_experience.retrieval.background import SAMPLE, Scale, Voice, measure_scale
+from ufo_experience.retrieval.features import WordWeights, as_array, compare
+from ufo_experience.retrieval.fusion import FAR_BEHIND, STRANGER, Floats, Signals, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.signals import drag, harmful
+from ufo_experience.text.frames import Frame, record_frame, request_frame
 from ufo_experience.trust.policy import TrustPolicy
 
-POOL = 100  # candidates that words and vectors each put forward
-WORDS_ALONE = 3 * POOL  # where vectors put forward none: enough that near-duplicates of one task crowd out no other
+POOL = 300  # rows that words put forward, and vectors, before they are thinned out
+TASKS = 24  # different tasks of these that are compared in full
+PER_TASK = 5  # rows of one task: near-duplicates of which one will answer
 PER_RUN = 4  # of these: more of one run only when many runs are in the pool
-_ROUNDING = 1e-6
-Floats = NDArray[np.float32]
+Vector = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Row numbers of the catalog by `order`, best first (ties by id), and what they were judged by."""
+    """Row numbers of the catalog by `order`, best first (ties by id), their scores, and the signals behind them."""
 
     rows: Rows
     order: Floats
     score: Floats
-    share: Floats
-    coverage: Floats
+    signals: Signals
     cosine: Floats
 
 
 @dataclass(frozen=True)
-class Words:
-    """What the words of a query say of every row."""
+class Embedded:
+    """A query's vector, and the voice of the embedder that made it."""
 
-    share: Floats
-    coverage: Floats
+    vector: Vector
+    voice: Voice
 
 
 class CandidateFinder:
@@ -53,19 +57,30 @@ class CandidateFinder:
     `size` is the number of runs they come from.
     """
 
-    def __init__(self, snapshot: Snapshot, policy: TrustPolicy, before: CandidateFinder | None = None) -> None:
-        """What the finder of an earlier snapshot worked out and still holds is taken from it."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        policy: TrustPolicy,
+        before: CandidateFinder | None = None,
+        counted: Mask | None = None,
+    ) -> None:
+        """What the finder of an earlier snapshot worked out and still holds is taken from it.
+
+        `counted` are the rows that statistics come from, where these are not the trusted ones.
+        """
         self.snapshot, self.policy = snapshot, policy
         self._limits = Filter(min_trust=policy.own.rank, min_trust_imported=policy.imported.rank)
         self.trusted = snapshot.catalog.mask(self._limits)
-        self._open = self.trusted & ~harmful(snapshot.catalog)
+        self._servable = self.trusted & ~harmful(snapshot.catalog)
         self._words: LexicalIndex = LexicalIndex(
             snapshot.catalog,
-            self.trusted,
-            published=snapshot.catalog.as_published(self._limits),
+            self.trusted if counted is None else counted,
+            published=snapshot.catalog.as_published(self._limits) if counted is None else None,
             before=before._words if before else None,
         )
-        self.size = _count_runs(snapshot.catalog.column("session")[self.trusted])
+        self.size = _count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
+        self.voice: Voice | None = before.voice if before else None
+        self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
         self.agreement = CatalogAgreement(snapshot.catalog, self.trusted)
 
     def why_held(self, row: int) -> Why:
@@ -77,41 +92,69 @@ class CandidateFinder:
     def find(
         self,
         text: str,
-        vector: Floats | None,
-        fusion: Fusion,
+        query: Embedded | None,
         *,
         application: str | None = None,
         env: str | None = None,
         exclude_session: str | None = None,
         only: Collection[str] | None = None,
-        floor: float | None = None,
+        without: Rows | None = None,
     ) -> tuple[Candidates, Candidates]:
         """(candidates that may be injected, those that may not), both inside the filters.
 
-        `only` are the ids that may answer at all; None means any. Candidates below `floor` may be left out: where words
-        alone make the score, they choose among what reaches it, and vectors say no more than which of these is better.
+        `only` are the ids that may answer at all (None means any), `without` rows that may not.
         """
         inside = self.snapshot.catalog.mask(Filter(application, env, min_trust=-1, min_trust_imported=-1))
         if only is not None:
             inside &= self._among(only)
+        if without is not None:
+            inside[without] = False
         if exclude_session:
             inside &= self.snapshot.catalog.column("session") != key_hash(exclude_session)
-        words = Words(*self._words.scores(text))
-        usable, held = inside & self._open, inside & ~self._open
-        best = float(np.max(words.share, where=usable, initial=0.0))
-        bar = None if fusion.score_voice else floor
-        if bar is not None:
-            reach = words.coverage >= bar - _ROUNDING
-            usable, held = usable & reach, held & reach
-        pool = self._top(words.share, usable, POOL if bar is None else WORDS_ALONE)
-        if vector is not None and bar is None:
+        skeleton, words = self._words.scores(text)
+        servable, blocked = inside & self._servable, inside & ~self._servable
+        rough = skeleton + words
+        pool = self._thinned(self._top(rough, servable), rough)
+        dense = (rough / np.sqrt(np.maximum(self.snapshot.catalog.column("length"), 1))).astype(np.float32)
+        pool = np.union1d(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
+        scale = None
+        if query is not None:
+            scale = measure_scale(self._background(query))
             limits = replace(self._limits, application=application, env=env)
-            near = self._near(vector, usable, limits) if only is None else self._nearest_of(vector, usable)
-            pool = np.union1d(pool, near)
-        judge = self._judge(words, vector, fusion, best)
-        return judge(pool), judge(self._top(words.share, held))
+            near = (
+                self._near(query.vector, servable, limits) if only is None else self._nearest_of(query.vector, servable)
+            )
+            pool = np.union1d(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
+        held = self._thinned(self._top(rough, blocked), rough)
+        seen = _Seen(request_frame(text), skeleton, words, query, scale)
+        best = float(np.max(skeleton, where=servable, initial=0.0))
+        return self._judged(seen, pool, best), self._judged(seen, held, best)
 
-    def _top(self, scores: Floats, rows: Mask, count: int = POOL) -> Rows:
+    def _background(self, query: Embedded) -> Floats:
+        own = self.snapshot.index.similarity(query.vector, self.snapshot.catalog.ids(self._sample))
+        return np.concatenate([own, query.voice.references @ query.vector]).astype(np.float64)
+
+    def _thinned(self, rows: Rows, scores: NDArray[Any], *, by_place: bool = False) -> Rows:
+        """Of rows the best `TASKS` different tasks, at most `PER_TASK` rows of each and `PER_RUN` of one session.
+
+        `by_place` says that they are in order already.
+        """
+        ordered = rows if by_place else rows[np.argsort(-scores[rows], kind="stable")]
+        taken: dict[tuple[int, int], list[int]] = {}
+        of_run: Counter[int] = Counter()
+        columns = (self.snapshot.catalog.column(name)[ordered].tolist() for name in ("task", "application", "session"))
+        for row, task, application, session in zip(ordered.tolist(), *columns, strict=True):
+            of_run[session] += 1
+            if session and of_run[session] > PER_RUN:
+                continue
+            group = taken.get((task, application))
+            if group is None and len(taken) < TASKS:
+                taken[task, application] = [row]
+            elif group is not None and len(group) < PER_TASK:
+                group.append(row)
+        return np.array(sorted(row for group in taken.values() for row in group), np.int64)
+
+    def _top(self, scores: Vector, rows: Mask, count: int = POOL) -> Rows:
         """The best rows; where few runs fill the pool (a flood), no run has more than `PER_RUN` rows in it."""
         best = _top(scores, rows, count)
         sessions = self.snapshot.catalog.column("session")
@@ -119,14 +162,14 @@ class CandidateFinder:
             return best
         return _top(scores, rows & _first_of_each(scores, rows, sessions), count)
 
-    def _near(self, vector: Floats, usable: Mask, filter: Filter) -> Rows:
+    def _near(self, vector: Vector, usable: Mask, filter: Filter) -> Rows:
         """Rows whose vectors are nearest."""
         near = self.snapshot.index.search(vector[None], POOL, filter)[0]
         rows = self.snapshot.catalog.find([identifier for identifier, _ in near])
         rows = rows[rows >= 0]
         return rows[usable[rows]]
 
-    def _nearest_of(self, vector: Floats, usable: Mask) -> Rows:
+    def _nearest_of(self, vector: Vector, usable: Mask) -> Rows:
         """Rows of `usable` whose vectors are nearest, all compared: an index cannot filter by arbitrary ids."""
         rows = np.flatnonzero(usable)
         cosine = self.snapshot.index.similarity(vector, self.snapshot.catalog.ids(rows))
@@ -139,24 +182,69 @@ class CandidateFinder:
         mask[rows[rows >= 0]] = True
         return mask
 
-    def _judge(self, words: Words, vector: Floats | None, fusion: Fusion, best: float) -> Callable[[Rows], Candidates]:
+    def _judged(self, seen: _Seen, rows: Rows, best: float) -> Candidates:
         catalog, index = self.snapshot.catalog, self.snapshot.index
+        cosine = np.full(len(rows), np.nan)
+        if seen.query is not None and len(rows):
+            cosine = index.similarity(seen.query.vector, catalog.ids(rows)).astype(np.float64)
+        hidden = np.full(len(rows), np.nan)
+        signals = Signals(
+            skeleton=seen.skeleton[rows].astype(np.float64),
+            words=seen.words[rows].astype(np.float64),
+            pair=self._compared(seen.frame, rows),
+            near=seen.scale.near(cosine) if seen.scale else hidden,
+            deviations=seen.scale.deviations(cosine) if seen.scale else hidden,
+            voice=seen.query.voice.quality if seen.query else 0.0,
+        )
+        ranked = np.round(order(signals, best), 6)
+        lead = _lead(ranked, catalog.column("task")[rows])
+        factor = drag(catalog, rows)
+        score = np.round(relevance(signals, lead, self.size) * factor, 6)
+        ranked = np.round(ranked * factor, 6)
+        top = np.lexsort((catalog.column("id")[rows], -ranked))
+        return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top])
 
-        def judge(rows: Rows) -> Candidates:
-            share, coverage = words.share[rows], words.coverage[rows]
-            cosine = np.full(len(rows), np.nan, np.float32)
-            if vector is not None and len(rows):
-                cosine = index.similarity(vector, catalog.ids(rows))
-            factor = drag(catalog, rows)
-            order = np.round(fusion.order(share, cosine, best) * factor, 6)
-            score = np.round(np.clip(fusion.score(coverage, cosine) * factor, 0.0, 1.0), 6)
-            top = np.lexsort((catalog.column("id")[rows], -order))
-            return Candidates(rows[top], order[top], score[top], share[top], coverage[top], cosine[top])
-
-        return judge
+    def _compared(self, query: Frame, rows: Rows) -> Floats:
+        """The features of the query and each row; of rows that read alike once."""
+        parts = [self.snapshot.catalog.parts(row) for row in rows.tolist()]
+        frames = {one: record_frame(*one) for one in dict.fromkeys(parts)}
+        stems = sorted({stem for frame in (query, *frames.values()) for stem in frame.stems})
+        idf = dict(zip(stems, self._words.idf(stems).tolist(), strict=True))
+        weights = WordWeights(idf, dict(zip(stems, self._words.value_shares(stems), strict=True)))
+        pairs = {one: compare(query, frame, weights) for one, frame in frames.items()}
+        return as_array([pairs[one] for one in parts])
 
 
-def _first_of_each(scores: Floats, rows: Mask, sessions: NDArray[np.uint64]) -> Mask:
+@dataclass(frozen=True)
+class _Seen:
+    """What is known of a query before its candidates are compared."""
+
+    frame: Frame
+    skeleton: Vector
+    words: Vector
+    query: Embedded | None
+    scale: Scale | None
+
+
+def _lead(ranked: Floats, tasks: NDArray[np.uint64]) -> Floats:
+    """Of each candidate how far it lies above the best candidate of another task."""
+    if not len(ranked):
+        return ranked
+    best = int(np.argmax(ranked))
+    others = ranked[tasks != tasks[best]]
+    second = max(float(others.max(initial=0.0)), STRANGER)
+    lead = ranked - np.where(tasks == tasks[best], second, ranked[best])
+    return np.asarray(np.maximum(lead, FAR_BEHIND), np.float64)
+
+
+def _distinct_tasks(catalog: Catalog, trusted: Mask) -> Rows:
+    """Rows of different tasks among the trusted ones, `SAMPLE` at most; ids are hashes, so any will do."""
+    rows = np.flatnonzero(trusted)[: 20 * SAMPLE]
+    _, first = np.unique(catalog.column("task")[rows], return_index=True)
+    return np.sort(rows[first])[:SAMPLE]
+
+
+def _first_of_each(scores: Vector, rows: Mask, sessions: NDArray[np.uint64]) -> Mask:
     """The `PER_RUN` best rows of each session, and all that have none."""
     candidates = np.flatnonzero(rows)
     order = candidates[np.lexsort((-scores[candidates], sessions[candidates]))]
@@ -173,7 +261,7 @@ def _count_runs(sessions: NDArray[np.uint64]) -> int:
     return len(np.unique(named)) + len(sessions) - len(named)
 
 
-def _top(scores: Floats, rows: Mask, count: int) -> Rows:
+def _top(scores: Vector, rows: Mask, count: int) -> Rows:
     """Row numbers of the `count` best positive scores among `rows` (more where they tie), in row order."""
     candidates = np.flatnonzero(rows & (scores > 0))
     if len(candidates) > count:

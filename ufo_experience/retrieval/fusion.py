@@ -1,16 +1,17 @@
-"""How the words of a request and the cosine of an embedder become two numbers per candidate.
+"""How what is known of a query and its candidates becomes an order and one score.
 
-    order   (1 - p)·share + p·cosine, with p = c·(1 - best share)²: which candidates are best. Where the stored words
-            match the query, words decide; the less they do, the louder the embedder.
-    score   (1 - b)·coverage + b·cosine: whether a candidate is worth serving. The threshold is a bar on this.
+    order   g·skeleton + (1 - g)·(words, coverage, head; and near, if there are vectors), where g is near 1 when some
+            record has the skeleton of the query: then its words decide, else everything is heard
+    score   the estimated probability that the experience helps: a logistic model of the order, its lead over the best
+            other task, coverage and size of the store
 
-`c` and `b` belong to the embedder. So does the bar, once it is calibrated; until then it grows with the size of
-the store (see `bar_for`). An embedder nobody has measured here is ranked and judged by its cosine alone.
+The numbers are fitted once (`docs/retrieval.md` says on what, and how they hold on sets they were not fitted on) and
+are the same for every embedder and store. `near` is the cosine on a scale that is made anew for every query from its
+cosines with tasks it has nothing to do with: an affine change of all cosines changes nothing.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,81 +19,107 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.manifest import Calibration
+from ufo_experience.retrieval.features import NAMES
 
-Floats = NDArray[np.float32]
-SEED_THRESHOLD = 0.75  # for text-embedding-3-small, from the document this package implements
-FEWEST, MOST = 1, 1000  # the sizes between which the bar was measured
+Floats = NDArray[np.float64]
+Engine = Literal["vector", "structured", "fused"]
+THRESHOLD = 0.5  # by default what is served helps more likely than not
+_GATE, _STEEP = 0.33, 20.0  # the share of the skeleton at which it is heard as much as the rest, and how sharply
+_ORDER = {"words": 0.71, "query_coverage": 0.92, "record_coverage": 0.30, "mismatch": -0.15, "inversions": -0.06}
+_NEAR = 1.3
+FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
+STRANGER = 0.3  # order of the best stranger in a store of some size: in a small one nothing else may come that near
+_WORDS_ALONE = {
+    "intercept": -3.04, "lead": 3.42, "query_coverage": 0.52, "record_coverage": 3.64, "both_coverages": 2.6,
+    "skeleton": 1.74, "mismatch": -1.0, "inversions": -0.2, "log_size": -0.24,
+}  # fmt: skip
+_WITH_VECTORS = {
+    "intercept": -2.99, "lead": 2.97, "record_coverage": 1.76, "both_coverages": 0.43, "skeleton": 0.77, "head": 0.41,
+    "mismatch": -0.82, "inversions": -1.12, "log_size": -0.3, "near": 5.29,
+}  # fmt: skip
 
 
-def bar_for(size: int) -> float:
-    """The bar that keeps strangers out of a store of this many runs: 0.20 + 0.035·ln(size), 0.20 to 0.44.
+@dataclass(frozen=True)
+class Signals:
+    """Of each candidate: shares of skeleton and words, the features of the pair, `near` in [0, 1] (NaN without a
+    vector), and how many standard deviations of the background the cosine lies above it. `voice` is how loud the
+    embedder is heard, in [0, 1]."""
 
-    Of more strangers the best one comes nearer. Measured on samples of three task sets: at every size at most 5 % of
-    unrelated requests reach it, and 93 % or more of related ones do (`docs/retrieval.md`).
-    """
-    return round(0.20 + 0.035 * math.log(min(max(size, FEWEST), MOST)), 4)
+    skeleton: Floats
+    words: Floats
+    pair: Floats
+    near: Floats
+    deviations: Floats
+    voice: float = 0.0
+
+    def taken(self, places: NDArray[np.int64]) -> Signals:
+        """The signals of the candidates at these places."""
+        skeleton, words, pair, near, deviations = (
+            part[places] for part in (self.skeleton, self.words, self.pair, self.near, self.deviations)
+        )
+        return Signals(skeleton, words, pair, near, deviations, self.voice)
+
+    def named(self) -> dict[str, Floats]:
+        """Every signal by its name."""
+        pair = dict(zip(NAMES, self.pair.T, strict=True))
+        vector = {"near": self.near, "deviations": self.deviations}
+        return {"skeleton": self.skeleton, "words": self.words, **pair, **vector}
 
 
 @dataclass(frozen=True)
 class Fusion:
-    """How one embedder is used: its voice in the order (`c`) and in the score (`b`), both in [0, 1], and the bar.
-
-    `threshold` and `lexical_threshold` (of words alone) are calibrated; None means `bar_for` the size of the store.
-    """
+    """How the embedder of a store is used: `hears_vectors` or not, and thresholds that were calibrated."""
 
     embedder: str
-    order_voice: float
-    score_voice: float
+    hears_vectors: bool = True
     threshold: float | None = None
     lexical_threshold: float | None = None
 
     @property
-    def ranked_by(self) -> Literal["vector", "structured", "fused"]:
+    def ranked_by(self) -> Engine:
         """The engine a hit names."""
-        if self.order_voice == self.score_voice == 1:
-            return "vector"
-        return "fused" if self.order_voice else "structured"
+        return "fused" if self.hears_vectors else "structured"
 
     def degraded(self) -> Fusion:
         """The same without vectors: words alone, with their own threshold."""
-        return replace(self, order_voice=0.0, score_voice=0.0, threshold=self.lexical_threshold)
+        return replace(self, hears_vectors=False, threshold=self.lexical_threshold)
 
-    def bar(self, size: int) -> float:
-        """The lowest score that is served from a store of this many runs."""
-        return bar_for(size) if self.threshold is None else self.threshold
-
-    def order(self, share: Floats, cosine: Floats, best_share: float) -> Floats:
-        """Higher is better; a candidate without a vector yet (NaN) is placed by its words."""
-        voice = 1.0 if self.ranked_by == "vector" else self.order_voice * (1 - min(best_share, 1.0)) ** 2
-        return _mix(share, cosine, voice)
-
-    def score(self, coverage: Floats, cosine: Floats) -> Floats:
-        """In [0, 1]; comparable across queries of the same embedder."""
-        return _mix(coverage, cosine, self.score_voice)
+    def bar(self) -> float:
+        """The lowest score that is served."""
+        return THRESHOLD if self.threshold is None else self.threshold
 
 
-def _mix(words: Floats, cosine: Floats, voice: float) -> Floats:
-    near = np.where(np.isnan(cosine), words, np.maximum(cosine, 0))
-    mixed: Floats = ((1 - voice) * words + voice * near).astype(np.float32)
-    return mixed
+def order(signals: Signals, best_skeleton: float) -> Floats:
+    """Higher is better; what has no vector is placed by its words."""
+    gate = 1 / (1 + np.exp(-_STEEP * (best_skeleton - _GATE)))
+    known = signals.named()
+    rest = sum((weight * known[name] for name, weight in _ORDER.items()), np.zeros(len(signals.skeleton)))
+    rest = rest + _NEAR * signals.voice * np.nan_to_num(signals.near)
+    return np.asarray(gate * signals.skeleton + (1 - gate) * rest, np.float64)
 
 
-_KNOWN = {
-    "hashing": Fusion("hashing", order_voice=0.01, score_voice=0.0),  # the same words again: it decides ties
-    "local": Fusion("local", order_voice=0.3, score_voice=0.5),
-}
-
-
-def measured_fusion(embedder: str) -> Fusion:
-    """How an embedder is used once there are measurements of it; one that is not known here like a local model."""
-    return replace(_KNOWN.get(embedder.partition(":")[0], _KNOWN["local"]), embedder=embedder)
+def relevance(signals: Signals, lead: Floats, size: int) -> Floats:
+    """The estimated probability that each candidate helps with the query: two logistic models, of words alone and
+    with vectors, mixed by how loud the embedder is heard. What has no vector yet is judged by its words."""
+    known = signals.named()
+    both = np.sqrt(known["query_coverage"] * known["record_coverage"])
+    log_size = np.full(len(lead), np.log(max(size, 1)))
+    known = {**known, "lead": lead, "both_coverages": both, "log_size": log_size, "intercept": np.ones(len(lead))}
+    words, vectors = (
+        sum((weight * known[name] for name, weight in model.items()), np.zeros(len(lead)))
+        for model in (_WORDS_ALONE, _WITH_VECTORS)
+    )
+    voice = np.where(np.isnan(signals.near), 0.0, signals.voice)
+    logit = (1 - voice) * words + np.where(voice > 0, voice * vectors, 0.0)
+    return np.asarray(1 / (1 + np.exp(-logit)), np.float64)
 
 
 def fusion_for(embedder: str, calibration: Calibration | None) -> Fusion:
-    """The fusion of the embedder with this spec, with its calibrated thresholds where there are some."""
+    """The fusion of the embedder with this spec, with its calibrated thresholds where there are some.
+
+    Hashed words say nothing that the words do not say: hashing is not heard.
+    """
+    hears = embedder.partition(":")[0] != "hashing"
     if calibration is not None and calibration.embedder == embedder:
-        fused, words = calibration.threshold, calibration.lexical_threshold
-        return replace(measured_fusion(embedder), threshold=fused, lexical_threshold=words)
-    if embedder.partition(":")[0] in _KNOWN:
-        return measured_fusion(embedder)
-    return Fusion(embedder, order_voice=1.0, score_voice=1.0, threshold=SEED_THRESHOLD)
+        return Fusion(embedder, hears, calibration.threshold, calibration.lexical_threshold)
+    return Fusion(embedder, hears)

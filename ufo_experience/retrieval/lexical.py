@@ -1,8 +1,8 @@
 """Lexical search over a catalog: two numbers per row, both in [0, 1] and comparable across queries.
 
-    share     BM25 over the terms of the requests, as a share of the query's own best score: the order of the hits
-    coverage  geometric mean of how much of the query's rare words the row holds, and the reverse: whether a hit is
-              worth serving
+    skeleton  BM25 over the skeleton of the request (values as placeholders), as a share of the query's own best score
+    words     the same over its words, and what concepts of the thesaurus and the words of the steps add where the
+              words themselves do not match
 
 Statistics (document frequency, mean length) are taken over `trusted` rows only: what is not trusted changes no score
 of what is. They are computed once per catalog and set of trusted rows.
@@ -10,7 +10,7 @@ of what is. They are computed once per catalog and set of trusted rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.postings import Postings, term_hashes
-from ufo_experience.text.terms import request_terms, say
+from ufo_experience.text.frames import request_frame
+from ufo_experience.text.views import skeleton_terms, word_terms
 
 Scores = NDArray[np.float32]
 _TINY = 1e-9
 _DRIFT = 0.05  # of the trusted rows may differ from those that statistics were kept of
+_MOSTLY = 0.3  # share of a word's records in which it is a value, from which on it is one in a query
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class BM25:
 
     k1: float = 0.6
     b: float = 0.75
-    rarity: float = 0.8
+    idf_exponent: float = 0.8
     keep_from: int = 5000
 
 
@@ -42,20 +44,19 @@ _DEFAULT = BM25()
 
 @dataclass(frozen=True)
 class _Kept:
-    """What was worked out for the published rows: the counted ones that hold each term, and the mass of each row."""
+    """What was worked out for the published rows: the counted ones, and how many of them hold each term."""
 
     part: Postings
     settings: BM25
     counted: Mask
-    holding: NDArray[np.int64]
-    mass: Scores
+    doc_freq: NDArray[np.int64]
 
 
 class LexicalIndex:
     """Scores queries against every row of one catalog.
 
     A large catalog keeps the statistics of its published rows until a twentieth of the trusted ones is new or gone:
-    one more record then costs nothing, and rarities move by less than that.
+    one more record then costs nothing, and document frequencies move by less than that.
     """
 
     _kept: _Kept
@@ -83,36 +84,54 @@ class LexicalIndex:
         self._size = (1 - settings.b + settings.b * lengths / mean).astype(np.float32)
         kept = self._still_right(before._kept if before else None)
         base, *others = catalog.terms
-        holding = kept.holding if kept else self._counts(base)
-        self._sums = [(base, holding), *((part, self._counts(part)) for part in others)]
-        self._kept = kept or self._keep(base, holding)
-        mass = np.concatenate([self._kept.mass, self._masses(others)[catalog.published :]])
-        self._mass = np.maximum(mass, _TINY)
+        doc_freq = kept.doc_freq if kept else self._counts(base)
+        self._sums = [(base, doc_freq), *((part, self._counts(part)) for part in others)]
+        self._kept = kept or _Kept(base, settings, self._counted[: catalog.published], doc_freq)
 
     def scores(self, query: str) -> tuple[Scores, Scores]:
-        """(share, coverage), each float32 with one entry per row."""
-        terms = request_terms(query)[0]
-        if not terms:
-            return np.zeros(len(self._catalog.rows), np.float32), np.zeros(len(self._catalog.rows), np.float32)
-        found = self._catalog.postings(list(terms))
-        # A word no record holds is as rare as one that one record holds: in a small store anything is unheard of.
-        rarity = self._rarity(np.maximum(self._holding(term_hashes(terms)), 1))
-        weight = np.array([term.weight for term in terms.values()]) * rarity
-        voice = np.array([say(name) for name in terms]) * rarity
+        """(skeleton, words), each float32 with one entry per row."""
+        exact, loose = word_terms(request_frame(query))
+        words, most = self._matched(exact)
+        best = float(np.max(words, where=self._counted, initial=0.0)) / most
+        words = words + np.float32(1 - min(best, 1.0)) * self._matched(loose)[0]
+        skeleton, whole = self._matched(skeleton_terms(query, self.are_values))
+        return (skeleton / whole).astype(np.float32), np.minimum(words / most, 1.0).astype(np.float32)
+
+    def are_values(self, stems: Sequence[str]) -> list[bool]:
+        """Of each stem whether the records use it as a value: at least `_MOSTLY` of those that hold it."""
+        return [share > _MOSTLY for share in self.value_shares(stems)]
+
+    def value_shares(self, stems: Sequence[str]) -> list[float]:
+        """Of each stem the share of its records in which it is a value; 0 for one that no record holds."""
+        hidden, shown = (
+            self._doc_freq(term_hashes(f"s{sign}{one}" for one in stems)).astype(np.float64) for sign in "= "
+        )
+        return (hidden / np.maximum(hidden + shown, 1)).tolist()  # type: ignore[no-any-return]
+
+    def idf(self, stems: Sequence[str]) -> NDArray[np.float64]:
+        """Inverse document frequency of stems, as words or as values. One that no record holds is as rare as one that
+        one record holds: in a small store anything is unheard of."""
+        held = sum(self._doc_freq(term_hashes(f"{sign}{one}" for one in stems)) for sign in ("", "="))
+        return self._idf(np.maximum(held, 1))
+
+    def _matched(self, weights: Mapping[str, float]) -> tuple[NDArray[np.float32], np.float32]:
+        """Of each row the weight of the terms it holds, and the most a row could have."""
+        if not weights:
+            return np.zeros(len(self._catalog.rows), np.float32), np.float32(_TINY)
+        found = self._catalog.postings(list(weights))
+        idf = self._idf(np.maximum(self._doc_freq(term_hashes(weights)), 1))
+        weight = np.array(list(weights.values())) * idf
         lengths = np.array([len(rows) for rows, _ in found])
         rows, times = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         gain = times / (times + self._settings.k1 * self._size[rows])
-        share = self._sum(rows, np.repeat(weight, lengths) * gain) / np.float32(_TINY + weight.sum())
-        heard = np.repeat(voice > 0, lengths)  # most terms are pairs of words, which have no say
-        shared = self._sum(rows[heard], np.repeat(voice, lengths)[heard])
-        return share, shared / np.sqrt(np.float32(_TINY + voice.sum()) * self._mass)
+        return self._sum(rows, np.repeat(weight, lengths) * gain), np.float32(_TINY + weight.sum())
 
     def _sum(self, rows: NDArray[np.int32], worth: NDArray[np.float64]) -> Scores:
         return np.bincount(rows, weights=worth, minlength=len(self._catalog.rows)).astype(np.float32)
 
-    def _rarity(self, holding: NDArray[np.int64]) -> NDArray[np.float64]:
-        left = np.maximum(self._count - holding, 0)
-        return np.asarray(np.log1p((left + 0.5) / (holding + 0.5)) ** self._settings.rarity, np.float64)
+    def _idf(self, doc_freq: NDArray[np.int64]) -> NDArray[np.float64]:
+        left = np.maximum(self._count - doc_freq, 0)
+        return np.asarray(np.log1p((left + 0.5) / (doc_freq + 0.5)) ** self._settings.idf_exponent, np.float64)
 
     def _still_right(self, kept: _Kept | None) -> _Kept | None:
         """What was kept of an earlier index, if it would come out the same now."""
@@ -120,30 +139,16 @@ class LexicalIndex:
         same = kept is not None and kept.part is self._catalog.terms[0] and kept.settings == self._settings
         return kept if kept and same and not others.any() and np.array_equal(kept.counted, mine) else None
 
-    def _keep(self, base: Postings, holding: NDArray[np.int64]) -> _Kept:
-        first = self._catalog.published
-        return _Kept(base, self._settings, self._counted[:first], holding, self._masses([base])[:first])
-
     def _counts(self, part: Postings) -> NDArray[np.int64]:
         """How many of the counted rows hold each term of a part, in that part."""
         running = np.concatenate([[0], np.cumsum(self._counted[part.rows])])
         return np.asarray(running[part.ptr[1:]] - running[part.ptr[:-1]], np.int64)
 
-    def _masses(self, parts: Sequence[Postings]) -> Scores:
-        """Weight of all rare words of each row of some parts: what a query would have to hold to cover it."""
-        mass = np.zeros(len(self._catalog.rows), np.float64)
-        for part in parts:
-            worth = np.repeat(part.say * self._rarity(self._holding(part.terms)), np.diff(part.ptr))
-            mass += np.bincount(part.rows, weights=worth, minlength=len(mass))
-        return mass.astype(np.float32)
-
-    def _holding(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def _doc_freq(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
         """How many of the counted rows hold each of these terms (hashes), in all parts."""
         total = np.zeros(len(terms), np.int64)
         for part, sums in self._sums:
-            if part.terms is terms:
-                total += sums
-            elif sums.any():
+            if sums.any():
                 places = part.places(terms)
                 total += np.where(places >= 0, sums[places], 0)
         return total

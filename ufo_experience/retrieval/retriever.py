@@ -3,8 +3,8 @@
     filter (application, env, trust) → words and vectors side by side → threshold → opposites out
     → one per near-duplicate group and per session → the k best, sorted by score; failures apart
 
-Two numbers decide (see `scoring/fusion.py`): the order says which candidates are best, the score in [0, 1] whether one
-is worth serving. Without vectors words answer alone, with a threshold of their own, and the answer says so.
+Two numbers decide (see `fusion.py`): the order says which candidates are best, the score in [0, 1] whether one is worth
+serving. Without vectors words answer alone on the same scale, and the answer says so.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.index.base import Filter
 from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Considered, Retrieval, Why, Withheld
-from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Floats
+from ufo_experience.retrieval.background import REFERENCES, hear
+from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.signals import drag, usefulness
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.text.frames import readable_intent
 
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
@@ -99,7 +101,7 @@ class Retriever:
         if not any(letter.isalnum() for letter in text):
             reason = "the task holds no words"
             return Retrieval(embedder=self._fusion.embedder, reason=reason, notes=tuple(notes))
-        return self.serve(text, query, self.rank(text, query, served=not query.near), notes, now=now)
+        return self.serve(text, query, self.rank(text, query), notes, now=now)
 
     def serve(
         self, text: str, query: Query, ranking: Ranking, notes: Sequence[str] = (), *, now: datetime | None = None
@@ -135,45 +137,48 @@ class Retriever:
             near=self._load(self._below(text, ranking, threshold, query.near), ranking, said, now),
         )
 
-    def rank(self, text: str, query: Query, *, served: bool = False) -> Ranking:
-        """Candidates inside the filters, best first, without threshold or diversity: what `retrieve` chooses from.
-
-        Of those that would not be `served` for their score any number may be missing.
-        """
-        vector, degraded = self._vector(text)
+    def rank(self, text: str, query: Query) -> Ranking:
+        """Candidates inside the filters, best first, without threshold or diversity: what `retrieve` chooses from."""
+        embedded, degraded = self._embedded(text)
         try:
-            return self._ranked(text, query, vector, degraded, served)
+            return self._ranked(text, query, embedded, degraded)
         except ServiceError as error:  # the server that keeps the vectors cannot answer: words do
-            return self._ranked(text, query, None, f"index unavailable: {error}", served)
+            return self._ranked(text, query, None, f"index unavailable: {error}")
 
     def _threshold(self, query: Query, fusion: Fusion) -> float:
-        return fusion.bar(self._finder.size) if query.threshold is None else query.threshold
+        return fusion.bar() if query.threshold is None else query.threshold
 
-    def _ranked(self, text: str, query: Query, vector: Floats | None, degraded: str | None, served: bool) -> Ranking:
-        fusion = self._fusion.degraded() if vector is None else self._fusion
+    def _ranked(self, text: str, query: Query, embedded: Embedded | None, degraded: str | None) -> Ranking:
+        heard = embedded is not None and embedded.voice.quality > 0
+        fusion = self._fusion if heard else self._fusion.degraded()
         candidates, held = self._finder.find(
             text,
-            vector,
-            fusion,
+            embedded if heard else None,
             application=query.application,
             env=query.env,
             exclude_session=query.exclude_session,
             only=query.only,
-            floor=self._threshold(query, fusion) if served else None,
         )
         inside = self._catalog.mask(Filter(query.application, query.env, min_trust=-1, min_trust_imported=-1))
         return Ranking(candidates, held, fusion, degraded, int(inside.sum()))
 
-    def _vector(self, text: str) -> tuple[Floats | None, str | None]:
+    def _embedded(self, text: str) -> tuple[Embedded | None, str | None]:
         """The query's vector, or why there is none; an index without vectors is worth no request."""
+        if not self._fusion.hears_vectors:
+            return None, None
         snapshot = self._finder.snapshot
         try:
             if not snapshot.index:
                 return None, snapshot.reason
         except ServiceError as error:
             return None, f"index unavailable: {error}"
+        intent = readable_intent(text)
         try:
-            return self._embedder.embed([text], "query")[0], None
+            if self._finder.voice is None:
+                vectors = self._embedder.embed([intent, *REFERENCES], "query")
+                self._finder.voice = hear(vectors[1:])
+                return Embedded(vectors[0], self._finder.voice), None
+            return Embedded(self._embedder.embed([intent], "query")[0], self._finder.voice), None
         except ServiceError as error:
             return None, f"embeddings unavailable: {error}"
 
@@ -244,9 +249,8 @@ class Retriever:
         column, rows = self._catalog.column, candidates.rows[places]
         age = (now or datetime.now(timezone.utc)).timestamp() - column("created")[rows]
         parts: dict[str, NDArray[Any]] = {
-            "share": candidates.share[places],
-            "coverage": candidates.coverage[places],
-            "vector": candidates.cosine[places],
+            **candidates.signals.taken(np.array(places, np.int64)).named(),
+            "cosine": candidates.cosine[places],
             "order": candidates.order[places],
             "drag": drag(self._catalog, rows),
             "usefulness": usefulness(column("helped")[rows], column("hurt")[rows]),
@@ -286,8 +290,8 @@ class Retriever:
 
     def _elsewhere(self, text: str, query: Query, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
         """What would be served if the filter asked for no application."""
-        vector = None if ranking.degraded else self._vector(text)[0]
-        other = self._ranked(text, replace(query, application=None), vector, ranking.degraded, served=True)
+        embedded = None if ranking.degraded else self._embedded(text)[0]
+        other = self._ranked(text, replace(query, application=None), embedded, ranking.degraded)
         rows = [int(other.candidates.rows[place]) for place in self._choose(text, other, threshold, failed=False)]
         score = dict(zip(other.candidates.rows.tolist(), other.candidates.score.tolist(), strict=True))
         return tuple(self._entry(row, score[row], "other application") for row in rows[: query.k])

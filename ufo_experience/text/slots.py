@@ -90,6 +90,13 @@ def find_slots(text: str) -> list[Slot]:
     return found
 
 
+def cut_values(text: str) -> list[tuple[str, str]]:
+    """The pieces of a text in order, each with the kind of value it is (empty for an ordinary word)."""
+    words, slots = _cut(text)
+    found = [(slots[ord(word) - _FIRST_MARK] if _MARK.match(word) else Slot("", word)) for word in words]
+    return [(slot.value, slot.kind) for slot in found]
+
+
 def _cut(text: str) -> tuple[list[str], list[Slot]]:
     """The words in lower case, each value replaced by a mark, and the slots the marks stand for."""
     slots: list[Slot] = []

@@ -44,6 +44,7 @@ class Term(NamedTuple):
     weight: float
 
 
+_LEAST_BEHIND_POLITE = 8  # characters
 _WORD = re.compile(r"<\w+>|[^\W_]+(?:'[a-z]+)?")
 _POLITE = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|computer|please|kindly|and|then|also|now|just|so|[,.!?]|(?:could|can|would|will) you"
@@ -83,6 +84,12 @@ def _strip_ending(word: str) -> str:
     return word
 
 
+def without_politeness(text: str) -> str:
+    """A text in lower case without the politeness at its start; as it is where little else would be left."""
+    bare = _POLITE.sub("", text)
+    return bare if len(bare) > _LEAST_BEHIND_POLITE else text
+
+
 def words(text: str) -> list[str]:
     """Stemmed words and placeholders, in order."""
     return [stem(word) for word in _WORD.findall(text.lower().replace("’", "'"))]
@@ -92,9 +99,8 @@ def words(text: str) -> list[str]:
 def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[Mapping[str, Term], int]:
     """The terms of a request, and its length in words without politeness."""
     masked = mask_slots(text)
-    bare = _POLITE.sub("", masked)
     shown = words(masked)
-    frame = words(bare) if 8 < len(bare) < len(masked) else shown
+    frame = words(without_politeness(masked))
     found: dict[str, Term] = {}
 
     def add(term: str, weight: float, times: int = 1) -> None:

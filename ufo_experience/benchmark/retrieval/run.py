@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,10 @@ from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Retrieval
-from ufo_experience.retrieval.candidates import CandidateFinder
-from ufo_experience.retrieval.fusion import Fusion
-from ufo_experience.retrieval.retriever import Query, Ranking, Retriever
+from ufo_experience.retrieval.retriever import Query, Ranking
 from ufo_experience.schema import MAX_NAME, Experience, Outcome, Provenance, State, Trust, clip
+from ufo_experience.text.frames import readable_intent
 from ufo_experience.text.slots import mask_slots
-from ufo_experience.trust.policy import TrustPolicy
 
 DEPTH = 100  # answers of a ranking that are looked at
 _EPOCH = datetime(2025, 1, 1, tzinfo=timezone.utc)
@@ -155,19 +154,13 @@ class _Bench:
     def rows(self, k: int, step: Callable[[int], object]) -> list[Row]:
         """The embedder alone, and the product."""
         product = self._memory.wiring.retriever()
-        alone = Retriever(
-            CandidateFinder(self._snapshot, TrustPolicy()),
-            self._memory.store,
-            self._embedder,
-            Fusion(self._embedder.name, order_voice=1.0, score_voice=1.0, threshold=0.0),
-        )
         by_vector: dict[str, list[str]] = {}
         by_product: dict[str, list[str]] = {}
         served: dict[str, Retrieval] = {}
         for number, entry in enumerate(self._set.queries, 1):
             text = clip(redact_text(entry.text))
             query = Query(entry.text, k=k, exclude_session=self._sessions.get(entry.id))
-            by_vector[entry.id] = self._names(alone.rank(text, query))
+            by_vector[entry.id] = self._nearest(text, self._sessions.get(entry.id))
             ranking = product.rank(text, query)
             by_product[entry.id] = self._names(ranking)
             served[entry.id] = product.serve(text, query, ranking)
@@ -177,6 +170,14 @@ class _Bench:
             Row("embedder alone", name, measure(by_vector, relevant)),
             Row("product", name, measure(by_product, relevant), self._serve(served)),
         ]
+
+    def _nearest(self, text: str, session: str | None) -> list[str]:
+        """The entries whose vectors are nearest, those of a session left out."""
+        vector = self._embedder.embed([readable_intent(text)], "query")[0]
+        ids = self._catalog.ids()
+        cosine = self._snapshot.index.similarity(vector, ids)
+        names = (self._entry[ids[place]] for place in np.argsort(-cosine, kind="stable"))
+        return list(islice((name for name in names if session is None or self._sessions.get(name) != session), DEPTH))
 
     def _names(self, ranking: Ranking) -> list[str]:
         rows = ranking.candidates.rows[:DEPTH]

@@ -1,0 +1,99 @@
+"""The scale of an embedder: what its cosines are for tasks that have nothing to do with each other, and how much it
+tells apart.
+
+One model puts unrelated tasks at 0.1, another at 0.8, and some tell nothing apart at all. So an embedder is asked once
+for the vectors of reference tasks, each in two wordings. `quality` is how far the two wordings of a task stand out from
+the rest, in standard deviations; it decides how loud the embedder is heard. The background of a query are its cosines
+with a sample of the store's own tasks and with the references; the nearest tenth is left out, for some may be related.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+SAMPLE = 64  # tasks of the store in a background
+_KEPT = 0.9
+_LEAST_SPREAD = 1e-3  # below, a model tells nothing apart
+_DEAF, _FULL = 2.5, 6.0  # deviations between two wordings up to which a model is not heard, and from which in full
+PAIRS = (
+    ("send an email to a colleague", "write a mail to a coworker"),
+    ("insert a table into the document", "add a grid of cells to the text"),
+    ("turn on bluetooth", "activate the bluetooth radio"),
+    ("sort the rows of the sheet by date", "arrange the spreadsheet lines chronologically"),
+    ("delete the last slide", "remove the final page of the presentation"),
+    ("rename a folder on the desktop", "give a directory another name"),
+    ("schedule a meeting for next week", "set up an appointment in the coming week"),
+    ("change the desktop background", "choose another wallpaper"),
+    ("export the report as a pdf", "save the report in pdf format"),
+    ("search the web for a restaurant", "look for a place to eat online"),
+    ("set an alarm for the morning", "wake me up early with an alarm"),
+    ("play the next song", "skip to the following track"),
+    ("connect to a wireless network", "join a wifi hotspot"),
+    ("crop the picture to a square", "cut the image so that all sides are equal"),
+    ("book a flight for two people", "reserve plane tickets for two travellers"),
+    ("add a product to the shopping cart", "put an article into the basket"),
+    ("create a chart of the monthly sales", "draw a graph of revenue by month"),
+    ("mute the microphone in the call", "silence my mic during the conversation"),
+    ("back up the photos of the phone", "make a safety copy of my pictures"),
+    ("run the unit tests of the project", "execute the test suite of the code"),
+    ("change the password of the account", "set a new login secret for my profile"),
+    ("zoom in on the map", "magnify the map view"),
+    ("compress a folder into an archive", "pack a directory into a zip file"),
+    ("check the weather for tomorrow", "see the forecast of the next day"),
+)
+REFERENCES = tuple(text for pair in PAIRS for text in pair)
+
+
+@dataclass(frozen=True)
+class Voice:
+    """An embedder's vectors of `REFERENCES`, and how loud it is heard by them, from 0 (not at all) to 1."""
+
+    references: NDArray[np.float32]
+    quality: float
+
+
+def hear(references: NDArray[np.float32]) -> Voice:
+    """The voice of the embedder that gave these vectors of `REFERENCES`."""
+    return Voice(references, _quality(references))
+
+
+def _quality(references: NDArray[np.float32]) -> float:
+    cosine = (references @ references.T).astype(np.float64)
+    same = cosine[0::2, 1::2].diagonal()
+    task = np.repeat(np.arange(len(PAIRS)), 2)
+    other = cosine[task[:, None] != task[None, :]]
+    if other.std() < _LEAST_SPREAD:
+        return 0.0
+    deviations = float(np.median(same) - other.mean()) / float(other.std())
+    return float(np.clip((deviations - _DEAF) / (_FULL - _DEAF), 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Mean and standard deviation of a query's background."""
+
+    mean: float
+    spread: float
+
+    def near(self, cosine: Floats) -> Floats:
+        """0 for what is no nearer than the background, 1 for the query itself; NaN stays."""
+        if self.mean >= 1 - _LEAST_SPREAD:
+            return np.where(np.isnan(cosine), np.nan, 0.0)
+        return np.clip((cosine - self.mean) / (1 - self.mean), 0.0, 1.0)
+
+    def deviations(self, cosine: Floats) -> Floats:
+        """How many standard deviations above the background."""
+        return np.asarray((cosine - self.mean) / max(self.spread, _LEAST_SPREAD), np.float64)
+
+
+def measure_scale(cosines: Floats) -> Scale:
+    """The scale of a query from its cosines with tasks of the background; of none, one that hears nothing."""
+    known = np.sort(cosines[~np.isnan(cosines)])
+    kept = known[: max(int(len(known) * _KEPT), 2)]
+    if not len(kept):
+        return Scale(1.0, 1.0)
+    return Scale(float(kept.mean()), float(kept.std()))
