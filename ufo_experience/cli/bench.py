@@ -99,7 +99,7 @@ def engines(
 def steps(
     quick: Annotated[bool, typer.Option("--quick", help="A quarter of the tasks: about two minutes.")] = False,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Held-back variants of each task.")] = 1,
-    env: Annotated[str, typer.Option("--env", help="miniwob, desktop, erp or all.")] = "all",
+    env: Annotated[str, typer.Option("--env", help="miniwob, desktop, erp, web (extra `bench-web`) or all.")] = "all",
     group: Annotated[list[str] | None, typer.Option("--group", help="Only this group of tests; repeatable.")] = None,
     condition: Annotated[
         list[str] | None, typer.Option("--condition", help="Only this condition, and off; repeatable.")

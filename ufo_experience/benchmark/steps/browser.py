@@ -77,6 +77,7 @@ class Browser:
         self._driver = _start(self._profile.name, size)
         script = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
         self._driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+        self._kept: dict[str, Any] = {}
         self._actions: dict[str, Callable[[Command], str | None]] = {
             "click_input": self._click,
             "set_edit_text": self._set_text,
@@ -118,14 +119,32 @@ class Browser:
             return f"{command.control.name} is disabled"
         return action(command)
 
+    def devtools(self, command: str, **parameters: Any) -> Any:
+        """One command of the DevTools protocol, and its answer."""
+        return self._driver.execute_cdp_cmd(command, parameters)
+
+    def click_at(self, x: float, y: float) -> None:
+        """A click at a place of the window, in pixels."""
+        for kind, clicks in (("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 1)):
+            self._mouse(kind, {"x": x, "y": y}, clicks)
+
+    def keep(self, name: str, make: Callable[[], T]) -> T:
+        """What is kept with this browser under a name, made when it is asked for first, closed with the browser."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        kept: T = self._kept[name]
+        return kept
+
     def screenshot(self) -> bytes:
         """The window as PNG."""
         return bytes(self._driver.get_screenshot_as_png())
 
     def close(self) -> None:
-        """End the browser and delete its profile."""
+        """End the browser and what is kept with it, and delete its profile."""
         driver = self._driver.service.process
         try:
+            for kept in self._kept.values():
+                kept.close()
             self._driver.quit()
         finally:
             child_processes.kill_session(driver.pid)

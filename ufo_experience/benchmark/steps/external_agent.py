@@ -204,8 +204,8 @@ class ExternalAgent:
 
     def _hand_over(self, observation: Observation) -> Decision:
         """The whole answer at once: the session carries it out, each action checked by the guide first."""
-        actions, self._left = self._left, []
         status = AgentStatus.FINISH if self._finish else AgentStatus.CONTINUE
+        actions, self._left, self._finish = self._left, [], False  # asked again, it has yet to say so again
         controls = tuple(target_of(one) for one in observation.controls)
         return Decision(status, tuple(one.named() for one in actions), observation.window, controls=controls)
 

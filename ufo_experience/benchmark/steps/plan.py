@@ -15,10 +15,11 @@ from ufo_experience.benchmark.steps.desktop.templates import templates
 from ufo_experience.benchmark.steps.environment import Environment
 from ufo_experience.benchmark.steps.erp import Erp
 from ufo_experience.benchmark.steps.miniwob import APPLICATION, MULTI_STEP, SINGLE_STEP, MiniWob
+from ufo_experience.benchmark.steps.web import WebTask, web_families
 from ufo_experience.errors import UsageError
 
-DESKTOP, ERP, MINIWOB = "desktop", "erp", "miniwob"
-ENVIRONMENTS = (MINIWOB, DESKTOP, ERP, "all")
+DESKTOP, ERP, WEB, MINIWOB = "desktop", "erp", "web", "miniwob"
+ENVIRONMENTS = (MINIWOB, DESKTOP, ERP, WEB, "all")  # all but the web, which needs an extra
 
 # Groups of tests, in the order of the report.
 SIMILAR, REWORDED_A, REWORDED_B, CHANGED = "similar", "reworded-a", "reworded-b", "changed"
@@ -72,6 +73,8 @@ class Case:
             return MiniWob(self.task, browser)
         if self.kind == ERP:
             return Erp(self.task, browser)
+        if self.kind == WEB:
+            return WebTask(self.task, browser)
         return Desktop(self.task, browser, changed=self.changed, wording=self.wording)
 
     @property
@@ -132,6 +135,7 @@ class _Tasks:
     sisters: Sequence[str] = ()
     miniwob: Sequence[str] = ()
     erp: Sequence[str] = ()
+    web: Sequence[str] = ()
     test: Sequence[int] = field(default=(0,))
 
     @property
@@ -144,8 +148,9 @@ class _Tasks:
         return tuple(Case(group, DESKTOP, name, seed) for name in self.learned for seed in _LEARNED)
 
     def hidden(self, seeds: Sequence[int]) -> tuple[Case, ...]:
-        """The tasks whose way cannot be seen; they are learned from demonstrations only."""
-        return tuple(Case(SHOWN, ERP, name, seed) for name in self.erp for seed in seeds)
+        """Tasks of the enterprise and the web applications; they are learned from demonstrations only."""
+        names = [*((ERP, name) for name in self.erp), *((WEB, name) for name in self.web)]
+        return tuple(Case(SHOWN, kind, name, seed) for kind, name in names for seed in seeds)
 
 
 def make_plan(environment: str = "all", seeds: int = 1, *, quick: bool = False) -> Plan:
@@ -193,11 +198,14 @@ def _choose(environment: str, seeds: int, quick: bool) -> _Tasks:
     if quick:
         learned, sisters, miniwob = learned[::_QUICK], sisters[::_QUICK], miniwob[::_QUICK]
     erp = [*Erp.families()][:: _QUICK if quick else 1]
-    tasks = _Tasks(learned, [*sisters, *single], miniwob, erp, _test_seeds(seeds))
+    tasks = _Tasks(learned, [*sisters, *single], miniwob, erp, test=_test_seeds(seeds))
     if environment == MINIWOB:
         return replace(tasks, learned=(), sisters=(), erp=())
     if environment == ERP:
         return replace(tasks, learned=(), sisters=(), miniwob=())
+    if environment == WEB:
+        web = [*web_families()][:: _QUICK if quick else 1]
+        return _Tasks(web=web, test=_test_seeds(seeds))
     return replace(tasks, miniwob=(), erp=()) if environment == DESKTOP else tasks
 
 

@@ -68,6 +68,7 @@ from ufo_experience.benchmark.steps.plan import (
     Plan,
 )
 from ufo_experience.benchmark.steps.report import PracticePoint, Run, StepReport
+from ufo_experience.benchmark.steps.web import WebTask
 from ufo_experience.benchmark.steps.workplace import MakeAgent
 from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison, compare_with_without_memory
@@ -166,11 +167,14 @@ class Bench:
         return self._shown(case) if memory == DEMONSTRATED or self.demonstrated else self.make_agent
 
     def _shown(self, case: Case) -> MakeAgent:
-        """Somebody who knows the way of a task of an application of ours."""
+        """Somebody who knows the way of a task of an application."""
         application = case.environment(self.browsers.mine())
-        if not isinstance(application, Desktop):
+        if isinstance(application, Desktop):
+            commands = [command for _, command, _ in solve(application, case.seed)]
+        elif isinstance(application, WebTask):
+            commands = [*application.demonstrate(case.seed)]
+        else:
             raise UsageError(f"nobody can show {case.family}")
-        commands = [command for _, command, _ in solve(application, case.seed)]
         return partial(Demonstrator, commands=commands)
 
 

@@ -1,0 +1,78 @@
+"""Web applications that we did not write, in `bench steps`: their tasks can be done, and the database is the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+
+from ufo_experience.benchmark.steps.browser import Browser, find_chromium
+from ufo_experience.benchmark.steps.environment import Command
+from ufo_experience.benchmark.steps.web import WebTask, web_families
+from ufo_experience.benchmark.steps.web.accessibility import AccessiblePage
+from ufo_experience.errors import ServiceError, UsageError
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the whole file."""
+    pytest.importorskip("selenium")
+    try:
+        find_chromium()
+    except ServiceError as missing:
+        pytest.skip(str(missing))
+    with Browser() as one:
+        yield one
+
+
+def test_every_family_has_values_for_its_slots_and_a_way():
+    """Two variants differ in their goal and in what the database must hold."""
+    for name, family in web_families().items():
+        goals = {family.filled(family.goal, seed) for seed in (0, 1)}
+        assert len(goals) == 2, name
+        assert "{" not in "".join(goals), name
+        assert len(family.way) > 2, name
+
+
+def test_an_unknown_family_is_refused():
+    """By its name."""
+    with pytest.raises(UsageError, match="trac/fly"):
+        WebTask("trac/fly", None)  # type: ignore[arg-type]
+
+
+@pytest.mark.browser
+def test_a_page_is_read_as_its_accessibility_tree_names_it(browser, tmp_path):
+    """Names, types, states, groups and options; acted on with real events."""
+    file = tmp_path / "page.html"
+    file.write_text(
+        """<!DOCTYPE html><title>t</title><fieldset><legend>Who</legend><label>Name <input id=n></label></fieldset>
+        <label>Size <select onchange="document.title = this.value"><option>S<option>L</select></label>
+        <input type=checkbox aria-label=Agree checked><button onclick="document.title = n.value">Go</button>
+        <button hidden>Gone</button><div role=alert>Careful</div>""",
+        encoding="utf-8",
+    )
+    browser.open(file.as_uri())
+    page = AccessiblePage(browser)
+    read = page.read()
+    name, size, agree, go = read.controls
+    assert (name.name, name.type, name.within) == ("Name", "Edit", "Who")
+    assert (size.name, size.options, size.value) == ("Size", ("S", "L"), "S")
+    assert (agree.name, agree.checked, go.name, read.status) == ("Agree", True, "Go", ("Careful",))
+    assert page.act(Command("select_item", size, {"text": "L"})) is None
+    assert page.read().title == "L"
+    assert page.act(Command("set_edit_text", name, {"text": "Ada"})) is None
+    assert page.act(Command("click_input", go)) is None
+    assert page.read().title == "Ada"
+    assert page.act(Command("select_item", size, {"text": "XL"})) == "no option XL"
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(find_spec("trac") is None, reason="the extra `bench-web` is not installed")
+def test_every_task_is_reached_by_its_way_and_nothing_else_changes(browser):
+    """In the application itself; the database is put back for each."""
+    for name in web_families():
+        task = WebTask(name, browser)
+        list(task.demonstrate(2))
+        assert task.done, name
+        assert not task.unasked, name

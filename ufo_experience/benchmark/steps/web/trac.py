@@ -1,0 +1,39 @@
+"""Trac, a ticket system with a wiki: https://trac.edgewall.org, from the package index, on a throw-away project."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+from ufo_experience.benchmark.steps.web.server import WebServer, script, temporary_folder
+from ufo_experience.errors import MissingExtraError, ServiceError
+
+_NAME = "project"
+
+
+def start_trac() -> WebServer:
+    """A fresh project in which everybody may do everything, served on the loopback.
+
+    Raises:
+        MissingExtraError: Trac is not installed.
+        ServiceError: the project could not be made, or the server did not start.
+    """
+    if find_spec("trac") is None:
+        raise MissingExtraError("trac", "bench-web")
+    folder = temporary_folder()
+    project = Path(folder.name) / _NAME
+    _admin(project, "initenv", "Bench", "sqlite:db/trac.db")
+    _admin(project, "permission", "add", "anonymous", "TRAC_ADMIN")
+    command = [script("tracd"), "-s", "--hostname", "127.0.0.1", "--port", "{port}", str(project)]
+    return WebServer("Trac", folder, project / "db" / "trac.db", command)
+
+
+def _admin(project: Path, *words: str) -> None:
+    done = subprocess.run(
+        [script("trac-admin"), str(project), *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    if done.returncode:
+        raise ServiceError(
+            f"trac-admin {words[0]}: {(done.stderr or done.stdout).strip()[-300:]}", code="E_NO_APPLICATION"
+        )
