@@ -45,6 +45,12 @@ _SELECT_ALL = """function () {
   this.focus();
   if (this.select) this.select(); else document.getSelection().selectAllChildren(this);
 }"""
+# The number of nodes; -1 while the page is loading, or was left and the next has not come.
+_COUNT = """if (!('isLeft' in window)) {
+  window.isLeft = false;
+  addEventListener('beforeunload', () => { window.isLeft = true; });
+}
+return document.readyState === 'complete' && !window.isLeft ? document.getElementsByTagName('*').length : -1;"""
 _CLEAR = "function () { this.value = ''; this.dispatchEvent(new Event('input', { bubbles: true })); }"
 
 Node = Mapping[str, Any]
@@ -146,16 +152,14 @@ class AccessiblePage:
         return answer["result"].get("value")
 
     def _settle(self) -> None:
-        """Until the document is loaded and has the same number of nodes twice in a row."""
+        """Until no page is being left, the document is loaded and has the same number of nodes twice in a row."""
         end, before = time.monotonic() + _SETTLE_S, -1
         while time.monotonic() < end:
             time.sleep(_PAUSE_S)
-            ready, count = self._browser.run(
-                "return [document.readyState === 'complete', document.getElementsByTagName('*').length]"
-            )
-            if ready and count == before:
+            count = self._browser.run(_COUNT)
+            if count == before and count >= 0:
                 return
-            before = count if ready else -1
+            before = count
 
 
 def _in_reading_order(tree: Sequence[Node], nodes: Mapping[str, Node]) -> Iterator[Node]:
