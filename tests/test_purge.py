@@ -90,7 +90,7 @@ def test_a_record_that_cannot_be_read_is_named_not_passed_over(tmp_path):
                 raise PermissionError(13, "no", str(path))
             return super().open(path)
 
-    with pytest.raises(CorruptError, match="may come from") as caught:
+    with pytest.raises(CorruptError, match="may be meant too") as caught:
         purge(*open_both(folder, Unreadable()), SOURCE)
     assert record(2).id in str(caught.value.file)
     assert store.ids() == [record(2).id]

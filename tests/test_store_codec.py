@@ -135,17 +135,6 @@ def test_an_unended_text_is_scanned_once():
     assert growth(work, 10_000) < LINEAR
 
 
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
-def test_deep_nesting_is_refused_in_linear_time(opening, closing):
-    """Before a value is built as deep as the text says."""
-
-    def work(size: int) -> None:
-        with pytest.raises(SchemaError):
-            parse(opening * size + "1" + closing * size)
-
-    assert growth(work, 10_000) < LINEAR
-
-
 def test_what_could_not_be_read_back_is_not_written():
     """Too large and too deep are refused at encoding."""
     with pytest.raises(SchemaError, match="larger than"):

@@ -331,9 +331,9 @@ def check_prompt(rng: random.Random, records: int = 3) -> PromptBlock:
         return block
     expect(str(block.prompt).replace(task, "", 1).count(nonce) == 2, "the nonce stands there twice")
     expect(estimate_tokens(block.text) <= budget, "the block fits")
-    expect(len(parse_block(str(block.prompt), nonce)) == len(block.ids), "the block is whole JSON")
+    expect(len(parse_block(str(block.prompt), nonce)) == len(block.ids), "every example can be read back")
     inside = block.text.split(">>>\n", 1)[1].rsplit("\n<<<", 1)[0]
-    expect("<" not in inside and ">" not in inside, "no bracket inside")
+    expect("<<<" not in inside and ">>>" not in inside, "no marker inside")
     messages = ({"role": "system", "content": "be kind"}, {"role": "user", "content": task})
     frozen = json.dumps(messages)
     once = inject(messages, block)
