@@ -98,7 +98,7 @@ def is_generated(text: str) -> bool:
 def is_password(text: str) -> bool:
     """True for a value that reads like a password rather than like the next word of a sentence."""
     text = text.rstrip(".,;:?…")
-    if is_stand_in(text) or len(text) < 6:
+    if is_stand_in(text) or len(text) < 6 or not any(c.isascii() and c.isalnum() for c in text):
         return False
     letters = any(c.isalpha() for c in text)
     digits = any(c.isdigit() for c in text)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ufo_experience.redaction import checksums
+from ufo_experience.redaction.shapes import find_shapes
 
 Match = re.Match[str]
 
@@ -148,13 +149,13 @@ _INTO = r"[\"'”’`]?\s{1,3}(?:in|into|as|for)\s{1,3}(?:the\s|your\s|my\s)?[\"
 _PROSE = (
     Rule(
         "password",
-        re.compile(rf"(?i)(?<!\w){_PASSWORD_WORDS}{_LINK}[\"'“‘`](?P<v>[^\s\"'”’`]{{4,}})[\"'”’`]"),
+        re.compile(rf"(?i)(?<!\w){_PASSWORD_WORDS}(?![A-Za-z]){_LINK}[\"'“‘`](?P<v>[^\s\"'”’`]{{4,}})[\"'”’`]"),
         None,
         _PROSE_HINTS,
     ),
     Rule(
         "password",
-        re.compile(rf"(?i)(?<!\w){_PASSWORD_WORDS}{_LINK}(?P<v>[^\s\"'“‘`<>,;)]{{6,}})"),
+        re.compile(rf"(?i)(?<!\w){_PASSWORD_WORDS}(?![A-Za-z]){_LINK}(?P<v>[^\s\"'“‘`<>,;)]{{6,}})"),
         checksums.is_password,
         _PROSE_HINTS,
     ),
@@ -242,7 +243,8 @@ def _remembered(text: str) -> tuple[Finding, ...]:
 
 
 def _find(text: str) -> list[Finding]:
-    found = [*_by_rules(text, _RULES), *_numbers(text), *_ibans(text)]
+    by_shape = (Finding(*found) for found in find_shapes(text))
+    found = [*_by_rules(text, _RULES), *_numbers(text), *_ibans(text), *by_shape]
     kept: list[Finding] = []
     for finding in sorted(found, key=lambda f: (f.start, -f.end)):
         if not kept or finding.start >= kept[-1].end:

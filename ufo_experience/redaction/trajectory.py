@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.fields import Field, fields_of
@@ -16,6 +17,7 @@ from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Source, Step, Tra
 # Shorter ones are removed where they were found, not everywhere: a PIN in a sentence, the single keys of a password.
 _LEAST = 6
 _LEAST_SENSITIVE = 3
+_MOST_PARTS = 8  # in which one secret is typed
 
 
 def redact(trajectory: Trajectory) -> Trajectory:
@@ -44,7 +46,8 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = ()) -> tuple[Trajector
 def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, texts: Iterable[str]) -> None:
     """Put every value into the vault: secrets first, so that nothing secret becomes a mere input."""
     leaves = [leaf for step, field in zip(trajectory.steps, fields, strict=True) for leaf in _typed_pieces(step, field)]
-    for value in [*(value for value, role in leaves if role == SECRET), *_pieces_of(trajectory.sensitive)]:
+    secrets = [value for value, role in leaves if role == SECRET]
+    for value in [*secrets, *_pieces_of(trajectory.sensitive), *_typed_in_parts(leaves)]:
         vault.add_secret(value, "password")
     for text in texts:
         for finding in find_secrets(text):
@@ -72,6 +75,18 @@ def _is_named_after(control: Control, value: str) -> bool:
 def _holds(name: str, value: str) -> bool:
     """True when a control's name holds a value of more than one plain word: those could name any control."""
     return not value.isalpha() and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", name) is not None
+
+
+def _typed_in_parts(leaves: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Secrets that were typed one part after the other, put together."""
+    for is_secret, run in groupby(leaves, key=lambda leaf: leaf[1] == SECRET):
+        parts = [value for value, _ in run][:_MOST_PARTS]
+        if is_secret:
+            for start in range(len(parts)):
+                for end in range(start + 2, len(parts) + 1):
+                    whole = "".join(parts[start:end])
+                    if not PLACEHOLDER.search(whole):
+                        yield whole
 
 
 def _pieces_of(sensitive: tuple[str, ...]) -> Iterator[str]:
@@ -117,6 +132,8 @@ class Cleaner:
             "tips": tuple(self.prose(line) for line in trajectory.tips),
             "outcome": outcome.model_copy(update={"failure_reason": reason}),
             "agent": None if trajectory.agent is None else self.name(trajectory.agent),
+            "env": None if trajectory.env is None else self.name(trajectory.env),
+            "session": self.known(trajectory.session),
             "source_files": tuple(self._vault.without_secrets(file) for file in trajectory.source_files),
             "problems": problems,
             "sensitive": (),
@@ -126,6 +143,7 @@ class Cleaner:
     def _step(self, step: Step, field: Field) -> Step:
         control, source = step.target_control, step.source
         update = {
+            "action_type": clip(self.known(step.action_type), MAX_NAME),
             "observation": self.prose(step.observation),
             "target_control": Control(
                 name=self.phrase(control.name),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import html
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import quote, quote_plus
 
-from ufo_experience.redaction.text import PLACEHOLDER, strip_urls
+from ufo_experience.redaction.forms import bare, coded_forms, exact_forms, is_loose, loose_pattern
+from ufo_experience.redaction.text import PLACEHOLDER, SECRET, strip_urls
 from ufo_experience.text.slots import find_slots
 
 # "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a
@@ -125,7 +123,13 @@ class Vault:
 
     def _remember(self, value: str, name: str, cleaned: str) -> None:
         self._names.clear()
-        for form in (*_forms(value), *_forms(cleaned)):
+        forms = exact_forms(value) | exact_forms(cleaned)
+        if value in self._secrets and len(value) >= _ANYWHERE:
+            forms |= coded_forms(value)
+            self._meaning.setdefault(bare(value), name)
+        elif len(value) >= _ANYWHERE:
+            forms |= {"{" + "}{".join(value) + "}", base64.b64encode(value.encode("utf-8", "replace")).decode()}
+        for form in sorted(forms):
             self._meaning.setdefault(form, name)
 
     def _replace(self, text: str, scope: str, values: Mapping[str, str]) -> str:
@@ -133,7 +137,14 @@ class Vault:
             return text
         if scope not in self._names:
             self._names[scope] = self._pattern(values)
-        return self._names[scope].sub(lambda match: self._meaning.get(match[0], match[0]), text)
+        return self._names[scope].sub(self._placeholder_of, text)
+
+    def _placeholder_of(self, match: re.Match[str]) -> str:
+        """What stands in the place of a form of a value; a placeholder is left as it is."""
+        found = match[0]
+        if PLACEHOLDER.fullmatch(found):
+            return found
+        return self._meaning.get(found) or self._meaning.get(bare(found)) or self._meaning.get(found.lower(), SECRET)
 
     def _pattern(self, values: Mapping[str, str]) -> re.Pattern[str]:
         """Match placeholders (to leave them), then every form of every value, the longest first."""
@@ -143,8 +154,10 @@ class Vault:
 
     def _form(self, form: str) -> str:
         is_secret = self._meaning[form] in self._secrets.values()
+        if is_secret and form in self._secrets and is_loose(form):
+            return loose_pattern(form)
         if is_secret and len(form) >= _ANYWHERE:
-            return re.escape(form)
+            return f"(?i:{re.escape(form)})" if len(form) >= 2 * _ANYWHERE else re.escape(form)
         before = r"(?<!\w)" if form[:1].isalnum() or form[:1] == "_" else ""
         after = r"(?!\w)" if form[-1:].isalnum() or form[-1:] == "_" else ""
         return before + re.escape(form) + after
@@ -152,22 +165,3 @@ class Vault:
 
 def _placeholder(slot: str) -> str:
     return "{{" + slot + "}}"
-
-
-def _forms(value: str) -> set[str]:
-    """A value as logs write it: plain, escaped for HTML, URLs, JSON and Python, in braces, in base64."""
-    forms = {
-        value,
-        html.escape(value),
-        html.escape(value, quote=False),
-        html.escape(value).replace("&#x27;", "&#39;"),
-        quote(value, safe="", errors="replace"),
-        quote(value, errors="replace"),
-        quote_plus(value, errors="replace"),
-        json.dumps(value)[1:-1],
-        json.dumps(value, ensure_ascii=False)[1:-1],
-        repr(value)[1:-1],
-    }
-    if len(value) >= _ANYWHERE:
-        forms |= {"{" + "}{".join(value) + "}", base64.b64encode(value.encode("utf-8", "replace")).decode()}
-    return {form for form in forms if form}

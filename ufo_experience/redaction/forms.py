@@ -1,0 +1,81 @@
+"""The ways a secret may be written: in other letter case, spaced out, backwards, escaped, encoded.
+
+What was once typed into a password field is taken out of a session in all of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from urllib.parse import quote, quote_plus
+
+LEAST_LOOSE = 6  # characters: shorter ones are matched as written only, or ordinary words would be torn apart
+_BETWEEN = r"[^\w\n]{0,2}"  # what a screen reader, an OCR or a log puts between single characters
+
+
+def exact_forms(value: str) -> set[str]:
+    """A value as logs write it: plain, escaped for HTML, URLs, JSON and Python, in braces, in base64."""
+    forms = {
+        value,
+        html.escape(value),
+        html.escape(value, quote=False),
+        html.escape(value).replace("&#x27;", "&#39;"),
+        quote(value, safe="", errors="replace"),
+        quote(value, errors="replace"),
+        quote_plus(value, errors="replace"),
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        repr(value)[1:-1],
+    }
+    return {form for form in forms if form}
+
+
+def coded_forms(value: str) -> set[str]:
+    """A secret in encodings in which nobody would know it: hex, base64 at any offset, percent signs, entities."""
+    data = value.encode("utf-8", "replace")
+    digits = [f"{byte:02x}" for byte in data]
+    forms = {
+        "{" + "}{".join(value) + "}",
+        "".join(digits),
+        " ".join(digits),
+        ":".join(digits),
+        "%" + "%".join(digits),
+        "\\x" + "\\x".join(digits),
+        "".join(f"&#{ord(c)};" for c in value),
+        "".join(f"&#x{ord(c):x};" for c in value),
+        "".join(f"\\u{ord(c):04x}" for c in value),
+        "%25".join(["", *digits]),
+        *_base64_at_any_offset(data),
+    }
+    if is_loose(value):
+        forms.add(value[::-1])
+    return {form for form in forms if len(form) >= LEAST_LOOSE}
+
+
+def _base64_at_any_offset(data: bytes) -> set[str]:
+    """What of the base64 of any text that holds `data` is sure to stand there."""
+    found = set()
+    for offset in range(3):
+        text = base64.b64encode(b"\0" * offset + data).decode()
+        first = (0, 2, 3)[offset]
+        last = len(text) - (0, 3, 2)[(len(data) + offset) % 3]
+        found |= {text[first:last], base64.urlsafe_b64encode(b"\0" * offset + data).decode()[first:last]}
+    found.add(base64.b64encode(data).decode())
+    return {form for form in found if len(form) >= LEAST_LOOSE}
+
+
+def is_loose(value: str) -> bool:
+    """True for a secret that is looked for in any letter case and spaced out: long, and no plain word."""
+    return len(value) >= LEAST_LOOSE and not value.isalpha()
+
+
+def loose_pattern(value: str) -> str:
+    """The value in any letter case, with a character or two between its own."""
+    return f"(?i:{_BETWEEN.join(map(re.escape, value))})"
+
+
+def bare(text: str) -> str:
+    """A text without what `loose_pattern` lets pass: for telling which value was met."""
+    return "".join(c for c in text.casefold() if c.isalnum() or c == "_")

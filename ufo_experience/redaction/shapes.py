@@ -1,0 +1,326 @@
+"""Secrets nobody has a rule for: tokens that look like one by their characters, or stand where one is named.
+
+Two questions are asked of a token: does it look generated (long, letters and digits in no order of words), and does
+it look chosen (letters with digits or signs that no word has) while a word near it speaks of a password, in one of
+forty languages. Everything here is linear: a token is looked at once, a named place has a window of fixed length.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from ufo_experience.redaction.checksums import is_generated, is_stand_in
+
+WINDOW = 64  # characters after a word that names a secret, up to the end of its line
+_PIECES = 7  # tokens looked at in a window
+_LEAST = 6
+
+
+class Found(NamedTuple):
+    """A place in a text and the kind of secret that stands there."""
+
+    start: int
+    end: int
+    kind: str
+
+
+# Words that name a password. Those of the first group are names of nothing else; after the others the value must look
+# chosen beyond doubt.
+_STRONG = (
+    r"pass\W?words?|pass\W?wd|passwd|passphrases?|passcodes?|pass\W?phrase|pa\$\$\w+|pwd?s?|p/w|pass|keepass|"
+    r"creds?|credentials?|sudo"
+    r"|passwort\w*|kennwort\w*|kennwörter|zugangsdaten|mots? de passe|mdp|contraseñas?|contrasenas?|clave|"
+    r"senhas?|palavra-passe|parole?"
+    r"|parola|wachtwoord\w*|lösenord\w*|losenord\w*|passord\w*|adgangskode\w*|kodeord\w*|salasana\w*|hasło|"
+    r"hasła|haslo|heslo|hesla|jelszó\w*"
+    r"|jelszo\w*|parol[aăeiuy]\w*|lozinka|lozinke|lozinku|geslo|zaporka|parool|slaptažodis|lykilorð|"
+    r"contrasenya|pasahitza|şifre\w*|sifre\w*"
+    r"|parola\w*|пароль|пароля|пароле|паролем|парола|лозинка|κωδικός(?: πρόσβασης)?|συνθηματικό|mật khẩu|"
+    r"kata sandi|katasandi|sandi|kata laluan"
+    r"|fjalëkalimi|parolă|גישה|סיסמה|סיסמא|كلمة المرور|كلمة السر|رمز عبور|گذرواژه|پاس ورڈ|पासवर्ड|পাসওয়ার্ড|"
+    r"கடவுச்சொல்|รหัสผ่าน"
+    r"|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
+)
+_WEAK = (
+    r"login|log-in|logon|log on|sign-?in|anmeldung|connexion|identifiants?|unlock\w*|opens with|wifi key|"
+    r"wi-fi key|network key|wpa key|secret"
+    r"|geheimnis|typed|entered|logged in (?:as|with)|replaced by|changed to|reset to|set to|net use|"
+    r"saved creds|account"
+)
+_CODES = (
+    r"(?:recovery|backup|rescue|emergency|scratch|wiederherstellungs|ersatz)[ -]?codes?|"
+    r"codes? de (?:récupération|secours)|setup key|2fa key"
+    r"|authenticator key|setup code|secret key|seed key|door code|access code|gate code|alarm code|"
+    r"one-time codes?|einmalcode|zugangscode"
+    r"|código de (?:acceso|recuperación)|codice di accesso|код доступа|恢复代码|备用代码|リカバリーコード"
+)
+_PHRASES = (
+    r"(?:seed|recovery|mnemonic|unlock|secret|backup|wallet) (?:phrase|words|seed)|mnemonic|seed|passphrase|"
+    r"pass phrase|pa\$\$phrase"
+    r"|phrase de récupération|frase (?:semilla|de recuperación)|wiederherstellungsphrase"
+)
+_NUMBERS = (
+    r"puk\d?|pin\d?|tan|m-?tan|otp|totp|cvv2?|cvc2?|cid|csc|sicherheitscode|prüfziffer|kode|einmalpasswort|code otp"
+)
+_ANSWERS = r"(?:secret|security) (?:question )?(?:question|answer)|maiden name|sicherheitsfrage|question secrète"
+
+_IN_WORD = r"(?<![^\W_])"
+_STRONG_NAME = re.compile(
+    rf"(?i){_IN_WORD}(?:{_STRONG})(?![^\W\d_])|(?i:парол|лозинк|סיסמ|גישה)\w*|密码|密碼|口令|パスワード|"
+    rf"暗証番号|비밀번호|암호|รหัสผ่าน"
+)
+_WEAK_NAME = re.compile(rf"(?i){_IN_WORD}(?:{_WEAK})(?!\w)")
+_CODE_NAME = re.compile(rf"(?i){_IN_WORD}(?:{_CODES})(?!\w)")
+_PHRASE_NAME = re.compile(rf"(?i){_IN_WORD}(?:{_PHRASES})(?!\w)[^:=\n]{{0,40}}[:=]\s*")
+_NUMBER_NAME = re.compile(rf"(?i){_IN_WORD}(?:{_NUMBERS})(?!\w)[^\d\n]{{0,12}}?(?P<v>\d[\d -]{{1,12}}\d)(?!\w|[.,]\d)")
+_ANSWER_NAME = re.compile(rf"(?i){_IN_WORD}(?:{_ANSWERS})(?!\w)[^:=\n]{{0,40}}[:=]\s*(?P<v>[^\s,;.][^\n,;.]{{1,40}})")
+_ASSIGNED = re.compile(  # a name that ends in a word for a secret, and what it is set to
+    r"(?i)(?<![A-Za-z0-9])[A-Za-z][\w.-]{0,40}?[_.-](?:pass|pw|pwd|passwd|password|secret|token|apikey|api_key|"
+    r"key)[\"']?"
+    r"\s{0,2}(?:[:=]|\s)\s{0,2}[\"']?(?P<v>[^\s\"'<>]{6,80})"
+)
+_TAGGED = re.compile(r"(?i)<(?P<n>pass\w{0,12}|pwd|secret|token|apikey)>(?P<v>[^<\n]{3,80})<")
+_OPTION = re.compile(
+    r"(?i)\b(?:mysql|mariadb|mysqldump|mongo|psql|7z|unzip|pscp|plink|"
+    r"sshpass)\b[^\n]{0,120}?\s-[pP](?P<v>[^\s-][^\s]{3,60})"
+)
+_COOKIE = re.compile(
+    r"(?i)(?<![\w-])[\w.-]{0,24}(?:sess\w{0,8}|sid|auth\w{0,8}|token|jwt|"
+    r"csrf\w{0,8})\s?=\s?(?P<v>[^\s;,\"']{16,400})"
+)
+_USED_AS = re.compile(
+    rf"(?i)(?:as|for|into|in|to|als|comme|como|come|som|jako|как|w|til|till) (?:the |my |your |its |mein |"
+    rf"mon )?(?:\w{{1,16}} ){{0,2}}?"
+    rf"(?:{_STRONG})(?!\w)"
+)
+_OTHER_CODE = re.compile(
+    r"(?i)\b(?:area|postal|post|zip|country|error|product|colou?r|promo|order|invoice|article|status|bar|"
+    r"qr)[ -]?code"
+)
+_DOCUMENT = re.compile(
+    r"(?i)\b(?:passport|id card|identity card|driving licen[cs]e|driver'?s licen[cs]e|national id|tax id|"
+    r"ausweis\w*|reisepass\w*|passeport"
+    r"|pasaporte|passaporto)\b[^\n]{0,32}?(?<![\w-])(?P<v>(?=[A-Z0-9]{0,10}\d)[A-Z0-9]{7,12})(?!\w)"
+)
+_SHORT_WORDS = re.compile(r"(?<!\w)(?:(?:\d{1,2}[.)] ?)?[a-z]{3,8}(?:[ ,]{1,2}|$)){11,24}")
+_OF_PROSE = frozenset(  # a dozen words of a text hold one of these, those of a wallet none
+    "the and for with from that this are was were been has have had not you your our their its they them can "
+    "will into onto"
+    " then than when where which who what how all any but out off over under about after before each other more".split()
+)
+_NAMES_CODE = re.compile(
+    r"(?i)(?<!\w)(?P<v>[A-Z]{1,3}-\d{4,8}|\d{3}[- ]\d{3}|\d{4,8})(?!\w)(?: is|:)? (?:your|is your|as your|"
+    r"ist ihr) [\w ]{0,24}code"
+)
+_SERIAL_KEY = re.compile(r"(?<![\w-])(?:[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}|\d{6}(?:-\d{6}){7})(?![\w-])")
+_GROUPS = re.compile(r"(?<![\w-])[A-Za-z0-9]{4}(?:-[A-Za-z0-9]{2,5}){2,6}(?![\w-])")  # vouchers, recovery codes
+_DIGITS = re.compile(r"(?<![\w.,#-])(?:\d{6}|\d{3}[ -]\d{3})(?!\w|[.,-]\d)")
+_ASKED_FOR = re.compile(  # a line that speaks of a code to get in
+    r"(?i)\b(?:codes?|digits|sign(?:ing)? in|log(?:ging)? in|pass\w*|text message|sms|lock screen|unlock\w*|"
+    r"pin|verif\w*|authenticat\w*)\b"
+)
+_OTHER_CODE = re.compile(
+    r"(?i)\b(?:area|postal|post|zip|country|error|product|colou?r|promo|order|invoice|article|status|bar|"
+    r"qr)[ -]?code"
+)
+_DOCUMENT = re.compile(
+    r"(?i)\b(?:passport|id card|identity card|driving licen[cs]e|driver'?s licen[cs]e|national id|tax id|"
+    r"ausweis\w*|reisepass\w*|passeport"
+    r"|pasaporte|passaporto)\b[^\n]{0,32}?(?<![\w-])(?P<v>(?=[A-Z0-9]{0,10}\d)[A-Z0-9]{7,12})(?!\w)"
+)
+_SHORT_WORDS = re.compile(r"(?<!\w)(?:(?:\d{1,2}[.)] ?)?[a-z]{3,8}(?:[ ,]{1,2}|$)){11,24}")
+_OF_PROSE = frozenset(  # a dozen words of a text hold one of these, those of a wallet none
+    "the and for with from that this are was were been has have had not you your our their its they them can "
+    "will into onto"
+    " then than when where which who what how all any but out off over under about after before each other more".split()
+)
+_CODE = re.compile(r"(?<![\w-])(?:[A-Za-z0-9]{4,8}(?:[- ][A-Za-z0-9]{4,8}){1,7}|\d{4,8}#?|[A-Za-z0-9]{8,16})(?![\w-])")
+_TOKEN = re.compile(r"[^\s\"'`“”‘’<>«»|,;]{6,400}")
+_PART = re.compile(r"[^=:/\\,;()\[\]{}]+")
+_LONG = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_CHECKSUM = re.compile(
+    r"(?i)sha-?\d|md5|checksum|hash|commit|digest|etag|integrity|revision|fingerprint|prüfsumme|blob|tree|"
+    r"object"
+)
+_KNOWN = re.compile(  # what tokens with letters and digits usually are
+    r"(?i)v?\d+(?:[.:/-]\d+)+\w{0,6}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*|www\..*"
+    r"|[\w ()-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|gif|svg|zip|tar|gz|py|js|json|ya?ml|html?|xml|md|"
+    r"ics|exe|log|sh|ini|cfg|msi|dll)"
+    r"|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}|\d[\d.,]*\s?[a-z%°µ]{1,4}\d?|"
+    r"(?:[a-z]{1,5}-?)?\d+(?:st|nd|rd|th|er|e|x)?"
+    r"|\w{1,4}-\d{1,4}|min\.?|max\.?|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|x|h|mp|ipv|base|rs|usb|http|tls|"
+    r"ssl)-?\d+\w{0,4}|\(?min\.?|(?-i:[A-Z0-9]{1,10})"
+)
+_SIGN = frozenset("!#$%^&*~+=?@§|")
+
+
+def find_shapes(text: str) -> Iterator[Found]:
+    """Every place in `text` that holds a secret by shape or by the words around it."""
+    plain, places = _visible(text)
+    for found in (*_generated(plain), *_chosen(plain), *_named(plain), *_fixed(plain), *_codes(plain)):
+        yield Found(places[found.start], places[found.end - 1] + 1, found.kind)
+
+
+def _visible(text: str) -> tuple[str, list[int] | range]:
+    """The text without characters that cannot be seen, and where each of its characters stood."""
+    if text.isascii():
+        return text, range(len(text))
+    places = [place for place, c in enumerate(text) if unicodedata.category(c) != "Cf"]
+    return "".join(text[place] for place in places), places
+
+
+def _generated(text: str) -> Iterator[Found]:
+    """Long tokens in no order of words; checksums, GUIDs and names of files are none."""
+    for match in _LONG.finditer(text):
+        token = match[0].strip("-_+~%")
+        if not is_generated(token) or _UUID.search(token) or not _is_mixed(token):
+            continue
+        if _CHECKSUM.search(text, max(0, match.start() - 40), match.start()):
+            continue
+        yield Found(match.start(), match.end(), "token")
+
+
+def _is_mixed(token: str) -> bool:
+    """True where digits stand among letters all along, as in a key, and not in a word or two of a name."""
+    words = re.split(r"[-_+~%]", token)
+    longest = max(words, key=len)
+    digits = sum(c.isdigit() for c in longest)
+    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(longest))
+    return len(longest) >= 16 and digits >= 3 and changes >= 4
+
+
+def _chosen(text: str) -> Iterator[Found]:
+    """Words that only a password is made of: small and capital letters, digits and a sign inside, wherever "
+    "they stand."""
+    for match in _TOKEN.finditer(text):
+        token = match[0].rstrip(".:!?)]}").lstrip("([{")
+        start = match.start() + match[0].find(token) if token else match.start()
+        if len(token) <= 40 and not is_stand_in(token) and (_is_strong(token) or _is_coined(token)):
+            yield Found(start, start + len(token), "password")
+
+
+def _is_strong(token: str) -> bool:
+    signs = [place for place, c in enumerate(token) if c in _SIGN]
+    if not signs or _KNOWN.fullmatch(token) or any(c in "/\\:()[]{}=<>," for c in token):
+        return False
+    inner = [place for place in signs if 0 < place < len(token) - 1]
+    lower, upper = any(c.islower() for c in token), any(c.isupper() for c in token)
+    return bool(inner) and lower and upper and any(c.isdigit() for c in token) and "@" not in token
+
+
+def _is_coined(token: str) -> bool:
+    """True for words put together with a number as no name is: `mintVelvet88`, `Oyster_Bell_5`, `Qu1lt.Stone`."""
+    if not 8 <= len(token) <= 32 or _KNOWN.fullmatch(token) or any(c in "/\\:()[]{}=<>,@" for c in token):
+        return False
+    digits = "".join(c if c.isdigit() else " " for c in token).split()
+    if len(digits) != 1 or len(digits[0]) > 4 or (len(digits[0]) == 4 and digits[0][:2] in ("19", "20")):
+        return False
+    if re.fullmatch(r"[A-Za-zÀ-ÿ]?[a-zà-ÿ]{8,}\d{2,4}", token):
+        return True
+    humps = len(
+        re.findall(r"[a-zà-ÿ][A-ZÀ-Þ]|\d[A-ZÀ-Þ][a-zà-ÿ]|[a-zà-ÿ][._&-][A-ZÀ-Þ]|[A-ZÀ-Þ][a-zà-ÿ]\d[a-zà-ÿ]", token)
+    )
+    return humps > 0 and sum(c.islower() for c in token) >= 5
+
+
+def _named(text: str) -> Iterator[Found]:
+    for pattern, doubt in ((_STRONG_NAME, False), (_WEAK_NAME, True)):
+        for match in pattern.finditer(text):
+            yield from _after(text, match.end(), doubt)
+    for match in _USED_AS.finditer(text):
+        yield from _before(text, match.start())
+    for match in _CODE_NAME.finditer(text):
+        for code in _CODE.finditer(text, match.end(), _line_end(text, match.end(), 2 * WINDOW)):
+            if any(c.isdigit() for c in code[0]) or code[0].isupper():
+                yield Found(code.start(), code.end(), "code")
+    for match in _PHRASE_NAME.finditer(text):
+        end = _line_end(text, match.end(), 4 * WINDOW)
+        if len(text[match.end() : end].split()) >= 2:
+            yield Found(match.end(), end, "password")
+
+
+def _after(text: str, start: int, doubt: bool) -> Iterator[Found]:
+    """What looks like a password in the window behind a word that names one."""
+    end = _line_end(text, start, WINDOW)
+    for token in islice(re.finditer(r"\S+", text[start:end]), _PIECES):
+        yield from _parts(text, start + token.start(), start + token.end(), doubt)
+
+
+def _before(text: str, end: int) -> Iterator[Found]:
+    """The last words before "… as my password"."""
+    start = max(text.rfind("\n", 0, end) + 1, end - WINDOW)
+    for token in list(re.finditer(r"\S+", text[start:end]))[-3:]:
+        yield from _parts(text, start + token.start(), start + token.end(), False)
+
+
+def _parts(text: str, start: int, end: int, doubt: bool) -> Iterator[Found]:
+    """The parts of a token between separators that look like a password."""
+    if _KNOWN.fullmatch(text[start:end].strip(".,;:!?\"'()")):
+        return
+    whole = text[start:end].strip("\"'“”‘’`<>,;.?!").removesuffix(")")
+    if _looks_chosen(whole, doubt) and not any(c in ":=/\\" for c in whole):
+        place = text.find(whole, start)
+        yield Found(place, place + len(whole), "password")
+        return
+    for part in _PART.finditer(text, start, end):
+        token = part[0].strip("\"'“”‘’`<>.?!…")
+        if _looks_chosen(token, doubt):
+            place = text.find(token, part.start())
+            yield Found(place, place + len(token), "password")
+
+
+def _looks_chosen(token: str, doubt: bool) -> bool:
+    """True for letters with digits or with a sign that no word has."""
+    if len(token) < _LEAST or is_stand_in(token) or _KNOWN.fullmatch(token) or token.endswith("()") or "{{" in token:
+        return False
+    if _STRONG_NAME.search(token) and not any(c.isdigit() for c in token):
+        return False
+    lower, upper, digit = (any(map(test, token)) for test in (str.islower, str.isupper, str.isdigit))
+    signs = sum(c in _SIGN for c in token[1:])
+    inner_upper = any(c.isupper() for c in token[1:]) and lower
+    if doubt:
+        return (lower and digit and (upper or signs > 0 or len(token) >= 9)) or (lower and upper and signs > 0)
+    return (lower and digit) or ((lower or upper) and signs > 0) or (inner_upper and any(c in "._-" for c in token))
+
+
+def _fixed(text: str) -> Iterator[Found]:
+    """Places of a fixed form: options of programs, cookies, answers, numbers of a card's kind, product keys."""
+    for pattern, kind in (
+        (_ASSIGNED, "password"), (_TAGGED, "password"), (_OPTION, "password"), (_COOKIE, "token"),
+        (_NUMBER_NAME, "code"), (_ANSWER_NAME, "password"), (_NAMES_CODE, "code"), (_DOCUMENT, "document number"),
+    ):  # fmt: skip
+        for match in pattern.finditer(text):
+            value = match["v"]
+            if not is_stand_in(value) and any(c.isalnum() for c in value) and "{{" not in value:
+                yield Found(match.start("v"), match.end("v"), kind)
+    for match in _SERIAL_KEY.finditer(text):
+        yield Found(match.start(), match.end(), "key")
+
+
+def _codes(text: str) -> Iterator[Found]:
+    """Codes of groups, one-time codes where a line asks for one, and the words of a wallet."""
+    for match in _GROUPS.finditer(text):
+        groups = match[0].split("-")
+        mixed = sum(any(map(str.isdigit, one)) and any(map(str.isalpha, one)) for one in groups)
+        if mixed >= 2 and not _UUID.search(match[0]):
+            yield Found(match.start(), match.end(), "code")
+    for match in _DIGITS.finditer(text):
+        start, end = max(0, match.start() - WINDOW), min(len(text), match.end() + WINDOW)
+        around = text[start:end]
+        if _ASKED_FOR.search(around) and not _OTHER_CODE.search(around):
+            yield Found(match.start(), match.end(), "code")
+    for match in _SHORT_WORDS.finditer(text):
+        words = re.findall(r"[a-z]{3,8}", match[0])
+        if _OF_PROSE.isdisjoint(words) and len(set(words)) > len(words) - 2:
+            yield Found(match.start(), match.end(), "recovery phrase")
+
+
+def _line_end(text: str, start: int, limit: int) -> int:
+    """Where the line ends, at most `limit` characters on."""
+    stop = text.find("\n", start, start + limit)
+    return stop if stop >= 0 else min(len(text), start + limit)
