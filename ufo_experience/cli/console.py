@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from ufo_experience.errors import ExperienceError, NotFoundError
 
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _STYLES = {
     "success": "green",
     "failure": "red",
@@ -34,7 +34,7 @@ _STYLES = {
 
 def printable(text: str) -> str:
     """`text` with control and direction characters written as escapes; line breaks and tabs stay."""
-    return _UNSAFE.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class Console:
@@ -49,9 +49,9 @@ class Console:
                 reconfigure(errors="backslashreplace")
 
     def answer(self, data: Mapping[str, Any], text: str) -> None:
-        """The result of a command: `data` as JSON, or `text`; on a terminal without control characters."""
+        """The result of a command: `data` as JSON, or `text`; without control characters, also through a pipe."""
         shown = json.dumps(data, ensure_ascii=False, default=str) if self.as_json else text
-        self._out.write((printable(shown) if self._out.isatty() else shown) + "\n")
+        self._out.write(printable(shown) + "\n")
 
     def answer_table(self, data: Mapping[str, Any], headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Rows as a table, coloured on a terminal."""

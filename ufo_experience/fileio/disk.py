@@ -5,6 +5,7 @@ Tests wrap `Disk` to make calls fail, to stop after any of them, or to behave li
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -15,7 +16,10 @@ _CREATE = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 )  # fmt: skip
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_APPEND = (
+    os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)  # fmt: skip
 _REMOTE_DRIVE = 4  # DRIVE_REMOTE
 
 
@@ -34,8 +38,17 @@ class Disk:
         return os.open(path, _READ)
 
     def append(self, path: Path) -> int:
-        """Open for writing at the end, creating the file (0600)."""
-        return os.open(path, _APPEND, 0o600)
+        """Open for writing at the end, creating the file (0600).
+
+        Refuses what is no regular file (a pipe nobody reads would hang), and a file that has another name elsewhere
+        (a hard link would write into somebody else's).
+        """
+        handle = os.open(path, _APPEND, 0o600)
+        info = os.fstat(handle)
+        if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1:
+            os.close(handle)
+            raise OSError(errno.EPERM, "not a regular file of its own", str(path))
+        return handle
 
     def read(self, handle: int, size: int) -> bytes:
         """Up to `size` bytes; empty at the end."""

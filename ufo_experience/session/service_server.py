@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -116,10 +117,22 @@ class SessionServer:
         return f"ws://{host}:{self.port}"
 
     async def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
-        given = request.headers.get("Authorization", "")
-        if self._token and not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
+        sites = request.headers.get_all("Sec-Fetch-Site")
+        if not self._is_for_us(request.headers.get_all("Host")) or any(site != "none" for site in sites):
+            return connection.respond(HTTPStatus.FORBIDDEN, "this host is not served here\n")
+        given = request.headers.get_all("Authorization")
+        expected = f"Bearer {self._token}".encode()
+        if self._token and (len(given) != 1 or not hmac.compare_digest(given[0].encode("utf-8", "replace"), expected)):
             return connection.respond(HTTPStatus.UNAUTHORIZED, "a valid token is required\n")
         return None
+
+    def _is_for_us(self, named: Sequence[str]) -> bool:
+        """True for a request to the name it is served under: a page that had its own name point here asks for another.
+
+        A server that listens to other machines is reached by names nobody knows here; it asks for a token instead.
+        """
+        host = _host_of(named[0]) if len(named) == 1 else ""
+        return host in LOOPBACK if self._host in LOOPBACK else bool(host)
 
     async def _handle(self, connection: ServerConnection) -> None:
         try:
@@ -184,3 +197,9 @@ def _failed(failure: Failure) -> TaskEnd:
 async def _refuse(connection: ServerConnection, reason: str) -> None:
     await connection.send(encode(ErrorMessage(error=reason)))
     await connection.close()
+
+
+def _host_of(header: str) -> str:
+    """The host of a Host header without its port, in lower case; "" for what is none."""
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:]{2,45})\]|([A-Za-z0-9.-]{1,253}))(?::\d{1,5})?", header.strip())
+    return (match[1] or match[2]).casefold() if match else ""
