@@ -161,7 +161,6 @@ HARMLESS: list[str] = [
     "use sk-SK locale and risk-assessment-for-the-quarter",
     "AKIAK is a town",
     "eyJust.a.sentence with dots",
-    ".".join([_b64url({"name": "not a token"}), _b64url({"a": 1}), "c2lnbmF0dXJl"]),
     "-----BEGIN PUBLIC KEY-----\nMFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBAK\n-----END PUBLIC KEY-----",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     "DE89 3704 0044 0532 0130 01 is mistyped",

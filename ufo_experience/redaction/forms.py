@@ -12,7 +12,10 @@ import re
 from urllib.parse import quote, quote_plus
 
 LEAST_LOOSE = 6  # characters: shorter ones are matched as written only, or ordinary words would be torn apart
-_BETWEEN = r"[^\w\n]{0,2}"  # what a screen reader, an OCR or a log puts between single characters
+_BEFORE_WORD, _BEFORE_SIGN = (
+    r"[^\w\n]{0,2}",
+    r"[ \t\u00b7]{0,2}",
+)  # what a screen reader or an OCR puts between characters
 
 
 def exact_forms(value: str) -> set[str]:
@@ -72,8 +75,13 @@ def is_loose(value: str) -> bool:
 
 
 def loose_pattern(value: str) -> str:
-    """The value in any letter case, with a character or two between its own."""
-    return f"(?i:{_BETWEEN.join(map(re.escape, value))})"
+    """The value in any letter case, with a character or two between its own.
+
+    What may stand before a character never matches that character, so there is one way to match and no backtracking.
+    """
+    first, *others = (c for c in value if not c.isspace())
+    rest = "".join((_BEFORE_WORD if c.isalnum() or c == "_" else _BEFORE_SIGN) + re.escape(c) for c in others)
+    return f"(?i:{re.escape(first)}{rest})"
 
 
 def bare(text: str) -> str:

@@ -18,6 +18,7 @@ from ufo_experience.redaction.checksums import is_generated, is_stand_in
 WINDOW = 64  # characters after a word that names a secret, up to the end of its line
 _PIECES = 7  # tokens looked at in a window
 _LEAST = 6
+_LONGEST = 160  # of a key; longer runs are data
 
 
 class Found(NamedTuple):
@@ -143,6 +144,9 @@ _TOKEN = re.compile(r"[^\s\"'`“”‘’<>«»|,;]{6,400}")
 _PART = re.compile(r"[^=:/\\,;()\[\]{}]+")
 _LONG = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_DIGEST = re.compile(
+    r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}"
+)  # of contents, and ids of ours; too common to be secrets
 _CHECKSUM = re.compile(
     r"(?i)sha-?\d|md5|checksum|hash|commit|digest|etag|integrity|revision|fingerprint|prüfsumme|blob|tree|"
     r"object"
@@ -178,7 +182,13 @@ def _generated(text: str) -> Iterator[Found]:
     """Long tokens in no order of words; checksums, GUIDs and names of files are none."""
     for match in _LONG.finditer(text):
         token = match[0].strip("-_+~%")
-        if not is_generated(token) or _UUID.search(token) or not _is_mixed(token):
+        if (
+            len(token) > _LONGEST
+            or not is_generated(token)
+            or _UUID.search(token)
+            or _DIGEST.fullmatch(token)
+            or not _is_mixed(token)
+        ):
             continue
         if _CHECKSUM.search(text, max(0, match.start() - 40), match.start()):
             continue

@@ -10,7 +10,7 @@ from typing import Any
 from ufo_experience.redaction import names, secrets
 from ufo_experience.redaction.checksums import has_digit_and_letter
 from ufo_experience.redaction.names import is_secret_name
-from ufo_experience.redaction.secrets import MAX_REMEMBERED, MAX_REMEMBERED_CHARS, find_secrets
+from ufo_experience.redaction.secrets import MAX_REMEMBERED, MAX_REMEMBERED_CHARS, Finding, find_by_rule, find_secrets
 
 IMAGE = "<image>"
 SECRET = "<secret>"
@@ -33,6 +33,7 @@ _END = re.compile(r"[)\].,;:!?]*$")
 
 # Given the secret and its kind, what stands in its place.
 Naming = Callable[[str, str], str]
+Find = Callable[[str], list[Finding]]
 
 
 def redact_text(text: str) -> str:
@@ -41,19 +42,24 @@ def redact_text(text: str) -> str:
 
 
 def redact_json(value: Any, *, secret: bool = False) -> Any:
-    """A copy of a JSON value with every text redacted; texts under a name such as `password` go whole."""
+    """A copy of a JSON value without secrets of a fixed form; texts under a name such as `password` go whole.
+
+    What has the shape of a secret is left to the gate of the store: it knows where else in the record it stands.
+    """
     if isinstance(value, Mapping):
-        return {
-            redact_text(str(key)): redact_json(item, secret=is_secret_name(str(key))) for key, item in value.items()
-        }
+        return {_by_rule(str(key)): redact_json(item, secret=is_secret_name(str(key))) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [redact_json(item, secret=secret) for item in value]
     if isinstance(value, str):
-        return "<secret>" if secret and value and not PLACEHOLDER.fullmatch(value) else redact_text(value)
+        return "<secret>" if secret and value and not PLACEHOLDER.fullmatch(value) else _by_rule(value)
     return value
 
 
-def scrub(text: str, name: Naming) -> str:
+def _by_rule(text: str) -> str:
+    return scrub(text, _anonymous, find_by_rule)
+
+
+def scrub(text: str, name: Naming, find: Find = find_secrets) -> str:
     """Remove what `redact_text` removes, asking `name` for what stands in the place of each secret.
 
     Repeats until nothing is left to find: a removal may bare a shape that its neighbours hid. Placeholders are never
@@ -62,7 +68,7 @@ def scrub(text: str, name: Naming) -> str:
     if len(text) <= MAX_REMEMBERED_CHARS and _is_clean(text):
         return text
     while True:
-        changed = _round(text, name)
+        changed = _round(text, name, find)
         if changed == text:
             return text
         text = changed
@@ -76,7 +82,7 @@ def strip_urls(text: str) -> str:
 @lru_cache(maxsize=MAX_REMEMBERED)
 def _is_clean(text: str) -> bool:
     """True when nothing is to be removed."""
-    return _round(text, _anonymous) == text
+    return _round(text, _anonymous, find_secrets) == text
 
 
 def forget_texts() -> None:
@@ -86,19 +92,19 @@ def forget_texts() -> None:
     secrets.forget_texts()
 
 
-def _round(text: str, name: Naming) -> str:
+def _round(text: str, name: Naming, find: Find) -> str:
     text = _without_images(strip_urls(text))
     parts, end = [], 0
     for match in PLACEHOLDER.finditer(text):
-        parts += [_without_secrets(text[end : match.start()], name), match[0]]
+        parts += [_without_secrets(text[end : match.start()], name, find), match[0]]
         end = match.end()
-    parts.append(_without_secrets(text[end:], name))
+    parts.append(_without_secrets(text[end:], name, find))
     return "".join(parts)
 
 
-def _without_secrets(text: str, name: Naming) -> str:
+def _without_secrets(text: str, name: Naming, find: Find) -> str:
     parts, end = [], 0
-    for finding in find_secrets(text):
+    for finding in find(text):
         parts += [text[end : finding.start], name(text[finding.start : finding.end], finding.kind)]
         end = finding.end
     return "".join(parts) + text[end:]
