@@ -55,6 +55,7 @@ from ufo_experience.errors import (
 from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
 from ufo_experience.openai_api.ledger import Ledger
 from ufo_experience.openai_api.limits import CircuitBreaker
+from ufo_experience.text.tokens import estimate_tokens
 
 SMALL = "text-embedding-3-small"
 DIM = 32  # asked of the stub, so that vectors stay short
@@ -309,7 +310,10 @@ def test_planned_requests_cover_all_texts_within_the_limits(sizes: list[int]) ->
     texts = ["x" * size for size in sizes]
     pieces = list(hosted_nowhere().batches(texts))
     assert [text for piece in pieces for text in texts[piece]] == texts
-    assert all(sum(min(len(text), MAX_INPUT_TOKENS) for text in texts[piece]) <= MAX_REQUEST_TOKENS for piece in pieces)
+    assert all(
+        sum(min(estimate_tokens(text), MAX_INPUT_TOKENS) for text in texts[piece]) <= MAX_REQUEST_TOKENS
+        for piece in pieces
+    )
     assert all(piece.stop > piece.start for piece in pieces)
 
 
@@ -319,11 +323,13 @@ def hosted_nowhere() -> OpenAIEmbedder:
 
 
 def test_a_long_text_is_cut_between_characters_and_counted(stub: OpenAIStub) -> None:
-    """8,191 bytes are the ceiling for 8,191 tokens; a blank text gets a stand-in, for the service refuses it."""
+    """To 8,191 estimated tokens, not bytes; a blank text gets a stand-in, for the service refuses it."""
     embedder = hosted(stub)
-    embedder.embed(["é" * 10_000, " "])
-    sent = stub.requests[0].body["input"]
-    assert sent == ["é" * 4095, "(empty)"]
+    embedder.embed(["é" * 10_000, "é" * 20_000, " "])
+    whole, cut, blank = stub.requests[0].body["input"]
+    assert (whole, blank) == ("é" * 10_000, "(empty)")
+    assert cut == "é" * len(cut)
+    assert 0.97 * MAX_INPUT_TOKENS < estimate_tokens(cut) <= MAX_INPUT_TOKENS
     assert embedder.shortened == 1
 
 

@@ -598,3 +598,20 @@ def test_importing_the_client_layer_does_not_load_openai() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.7:8000/v1", "http://192.168.1.4:11434", "http://vllm:8000", "http://gpu.lan/v1"]
+)
+def test_http_inside_a_private_network_needs_the_owners_word(url):
+    """vLLM and Ollama are reached so; without the word the refusal says which word."""
+    assert OpenAISettings(base_url=url, allow_http=True).endpoint == url
+    with pytest.raises(RefusedError, match="allow-http-service"):
+        OpenAISettings(base_url=url)
+
+
+@pytest.mark.parametrize("url", ["http://api.openai.com/v1", "http://8.8.8.8/v1", "http://169.254.169.254/v1"])
+def test_http_to_the_outside_is_refused_whatever_the_owner_says(url):
+    """A key never travels in clear over the internet."""
+    with pytest.raises(RefusedError):
+        OpenAISettings(base_url=url, allow_http=True)

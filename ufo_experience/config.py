@@ -29,6 +29,7 @@ class Settings(BaseModel):
 
     Trust: `min_trust` for own records (None: verified, and approved in a store shared with others), and
     `min_trust_imported` for imported ones. `index` is an engine, see `open_index`.
+    `allow_http_service` lets a service inside a private network be asked over http:// (vLLM, Ollama).
     `allow_network_store` lets a folder be written whose files are carried to other machines.
 
     Money (US dollars): `max_cost` per run, `max_cost_per_day` per UTC day for all processes of this store. Embedding
@@ -47,6 +48,7 @@ class Settings(BaseModel):
     min_trust: Trust | None = None
     min_trust_imported: Trust = Trust.APPROVED
     allow_network_store: bool = False
+    allow_http_service: bool = False
     lock_timeout: Annotated[float, Field(ge=0.0)] = 10.0
     max_cost: Annotated[float, Field(ge=0.0)] | None = None
     max_cost_per_day: Annotated[float, Field(ge=0.0)] | None = None

@@ -53,6 +53,7 @@ class Wiring:
             concurrency=chosen.concurrency,
             requests_per_minute=chosen.requests_per_minute,
             tokens_per_minute=chosen.tokens_per_minute,
+            allow_http=chosen.allow_http_service,
         )
 
     def close(self) -> None:

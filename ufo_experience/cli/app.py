@@ -43,6 +43,7 @@ class Shared:
     db: str | None = None
     json: bool = False
     network: bool | None = None
+    http_service: bool | None = None
 
 
 _shared: ContextVar[Shared] = ContextVar("shared", default=Shared())  # noqa: B039
@@ -93,6 +94,10 @@ Network = Annotated[
     bool | None,
     typer.Option("--allow-network-store", help="Write even if the store lies on a network or synced folder."),
 ]
+HttpService = Annotated[
+    bool | None,
+    typer.Option("--allow-http-service", help="Ask a model service in your own network over http://, without TLS."),
+]
 Task = Annotated[list[str], typer.Argument(help="What the agent is to do, in the user's words.", metavar="TASK")]
 App = Annotated[str | None, typer.Option("--app", help="Only experiences of this application (exact).")]
 Env = Annotated[str | None, typer.Option("--env", help="Only experiences of this environment (exact).")]
@@ -121,6 +126,7 @@ def before_the_command(
     db: Db = None,
     json: Json = False,
     network: Network = None,
+    http_service: HttpService = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more about what is done, on stderr.")] = False,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")
@@ -129,7 +135,7 @@ def before_the_command(
     """Experience memory for UI agents: learn from session logs, hand the right steps to the next run."""
     if verbose:
         be_verbose()
-    _shared.set(Shared(db, json, network))
+    _shared.set(Shared(db, json, network, http_service))
 
 
 def shared() -> Shared:
@@ -153,7 +159,11 @@ def open_memory(
         from ufo_experience.memory import ExperienceMemory
 
         place = before.db if db is None else db
-        settings = load_settings(db=place, allow_network_store=network or before.network, **options)
+        allowed: dict[str, Any] = {
+            "allow_network_store": network or before.network,
+            "allow_http_service": before.http_service,
+        }
+        settings = load_settings(db=place, **allowed, **options)
         console.same_store = "" if place is None else f" --db {quote(place)}"
         with ExperienceMemory.open(settings=settings, create=create) as memory:
             yield console, memory

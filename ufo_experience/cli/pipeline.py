@@ -89,6 +89,7 @@ def ingest(
     ] = False,
     trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes that read, for many logs.")] = 1,
     db: Db = None,
     network: Network = None,
     json: Json = False,
@@ -105,6 +106,7 @@ def ingest(
                 include_failures=include_failures,
                 trust=trust,
                 force=force,
+                jobs=jobs,
                 progress=progress,
             )
         for problem in report.problems:

@@ -21,7 +21,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.openai_api.client import BATCH, QUERY, OpenAIService, OpenAISettings
 from ufo_experience.openai_api.errors import OpenAICallError
 from ufo_experience.openai_api.limits import Permit, run_all
-from ufo_experience.text.tokens import max_tokens
+from ufo_experience.text.tokens import cut_to_tokens, estimate_tokens
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -104,7 +104,7 @@ class OpenAIEmbedder:
         most = min(MAX_REQUEST_TOKENS, access.tokens_per_minute or MAX_REQUEST_TOKENS)
         start = tokens = 0
         for position, text in enumerate(texts):
-            size = min(max_tokens(text), MAX_INPUT_TOKENS)
+            size = min(estimate_tokens(text), MAX_INPUT_TOKENS)
             if position > start and (position - start == count or tokens + size > most):
                 yield slice(start, position)
                 start, tokens = position, 0
@@ -133,11 +133,11 @@ class OpenAIEmbedder:
         run_all(jobs, 1 if kind == "query" else self._service.settings.concurrency, stop)
 
     def fit(self, text: str) -> str:
-        """Cut a text to what a model takes."""
-        if max_tokens(text) <= MAX_INPUT_TOKENS:
-            return text if text.strip() else _BLANK
-        self._count_shortened()
-        return text.encode("utf-8", "replace")[:MAX_INPUT_TOKENS].decode("utf-8", "ignore")
+        """Cut a text to what a model takes, as far as that can be told; what it refuses is halved."""
+        cut = cut_to_tokens(text, MAX_INPUT_TOKENS)
+        if len(cut) < len(text):
+            self._count_shortened()
+        return cut if cut.strip() else _BLANK
 
     def _embed_piece(self, inputs: Sequence[str], piece: slice, kind: Kind, keep: Keep, stop: threading.Event) -> None:
         """Embed one request's worth. What is too long for the service is halved, never sent again as it was."""
@@ -158,7 +158,7 @@ class OpenAIEmbedder:
         self._embed_piece(half, slice(0, 1), kind, lambda _, vectors: keep(piece, vectors), stop)
 
     def _request(self, inputs: Sequence[str], kind: Kind, stop: threading.Event) -> Vectors:
-        estimate = sum(map(max_tokens, inputs))
+        estimate = sum(map(estimate_tokens, inputs))
         permit = None if kind == "query" else Permit(estimate, stop)
         options: dict[str, Any] = {"dimensions": self.dimensions} if self.dimensions else {}
         with self._service.ledger.reserve(self.model, estimate) as reservation:

@@ -255,9 +255,8 @@ class Generations:
             StorageError: the disk refused; the tail is as it was, or ends in a torn frame, which nobody reads.
         """
         path = self._tail(position.generation)
-        with storage_errors(path), self._lock.hold() as left_behind:
-            if left_behind:
-                self._cleanup()
+        with storage_errors(path), self._lock.hold():
+            self._cleanup()
             if self.number() != position.generation:
                 return None
             data = self.read_tail(position.generation)

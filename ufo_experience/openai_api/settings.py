@@ -14,6 +14,7 @@ from ufo_experience.openai_api.ledger import PRICES, Ledger, Price
 
 Provider = Literal["openai", "azure"]
 PUBLIC_URL = "https://api.openai.com/v1"
+_PRIVATE_ENDINGS = (".local", ".internal", ".lan", ".home.arpa", ".localdomain")  # no public name ends so
 AZURE_API_VERSION = "2024-10-21"
 
 
@@ -23,7 +24,8 @@ class OpenAISettings:
 
     `azure_endpoint` makes it an Azure client; `prices` (US dollars per million tokens) and `max_cost` (per run)
     feed the ledger, unless one is given, which all who use these settings then share. Embedding many texts sends
-    `concurrency` requests at once, within the limits per minute (None: none).
+    `concurrency` requests at once, within the limits per minute (None: none). `allow_http` is the owner's word that a
+    service inside a private network may be asked without TLS: texts and key then travel in clear.
 
     Raises:
         RefusedError: an address that is neither https nor on this machine, is link-local, or holds credentials.
@@ -42,10 +44,11 @@ class OpenAISettings:
     concurrency: int = 4
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+    allow_http: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "api_key", _clean_key(self.api_key))
-        _check_url(self.endpoint)
+        _check_url(self.endpoint, self.allow_http)
 
     @classmethod
     def from_env(
@@ -108,20 +111,20 @@ def _clean_key(key: str | None) -> str | None:
     return clean or None
 
 
-def _check_url(url: str) -> None:
-    """Let pass https, and http to this machine."""
+def _check_url(url: str, allow_http: bool = False) -> None:
+    """Let pass https, http to this machine, and if the owner says so http to a private network."""
     try:
         parts = urlsplit(url)
         port_is_number = parts.port is None or parts.port > 0
     except ValueError as error:
         raise RefusedError("the base URL is not a URL") from error
     where = f"{parts.scheme}://{parts.hostname or ''}"
-    for wrong, reason in _url_faults(url, parts):
+    for wrong, reason in _url_faults(url, parts, allow_http):
         if wrong or not port_is_number:
             raise RefusedError(f"base URL {where} refused: {reason}")
 
 
-def _url_faults(url: str, parts: SplitResult) -> list[tuple[bool, str]]:
+def _url_faults(url: str, parts: SplitResult, allow_http: bool) -> list[tuple[bool, str]]:
     host = parts.hostname or ""
     return [
         (not url.isprintable() or " " in url or "\\" in url, "it holds a space, a backslash or a control character"),
@@ -130,8 +133,14 @@ def _url_faults(url: str, parts: SplitResult) -> list[tuple[bool, str]]:
         (bool(parts.query or parts.fragment), "it holds a query or fragment"),
         (_is_internal(host), "the address is link-local or not a host's"),
         (parts.scheme not in ("https", "http"), "only https is allowed"),
-        (parts.scheme == "http" and not _is_loopback(host), "http is allowed to this machine only, use https"),
+        (parts.scheme == "http" and not (_is_loopback(host) or (allow_http and _is_private(host))), _http_fault(host)),
     ]
+
+
+def _http_fault(host: str) -> str:
+    if _is_private(host):
+        return "http is allowed to this machine only; use https, or --allow-http-service (setting allow_http_service)"
+    return "http is allowed to this machine only, use https"
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -145,6 +154,14 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def _is_loopback(host: str) -> bool:
     address = _address(host)
     return host == "localhost" if address is None else address.is_loopback
+
+
+def _is_private(host: str) -> bool:
+    """True for an address of a private network, and for a name that only such a network can resolve."""
+    address = _address(host)
+    if address is None:
+        return "." not in host or host.lower().endswith(_PRIVATE_ENDINGS)
+    return address.is_private
 
 
 def _is_internal(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""How many tokens a text may be, without a tokenizer: an estimate for budgets, and a ceiling for a service's limits."""
+"""How many tokens a text may be, without a tokenizer: an estimate for budgets and limits."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(weight / 3)
 
 
-def max_tokens(text: str) -> int:
-    """A ceiling, for what a service would refuse: no token of OpenAI's models is shorter than a byte of UTF-8."""
-    return len(text.encode("utf-8", "replace"))
+def cut_to_tokens(text: str, limit: int) -> str:
+    """The longest beginning of `text` (to about a hundredth) that `estimate_tokens` takes for at most `limit`."""
+    while (tokens := estimate_tokens(text)) > limit:
+        text = text[: int(len(text) * limit / tokens * 0.995)]
+    return text
