@@ -28,12 +28,13 @@ def plan(tmp_path: Path, **fields) -> Path:
     return path
 
 
-def replay_tools(desktop: Desktop) -> LocalCommandDispatcher:
+def replay_tools(desktop: Desktop, **more) -> LocalCommandDispatcher:
     return LocalCommandDispatcher(
         {
             "select_application_window": desktop.select,
             "click_input": lambda target, label: desktop.click(target),
             "set_edit_text": lambda target, label, text: desktop.type(target, text),
+            **more,
         }
     )
 
@@ -66,6 +67,26 @@ def test_a_replay_stops_at_the_first_action_that_fails(tmp_path):
     run(session)
     assert (desktop.done, session.is_error()) == ([], True)
     assert "no such control" in session.context.get(ContextNames.ERROR_MESSAGE)
+
+
+@pytest.mark.parametrize(
+    ("controls", "done"),
+    [
+        ([("New", "Button"), ("To", "Edit")], ["select", "click New", "type Jane"]),
+        ([("New", "Button"), ("New", "Button"), ("To", "Edit")], ["select"]),
+        ([("Other", "Button"), ("To", "Edit")], ["select"]),
+    ],
+)
+def test_a_replay_that_can_look_carries_out_nothing_it_doubts(tmp_path, controls, done):
+    """Missing, or twice in view: the session ends in error before the action."""
+    desktop = Desktop()
+    shown = [{"id": str(number), "name": name, "type": kind} for number, (name, kind) in enumerate(controls)]
+    tools = replay_tools(desktop, get_controls=lambda: shown)
+    session = FollowerSession(
+        "f", plan(tmp_path), True, 0, parts=parts(tmp_path, dispatcher=tools), values={"input:1": "Jane"}
+    )
+    run(session)
+    assert (desktop.done, session.is_error()) == (done, len(done) < 3)
 
 
 def test_a_batch_session_takes_its_request_from_the_file(tmp_path):

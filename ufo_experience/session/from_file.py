@@ -9,12 +9,15 @@ from ufo_experience.session.files import StrPath
 from ufo_experience.session.interact import AbsentUser
 from ufo_experience.session.interactive import next_from_file
 from ufo_experience.session.parts import SessionParts
-from ufo_experience.session.plan import check_replayable, load_plan, plan_agents
+from ufo_experience.session.plan import check_replayable, guide_along, load_plan, plan_agents
 from ufo_experience.session.windows import WindowsBaseSession
 
 
 class FollowerSession(WindowsBaseSession):
-    """Replays a saved plan: no questions, no model, no memory; the same actions every time."""
+    """Replays a saved plan: no questions, no model, no memory; the same actions every time.
+
+    Where the dispatcher can tell what is in view, a guide along the plan checks each action before it is carried out.
+    """
 
     _mode = "follower"
 
@@ -44,7 +47,7 @@ class FollowerSession(WindowsBaseSession):
         """Begin anew, at the start of the plan."""
         self._init_agents()
         super().reset()
-        self._shared.recall = None
+        self._shared.recall, self._shared.guide = None, guide_along(self.plan)
 
     def next_request(self) -> str:
         """The plan's request, once."""

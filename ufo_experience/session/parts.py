@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ufo_experience.errors import UsageError
+from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.offer import PROVEN_AFTER
 from ufo_experience.session.blackboard import Blackboard
 from ufo_experience.session.files import StrPath
@@ -76,7 +77,8 @@ class SessionParts:
 class RoundContext:
     """What the rounds of a session share besides its context. `app_agent` is None where one agent works alone.
 
-    `judged` is True when an evaluator looks at what was done in the end.
+    `judged` is True when an evaluator looks at what was done in the end. `guide` leads along a plan that is replayed,
+    in place of one memory found.
     """
 
     log: SessionLog
@@ -87,6 +89,7 @@ class RoundContext:
     recall: Recall | None = None
     agent_name: str = "AppAgent"
     judged: bool = False
+    guide: Guide | None = None
 
 
 def need(agent: Agent | None, part: str, session_type: str) -> Agent:

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError, SchemaError
 from ufo_experience.formats.plan import to_plan_file
+from ufo_experience.guide.guide import Guide
+from ufo_experience.guide.procedure import Procedure, ProcedureStep, kind_of
+from ufo_experience.guide.procedure import Target as Aim
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log_lines import APP, HOST
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
@@ -95,6 +98,17 @@ def export_plan(experience: Experience, path: StrPath) -> Path:
     return Path(path)
 
 
+def guide_along(plan: Plan) -> Guide:
+    """A guide along the actions of a plan that name a control. Whoever wrote the plan has allowed what is in it."""
+    commands = [action.command for action in plan.actions if action.command.target is not None]
+    steps = tuple(
+        ProcedureStep(number, one.tool_name, kind_of(one.tool_name), Aim(one.target.name), dict(one.parameters))
+        for number, one in enumerate(commands, start=1)
+        if one.target is not None
+    )
+    return Guide(Procedure("", plan.request, plan.request, "", steps), max_detours=len(steps))
+
+
 class PlanRunner:
     """The place in a plan, shared by the two agents that replay it."""
 
@@ -115,7 +129,7 @@ class PlanRunner:
 
 
 class PlanAgent:
-    """Replays its part of a plan, exactly as written. Stops the run when an action does not work."""
+    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not."""
 
     def __init__(self, runner: PlanRunner, name: str) -> None:
         self.name = name

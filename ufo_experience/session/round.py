@@ -149,7 +149,7 @@ class BaseRound:
     def _follow(self) -> None:
         """Go along the way memory has found for the request or sub-task that begins."""
         recall, config = self._shared.recall, self._shared.config
-        guide = recall.guide if recall is not None else None
+        guide = recall.guide if recall is not None else self._shared.guide
         replays = recall is not None and recall.replays
         self._follower = Follower(config.look, config.recovery, guide=guide, replay=replays)
 
