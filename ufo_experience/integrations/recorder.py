@@ -33,6 +33,17 @@ if TYPE_CHECKING:
     from ufo_experience.guide.guide import Guide
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
+MAX_RESULT = 2_000  # characters of a tool's answer
+TARGETS = (
+    "control",
+    "element",
+    "target",
+    "control_name",
+    "label",
+    "button",
+    "field",
+    "name",
+)  # arguments that name one
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -144,6 +155,15 @@ class Recorder:
         if self._folder is not None:
             self._write(self._without_secrets())
 
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | str | None, result: object = "", error: str | None = None
+    ) -> None:
+        """Note a tool call as a step: the argument that names a control is its target, the others are parameters."""
+        given = _arguments(arguments)
+        key = next((one for one in TARGETS if isinstance(given.get(one), str) and given[one]), None)
+        target = given.pop(key) if key else ""
+        self.step(name, target, given, result=str(result)[:MAX_RESULT], error=error)
+
     @quietly(_no_record)
     def finish(
         self,
@@ -221,6 +241,19 @@ class Recorder:
             stream.write(json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
+
+
+def _arguments(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """The arguments of a call: a mapping, or JSON text as models write it; other text is one argument."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not given:
+        return {}
+    try:
+        read = json.loads(given)
+    except ValueError:
+        return {"arguments": given}
+    return read if isinstance(read, dict) else {"arguments": given}
 
 
 def _evaluation(success: bool | None, score: float | None, *, judged: bool) -> dict[str, Any] | None:

@@ -1,0 +1,211 @@
+"""Each adapter with its real framework and a scripted model: the first run is learned, the second is shown its way."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ufo_experience import ExperienceMemory
+from ufo_experience.integrations.osworld import WithMemory
+from ufo_experience.integrations.recorder import Recorder
+
+TASK = "Insert a table into the document"
+CALLS = (("click", {"control": "Insert"}), ("click", {"control": "Table"}))
+adapters = pytest.mark.adapters
+
+
+def click(control: str) -> str:
+    """Click a control."""
+    return f"{control} was clicked"
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Recorder:
+    return Recorder(ExperienceMemory.open(tmp_path / "db", embedder="hashing"))
+
+
+def assert_learned(recorder: Recorder, prompts: list[str]) -> None:
+    """The run is stored with its steps, verified; only the second run was shown them."""
+    assert recorder.fault is None
+    records = recorder.memory.list()
+    assert {one.trust.value for one in records} == {"verified"}
+    assert [step.target_control.name for step in records[0].action.steps] == ["Insert", "Table"]
+    first, second = prompts[: len(prompts) // 2], prompts[len(prompts) // 2 :]
+    assert not any("past-experiences" in text for text in first)
+    assert all("past-experiences" in text and "Table" in text for text in second)
+
+
+@adapters
+def test_openai_agents_sdk(recorder):
+    """By `Runner.run`, hooks and the filter of the model's input."""
+    pytest.importorskip("agents")
+    from agents import Agent, Model, ModelResponse, Usage, function_tool, set_tracing_disabled
+    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+    from ufo_experience.integrations.openai_agents import run_with_memory
+
+    set_tracing_disabled(True)
+    prompts: list[str] = []
+
+    class Scripted(Model):
+        def __init__(self) -> None:
+            self.turn = 0
+
+        async def get_response(self, system_instructions: Any, *args: Any, **named: Any) -> ModelResponse:
+            prompts.append(system_instructions or "")
+            place, self.turn = self.turn % 3, self.turn + 1
+            if place < 2:
+                name, arguments = CALLS[place]
+                text = '{"control": "%s"}' % arguments["control"]
+                call = ResponseFunctionToolCall(type="function_call", name=name, arguments=text, call_id=f"c{place}")
+                return ModelResponse([call], Usage(), None)
+            said = ResponseOutputText(type="output_text", text="done", annotations=[])
+            message = ResponseOutputMessage(
+                id="m", type="message", role="assistant", status="completed", content=[said]
+            )
+            return ModelResponse([message], Usage(), None)
+
+        def stream_response(self, *args: Any, **named: Any) -> Any:
+            raise AssertionError("nothing is streamed here")
+
+    agent = Agent(name="word", instructions="You use Word.", model=Scripted(), tools=[function_tool(click)])
+    for _ in range(2):
+        asyncio.run(run_with_memory(agent, TASK, recorder, check=lambda result: result.final_output == "done"))
+    assert all("You use Word." in text for text in prompts)
+    assert_learned(recorder, prompts)
+
+
+def scripted_chat(prompts: list[str]) -> Any:
+    """A LangChain chat model that clicks twice and is done."""
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
+
+    class Scripted(BaseChatModel):
+        turn: int = 0
+
+        @property
+        def _llm_type(self) -> str:
+            return "scripted"
+
+        def bind_tools(self, tools: Any, **named: Any) -> Any:
+            return self
+
+        def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **named: Any) -> ChatResult:
+            prompts.append("\n".join(message.text for message in messages if message.type == "system"))
+            place, self.turn = self.turn % 3, self.turn + 1
+            calls = [{"name": n, "args": a, "id": f"c{self.turn}"} for n, a in CALLS[place : place + 1]]
+            return ChatResult(
+                generations=[ChatGeneration(message=AIMessage("" if calls else "done", tool_calls=calls))]
+            )
+
+    return Scripted()
+
+
+@adapters
+def test_langchain_middleware(recorder):
+    """By `create_agent`."""
+    pytest.importorskip("langchain")
+    from langchain.agents import create_agent
+
+    from ufo_experience.integrations.langchain import ExperienceMiddleware
+
+    prompts: list[str] = []
+    middleware = ExperienceMiddleware(recorder, check=lambda state: state["messages"][-1].text == "done")
+    agent = create_agent(scripted_chat(prompts), [click], system_prompt="You use Word.", middleware=[middleware])
+    for _ in range(2):
+        agent.invoke({"messages": [{"role": "user", "content": TASK}]})
+    assert_learned(recorder, prompts)
+
+
+@adapters
+def test_langchain_selector_and_retriever(recorder):
+    """The known run as an example and as a document."""
+    pytest.importorskip("langchain_core")
+    from ufo_experience.integrations.langchain import ExperienceExampleSelector, ExperienceRetriever
+
+    steps = [{"action": name, **arguments} for name, arguments in CALLS]
+    kept = recorder.memory.remember(TASK, steps, success=True, judge="person")
+    (example,) = ExperienceExampleSelector(recorder.memory).select_examples({"input": TASK})
+    (document,) = ExperienceRetriever(memory=recorder.memory).invoke(TASK)
+    assert example["id"] == document.metadata["id"] == kept.id
+    assert "Table" in example["steps"]
+    assert "Table" in document.page_content
+
+
+@adapters
+def test_pydantic_ai_capability(recorder):
+    """By a capability of the agent."""
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from ufo_experience.integrations.pydantic_ai import ExperienceCapability
+
+    prompts: list[str] = []
+
+    def scripted(messages: Any, info: Any) -> ModelResponse:
+        prompts.append(info.instructions or "")
+        place = (len(messages) - 1) // 2
+        return ModelResponse([ToolCallPart(*CALLS[place])] if place < 2 else [TextPart("done")])
+
+    capability = ExperienceCapability(recorder, check=lambda result: result.output == "done")
+    agent = Agent(FunctionModel(scripted), tools=[click], capabilities=[capability])
+    for _ in range(2):
+        agent.run_sync(TASK)
+    assert_learned(recorder, prompts)
+
+
+@adapters
+def test_agent_framework_provider(recorder):
+    """By a context provider."""
+    pytest.importorskip("agent_framework")
+    from agent_framework import Agent, BaseChatClient, ChatResponse, Content, FunctionInvocationLayer, Message
+
+    from ufo_experience.integrations.agent_framework import ExperienceProvider
+
+    prompts: list[str] = []
+
+    class Scripted(FunctionInvocationLayer, BaseChatClient):
+        turn = 0
+
+        async def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **named: Any) -> ChatResponse:
+            said = [message.text for message in messages if message.role == "system"]
+            prompts.append("\n".join([*said, str(options.get("instructions") or "")]))
+            place, self.turn = self.turn % 3, self.turn + 1
+            if place < 2:
+                name, arguments = CALLS[place]
+                call = Content.from_function_call(call_id=f"c{self.turn}", name=name, arguments=arguments)
+                return ChatResponse(messages=[Message("assistant", [call])])
+            return ChatResponse(messages=[Message("assistant", ["done"])])
+
+    provider = ExperienceProvider(recorder, check=lambda response: response.text.endswith("done"))
+    agent = Agent(Scripted(), instructions="You use Word.", tools=[click], context_providers=[provider])
+    for _ in range(2):
+        asyncio.run(agent.run(TASK))
+    assert_learned(recorder, prompts)
+
+
+def test_an_osworld_agent_is_judged_by_its_environment(recorder):
+    """The evaluator's score makes the run what it was; the block goes before the instruction."""
+    asked: list[str] = []
+
+    class Scripted:
+        def reset(self) -> None:
+            return None
+
+        def predict(self, instruction: str, obs: Any) -> Any:
+            asked.append(instruction)
+            return "I click the button.", ["pyautogui.click(10, 20)"]
+
+    agent = WithMemory(Scripted(), recorder)
+    agent.reset()
+    agent.predict(TASK, {})
+    record = agent.judge(1.0)
+    assert recorder.fault is None
+    assert (record.trust.value, record.outcome.score) == ("verified", 1.0)
+    assert asked == [TASK]

@@ -1,0 +1,50 @@
+"""Microsoft Agent Framework: `Agent(client, context_providers=[ExperienceProvider(recorder)])`.
+
+What is known of the last thing a person said is added to the instructions; the function calls of the response are the
+steps. Tested with `agent-framework-core` 1.23.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent_framework import ContextProvider, SessionContext
+
+from ufo_experience.integrations.recorder import Recorder
+
+SOURCE = "ufo_experience"
+
+
+class ExperienceProvider(ContextProvider):
+    """Memory for one agent. `check` looks at the response and says whether the task was done (None: unknown)."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        *,
+        application: str | None = None,
+        check: Callable[[Any], bool | None] | None = None,
+    ) -> None:
+        super().__init__(SOURCE)
+        self._recorder, self._application, self._check = recorder, application, check
+
+    async def before_run(self, *, agent: Any, session: Any, context: SessionContext, state: dict[str, Any]) -> None:
+        """Ask what is known, and add it to the instructions."""
+        said = [message.text for message in context.input_messages if message.role == "user"]
+        start = await self._recorder.astart(said[-1] if said else "", self._application)
+        if start.block:
+            context.extend_instructions(self.source_id, start.block)
+
+    async def after_run(self, *, agent: Any, session: Any, context: SessionContext, state: dict[str, Any]) -> None:
+        """Note the function calls of the response, and learn the run."""
+        contents = [content for message in context.response.messages for content in message.contents]
+        answers = {one.call_id: one for one in contents if one.type == "function_result"}
+        for call in (one for one in contents if one.type == "function_call"):
+            answer = answers.get(call.call_id)
+            error = getattr(answer, "exception", None)
+            self._recorder.call(
+                call.name, call.parse_arguments(), getattr(answer, "result", ""), error=str(error) if error else None
+            )
+        success = None if self._check is None else self._check(context.response)
+        await self._recorder.afinish(success, None if success is None else "program")

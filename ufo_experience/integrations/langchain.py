@@ -1,0 +1,103 @@
+"""LangChain: `create_agent(model, tools, middleware=[ExperienceMiddleware(recorder)])`, a selector, a retriever.
+
+The middleware asks before the agent begins, puts what is known into the system message of every model call, and notes
+every tool call. Tested with `langchain` 1.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.documents import Document
+from langchain_core.example_selectors import BaseExampleSelector
+from langchain_core.messages import SystemMessage
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ConfigDict
+
+from ufo_experience.errors import UsageError
+from ufo_experience.integrations.recorder import Recorder, Start
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.schema import Hit
+
+
+class ExperienceMiddleware(AgentMiddleware[Any, Any]):
+    """Memory for one agent. `check` looks at the final state and says whether the task was done (None: unknown)."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        *,
+        application: str | None = None,
+        check: Callable[[Any], bool | None] | None = None,
+    ) -> None:
+        super().__init__()
+        self._recorder, self._application, self._check = recorder, application, check
+        self._start = Start()
+
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Ask what is known of the last thing a person said."""
+        said = [message for message in state["messages"] if message.type == "human"]
+        self._start = self._recorder.start(said[-1].text if said else "", self._application)
+        return None
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Put the block before the system message."""
+        if not self._start.block:
+            return handler(request)
+        own = request.system_message.text if request.system_message else ""
+        text = "\n\n".join(part for part in (self._start.block, own) if part)
+        return handler(request.override(system_message=SystemMessage(text)))
+
+    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Note the call and what came of it; an error goes on to the agent as it is."""
+        call = request.tool_call
+        result = handler(request)
+        failed = getattr(result, "status", None) == "error"
+        text = str(getattr(result, "content", ""))
+        self._recorder.call(call["name"], call["args"], "" if failed else text, error=text if failed else None)
+        return result
+
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Learn the run."""
+        success = None if self._check is None else self._check(state)
+        self._recorder.finish(success, None if success is None else "program")
+        return None
+
+
+class ExperienceExampleSelector(BaseExampleSelector):
+    """Past runs as few-shot examples: `task` and `steps` of each. `key` is the variable that holds the new task."""
+
+    def __init__(self, memory: ExperienceMemory, *, key: str = "input", application: str | None = None) -> None:
+        self._memory, self._key, self._application = memory, key, application
+
+    def add_example(self, example: dict[str, str]) -> Any:
+        """Examples are learned from runs, not added."""
+        raise UsageError("examples are learned from runs: use ExperienceMemory.remember")
+
+    def select_examples(self, input_variables: dict[str, str]) -> list[dict[str, Any]]:
+        """The experiences for the new task, best first."""
+        task = input_variables[self._key]
+        return [_example(self._memory, task, hit) for hit in self._memory.retrieve(task, application=self._application)]
+
+
+class ExperienceRetriever(BaseRetriever):
+    """Past runs as documents: the block of each, with its id and score as metadata."""
+
+    memory: ExperienceMemory
+    application: str | None = None
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        hits = self.memory.retrieve(query, application=self.application)
+        examples = [_example(self.memory, query, hit) for hit in hits]
+        return [
+            Document(page_content=one["steps"], metadata={"id": one["id"], "score": one["score"], "task": one["task"]})
+            for one in examples
+        ]
+
+
+def _example(memory: ExperienceMemory, task: str, hit: Hit) -> dict[str, Any]:
+    block = memory.build_prompt(task, [hit]).text
+    return {"id": hit.experience.id, "task": hit.experience.state.task, "steps": block, "score": hit.score}

@@ -1,0 +1,48 @@
+"""OSWorld: `WithMemory(agent, recorder)` in place of an agent of its harness.
+
+`predict` gets what is known before the instruction and notes the actions; call `judge(env.evaluate())` at the end. The
+evaluator is independent of the agent, so its word makes a run verified. Actions are code with coordinates: such a run
+is kept and counted, and no guide is made of it. No package is needed; the harness is duck-typed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.schema import Experience
+
+DONE = 1.0  # what `env.evaluate` answers when the task is done
+
+
+class WithMemory:
+    """An agent with `predict(instruction, obs)` and `reset()`, and a memory."""
+
+    def __init__(self, agent: Any, recorder: Recorder, *, application: str | None = None) -> None:
+        self._agent, self._recorder, self._application = agent, recorder, application
+        self._instruction, self._prompt = "", ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._agent, name)
+
+    def reset(self, *args: Any, **named: Any) -> Any:
+        """Begin another task."""
+        self._instruction = ""
+        return self._agent.reset(*args, **named)
+
+    def predict(self, instruction: str, obs: Any, *args: Any, **named: Any) -> Any:
+        """The agent's prediction for the instruction with what is known of it; its actions are noted."""
+        if instruction != self._instruction:
+            start = self._recorder.start(instruction, self._application)
+            self._instruction = instruction
+            self._prompt = f"{start.block}\n\n{instruction}" if start.block else instruction
+        prediction = self._agent.predict(self._prompt, obs, *args, **named)
+        response, actions = prediction[0], prediction[1]
+        for action in actions:
+            self._recorder.step("pyautogui", "", {"code": str(action)}, seen=str(response)[:2_000])
+        return prediction
+
+    def judge(self, score: float) -> Experience | None:
+        """Learn the run with the score of `env.evaluate()`, from 0 to 1."""
+        bounded = min(max(float(score), 0.0), 1.0)
+        return self._recorder.finish(bounded >= DONE, "program", score=bounded)
