@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def test_openai_agents_sdk(recorder):
             place, self.turn = self.turn % 3, self.turn + 1
             if place < 2:
                 name, arguments = CALLS[place]
-                text = '{"control": "%s"}' % arguments["control"]
+                text = json.dumps(arguments)
                 call = ResponseFunctionToolCall(type="function_call", name=name, arguments=text, call_id=f"c{place}")
                 return ModelResponse([call], Usage(), None)
             said = ResponseOutputText(type="output_text", text="done", annotations=[])
