@@ -126,6 +126,9 @@ class ExperienceMemory:
         force: bool = False,
         jobs: int = 1,
         progress: Progress | None = None,
+        task: str | None = None,
+        application: str | None = None,
+        success: bool | None = None,
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
@@ -147,6 +150,9 @@ class ExperienceMemory:
             jobs=jobs,
             earlier_versions=self.live.earlier_versions(),
             progress=progress,
+            task=task,
+            application=application,
+            success=success,
         )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)

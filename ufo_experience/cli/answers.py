@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,9 @@ def ingest_text(report: IngestReport, held: int) -> str:
             f"{held} of them have no judged outcome: kept, but not shown to agents until you say how they ended "
             "(ufo-experience judge ID --success) or approve them (ufo-experience approve ID)"
         )
+    if report.incomplete:
+        lacking = ", ".join(f"{count} {why}" for why, count in Counter(why for _, why in report.incomplete).items())
+        lines.append(f"{len(report.incomplete)} of them are never shown, for nobody could follow them: {lacking}")
     if report.cost:
         lines.append(f"cost: ${report.cost:.4f}")
     return "\n".join(lines)
