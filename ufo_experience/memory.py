@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieval.structured import ActionAdvice
     from ufo_experience.store.exchange import ImportReport
+    from ufo_experience.traces.builder import Lacking
     from ufo_experience.traces.in_memory import RunDetails, Said, Steps
 
 Records = list[Experience]  # named here: inside the class `list` is a method
@@ -126,9 +127,7 @@ class ExperienceMemory:
         force: bool = False,
         jobs: int = 1,
         progress: Progress | None = None,
-        task: str | None = None,
-        application: str | None = None,
-        success: bool | None = None,
+        **lacking: Unpack[Lacking],
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
@@ -150,9 +149,7 @@ class ExperienceMemory:
             jobs=jobs,
             earlier_versions=self.live.earlier_versions(),
             progress=progress,
-            task=task,
-            application=application,
-            success=success,
+            **lacking,
         )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
@@ -200,7 +197,8 @@ class ExperienceMemory:
         """
         from ufo_experience.ingest import learn
         from ufo_experience.summarizer import open_summarizer
-        from ufo_experience.traces.in_memory import judged_run
+        from ufo_experience.traces.builder import Lacking
+    from ufo_experience.traces.in_memory import judged_run
 
         run = judged_run(task, steps, success, judge, application=application, **details)
         level = None if trust is None else trust_level(trust)
@@ -542,7 +540,8 @@ class ExperienceMemory:
         """
         from ufo_experience.formats.triple import from_triple
         from ufo_experience.redaction import redact_json
-        from ufo_experience.traces.in_memory import schema_steps
+        from ufo_experience.traces.builder import Lacking
+    from ufo_experience.traces.in_memory import schema_steps
 
         for name, part in (("state", state), ("action", action), ("outcome", outcome)):
             expect(Mapping, part, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ufo_experience.redaction.actions import is_blind
 from ufo_experience.redaction.names import is_secret_name
@@ -187,6 +187,14 @@ class Draft:
             hidden = is_secret_name(key) or (secret and key in _TYPED)
             if hidden and isinstance(value, str) and value:
                 self.sensitive[value[:KEEP]] = None
+
+
+class Lacking(TypedDict, total=False):
+    """What a person may say of logs that do not say it themselves: see `Given`."""
+
+    task: str | None
+    application: str | None
+    success: bool | None
 
 
 @dataclass(frozen=True)
