@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieval.structured import ActionAdvice
     from ufo_experience.store.exchange import ImportReport
-    from ufo_experience.traces.builder import Lacking
+    from ufo_experience.traces.builder import LogGaps
     from ufo_experience.traces.in_memory import RunDetails, Said, Steps
 
 Records = list[Experience]  # named here: inside the class `list` is a method
@@ -127,7 +127,7 @@ class ExperienceMemory:
         force: bool = False,
         jobs: int = 1,
         progress: Progress | None = None,
-        **lacking: Unpack[Lacking],
+        **lacking: Unpack[LogGaps],
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
@@ -197,8 +197,7 @@ class ExperienceMemory:
         """
         from ufo_experience.ingest import learn
         from ufo_experience.summarizer import open_summarizer
-        from ufo_experience.traces.builder import Lacking
-    from ufo_experience.traces.in_memory import judged_run
+        from ufo_experience.traces.in_memory import judged_run
 
         run = judged_run(task, steps, success, judge, application=application, **details)
         level = None if trust is None else trust_level(trust)
@@ -540,8 +539,7 @@ class ExperienceMemory:
         """
         from ufo_experience.formats.triple import from_triple
         from ufo_experience.redaction import redact_json
-        from ufo_experience.traces.builder import Lacking
-    from ufo_experience.traces.in_memory import schema_steps
+        from ufo_experience.traces.in_memory import schema_steps
 
         for name, part in (("state", state), ("action", action), ("outcome", outcome)):
             expect(Mapping, part, name)

@@ -189,7 +189,7 @@ class Draft:
                 self.sensitive[value[:KEEP]] = None
 
 
-class Lacking(TypedDict, total=False):
+class LogGaps(TypedDict, total=False):
     """What a person may say of logs that do not say it themselves: see `Given`."""
 
     task: str | None
