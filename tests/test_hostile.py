@@ -74,7 +74,7 @@ def test_a_reply_without_its_parts_is_an_error_of_the_service(stub, shape):
 @pytest.mark.skipif(os.name == "nt", reason="no pipes among files")
 def test_nothing_is_appended_to_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "audit.jsonl")
-    with pytest.raises(OSError, match="regular file of its own|No such device"):
+    with pytest.raises(OSError, match=r"regular file of its own|No such device"):
         Disk().append(tmp_path / "audit.jsonl")
 
 
@@ -83,7 +83,7 @@ def test_nothing_is_appended_to_a_file_with_another_name(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("mine", encoding="utf-8")
     os.link(victim, tmp_path / "changed")
-    with pytest.raises(OSError, match="regular file of its own|No such device"):
+    with pytest.raises(OSError, match=r"regular file of its own|No such device"):
         Disk().append(tmp_path / "changed")
     assert victim.read_text(encoding="utf-8") == "mine"
 
