@@ -2,6 +2,10 @@
 
     pip install langchain-community mem0ai chromadb lancedb
     python benchmarks/peers.py --sizes 1k,10k --dims 384
+    python benchmarks/peers.py --loop --sizes 1k,10k --dims 384
+
+`--loop` measures what an agent pays: learn one run until a handle that was opened anew finds it, and a question that
+gives back the document, not its id. `ufo-experience bench speed` measures the same of this package, records and all.
 
 What is not installed is left out, and said so. Each is used as its own documentation (or UFO) uses it:
 
@@ -18,18 +22,54 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Protocol
 
 os.environ.update(MEM0_TELEMETRY="False", ANONYMIZED_TELEMETRY="False", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
+from ufo_experience.benchmark.page import table
 from ufo_experience.benchmark.speed.engines import engines as our_engines
+from ufo_experience.benchmark.speed.machine import why_busy
 from ufo_experience.benchmark.speed.page import report_text
-from ufo_experience.benchmark.speed.run import Data, Engine, K, as_data, parse_sizes, run
+from ufo_experience.benchmark.speed.run import Data, Engine, K, as_data, make_data, parse_sizes, run
 from ufo_experience.index.base import Vectors
+
+DOCUMENT = "step: click the control named so, and say what was seen; " * 50  # 3 kB, as a record made from a log
+LOOPS = 15
+
+
+class Looped(Engine, Protocol):
+    """A peer that keeps documents beside vectors."""
+
+    def find(self, query: Vectors) -> str:
+        """The document nearest to a query, through a handle that is opened anew as far as the package lets one."""
+        ...
+
+
+def _payload(application: str) -> dict[str, str]:
+    return {"application": application, "document": DOCUMENT}
+
+
+def measure_loop(peer: Looped, size: int, dim: int) -> dict[str, float]:
+    """Median milliseconds of adding one document, of finding it, and of both."""
+    data = make_data(size, dim, LOOPS)
+    peer.build(data)
+    add, find = [], []
+    for number, vector in enumerate(data.queries):
+        began = time.perf_counter()
+        peer.add(f"{size + number:032x}", vector, data.applications[0])
+        middle = time.perf_counter()
+        if peer.find(vector) != DOCUMENT:
+            raise SystemExit(f"{peer.name}: what was added is not found")
+        add.append((middle - began) * 1000)
+        find.append((time.perf_counter() - middle) * 1000)
+    both = [one + other for one, other in zip(add, find, strict=True)]
+    return {name: round(median(times), 2) for name, times in (("learn", add), ("ask", find), ("found", both))}
 
 
 class UfoPath:
@@ -79,12 +119,23 @@ class UfoPath:
         new.merge_from(old)
         new.save_local(self._folder)
 
+    def find(self, query: Vectors) -> str:
+        """See `Looped`."""
+        from langchain_community.vectorstores import FAISS
+
+        self._given.known["query"] = query.tolist()
+        store = FAISS.load_local(self._folder, self._given, allow_dangerous_deserialization=True)
+        return str(store.similarity_search("query", 1)[0].metadata["document"])
+
     @staticmethod
     def _documents(ids: Sequence[str], applications: Sequence[str]) -> list[Any]:
         from langchain_core.documents import Document
 
         pairs = zip(ids, applications, strict=True)
-        return [Document(page_content=id, metadata={"request": id, "app_list": [name]}) for id, name in pairs]
+        return [
+            Document(page_content=id, metadata={"request": id, "app_list": [name], "document": DOCUMENT})
+            for id, name in pairs
+        ]
 
 
 class Mem0:
@@ -101,7 +152,7 @@ class Mem0:
 
         dim = data.vectors.shape[1]
         self._store = FAISS("bench", str(self._folder / "mem0"), "cosine", embedding_model_dims=dim)
-        self._store.insert(list(data.vectors), [{"application": name} for name in data.applications], list(data.ids))
+        self._store.insert(list(data.vectors), [_payload(name) for name in data.applications], list(data.ids))
 
     def search(self, query: Vectors, application: str | None) -> list[str]:
         """See `Engine`."""
@@ -110,7 +161,14 @@ class Mem0:
 
     def add(self, id: str, vector: Vectors, application: str) -> None:
         """See `Engine`."""
-        self._store.insert([vector.tolist()], [{"application": application}], [id])
+        self._store.insert([vector.tolist()], [_payload(application)], [id])
+
+    def find(self, query: Vectors) -> str:
+        """See `Looped`."""
+        from mem0.vector_stores.faiss import FAISS
+
+        store = FAISS("bench", str(self._folder / "mem0"), "cosine", embedding_model_dims=len(query))
+        return str(store.search("", [query.tolist()], top_k=1)[0].payload["document"])
 
 
 class Chroma:
@@ -129,7 +187,8 @@ class Chroma:
         for start in range(0, len(data.ids), 5000):
             part = slice(start, start + 5000)
             where = [{"application": name} for name in data.applications[part]]
-            self._rows.add(ids=data.ids[part], embeddings=data.vectors[part], metadatas=where)
+            documents = [DOCUMENT] * len(where)
+            self._rows.add(ids=data.ids[part], embeddings=data.vectors[part], metadatas=where, documents=documents)
 
     def search(self, query: Vectors, application: str | None) -> list[str]:
         """See `Engine`."""
@@ -138,7 +197,12 @@ class Chroma:
 
     def add(self, id: str, vector: Vectors, application: str) -> None:
         """See `Engine`."""
-        self._rows.add(ids=[id], embeddings=[vector], metadatas=[{"application": application}])
+        self._rows.add(ids=[id], embeddings=[vector], metadatas=[{"application": application}], documents=[DOCUMENT])
+
+    def find(self, query: Vectors) -> str:
+        """See `Looped`."""
+        found = self._rows.query(query_embeddings=[query], n_results=1, include=["documents"])["documents"]
+        return str(found[0][0] if found else "")
 
 
 class Lance:
@@ -157,8 +221,10 @@ class Lance:
 
         dim = data.vectors.shape[1]
         vectors = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(data.vectors.ravel()), dim)
-        columns = {"id": data.ids, "application": data.applications, "vector": vectors}
-        self._rows = self._database.create_table(f"rows{len(data.ids)}", pyarrow.table(columns))
+        documents = [DOCUMENT] * len(data.ids)
+        columns = {"id": data.ids, "application": data.applications, "document": documents, "vector": vectors}
+        self._name = f"rows{len(data.ids)}"
+        self._rows = self._database.create_table(self._name, pyarrow.table(columns))
 
     def search(self, query: Vectors, application: str | None) -> list[str]:
         """See `Engine`."""
@@ -169,10 +235,15 @@ class Lance:
 
     def add(self, id: str, vector: Vectors, application: str) -> None:
         """See `Engine`."""
-        self._rows.add([{"id": id, "application": application, "vector": vector}])
+        self._rows.add([{"id": id, "application": application, "document": DOCUMENT, "vector": vector}])
+
+    def find(self, query: Vectors) -> str:
+        """See `Looped`."""
+        table = self._database.open_table(self._name)
+        return str(table.search(query).metric("cosine").limit(1).select(["document"]).to_list()[0]["document"])
 
 
-PEERS: dict[str, tuple[Callable[[Path], Engine], Sequence[str]]] = {
+PEERS: dict[str, tuple[Callable[[Path], Looped], Sequence[str]]] = {
     "ufo": (UfoPath, ("langchain_community",)),
     "mem0": (Mem0, ("mem0", "faiss")),
     "chroma": (Chroma, ("chromadb",)),
@@ -187,6 +258,7 @@ def main() -> None:
     parser.add_argument("--dims", default="384")
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--only", default=",".join(PEERS), help="which peers, of: " + ", ".join(PEERS))
+    parser.add_argument("--loop", action="store_true", help="learn one document and ask for it")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     chosen = []
@@ -197,6 +269,9 @@ def main() -> None:
             print(f"left out: {name}, {', '.join(missing)} is not installed", file=sys.stderr)
         else:
             chosen.append(peer)
+    if given.loop:
+        _loop(chosen, given)
+        return
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         cases = iter(range(10_000))
 
@@ -211,6 +286,26 @@ def main() -> None:
         sizes, dims = parse_sizes(given.sizes), parse_sizes(given.dims)
         report = run(sizes, dims, engines, queries=given.queries, progress=tell)
     print(json.dumps(as_data(report)) if given.json else report_text(report))
+
+
+def _loop(chosen: Sequence[Callable[[Path], Looped]], given: argparse.Namespace) -> None:
+    rows = []
+    for size in parse_sizes(given.sizes):
+        for dim in parse_sizes(given.dims):
+            for peer in chosen:
+                with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                    made = peer(Path(folder))
+                    rows.append({"engine": made.name, "size": size, "dim": dim, **measure_loop(made, size, dim)})
+    busy = why_busy(running=1)
+    if given.json:
+        print(json.dumps({"rows": rows, "disturbed": busy}))
+        return
+    headers = ["engine", "rows × dimensions", "learn one ms", "ask, opened anew ms", "learn until found ms"]
+    cells = [
+        [str(r["engine"]), f"{r['size']:,} × {r['dim']}", *(f"{r[k]:.1f}" for k in ("learn", "ask", "found"))]
+        for r in rows
+    ]
+    print("\n".join([*(f"Not publishable: {reason}" for reason in busy), *table(headers, cells)]))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from ufo_experience.fileio.atomic import Disk, make_folder, replace_file, storag
 from ufo_experience.fileio.regular import open_regular, read_regular
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import is_id
-from ufo_experience.index.build import check_origin, load_snapshot, prune
+from ufo_experience.index.build import check_origin, is_outdated, load_snapshot, prune
 from ufo_experience.index.document import embedded_text
 from ufo_experience.index.generations import Generations, ids_digest
 from ufo_experience.ingest import ingest
@@ -330,10 +330,6 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
     if output is None:
         return ExportReport(format, count, dict(left_out), text=text)
     path = Path(output)
-    if path.is_dir():
-        raise StorageError(f"{path}: is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise StorageError(f"{path}: there is no folder {str(path.parent)!r}")
     replace_file(path, text.encode("utf-8"), Disk())
     return ExportReport(format, count, dict(left_out), file=path)
 
@@ -459,7 +455,9 @@ def verify(store: ExperienceStore, generations: Generations) -> Verification:
         found.corrupt.append(Problem(file=error.file or "index", code=error.code, message=str(error)))
         return found
     indexed = generation.manifest.ids_digest
-    if snapshot is not None:  # with what was learned since the generation was published
+    if is_outdated(generation.manifest):
+        indexed = ""
+    elif snapshot is not None:  # with what was learned since the generation was published
         indexed = ids_digest(snapshot.catalog.ids())
     found.index = "ok" if indexed == ids_digest(store.ids()) else "stale"
     return found

@@ -71,7 +71,7 @@ def begin(store: ExperienceStore, engine: str, embedder: Embedder) -> Snapshot:
 def load_snapshot(store: ExperienceStore, generations: Generations) -> Snapshot | None:
     """The published generation as a snapshot, not yet caught up with the store.
 
-    None when there is none, or none whose vectors are kept by the engine in use.
+    None when there is none, or none of this version whose vectors are kept by the engine in use.
 
     Raises:
         CorruptError: the generation cannot be used; rebuild it.
@@ -93,6 +93,8 @@ def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
         return None
     manifest, engine = generation.manifest, generations.engine
     check_origin(manifest, store)
+    if is_outdated(manifest):
+        return None
     catalog = Catalog.from_arrays({name: generation.array(name) for name in Catalog.build([]).arrays()})
     space = Space(manifest.store_id, manifest.embedder, manifest.template, manifest.dim)
     index = open_index(engine, space, store=store, generation=generation)
@@ -112,14 +114,20 @@ def _check_agreement(generation: Generation, catalog: Catalog, index: VectorInde
 
 
 def check_origin(manifest: Manifest, store: ExperienceStore) -> None:
-    """Refuse an index of another store or another text template."""
+    """Refuse an index of another store, or of a text template that is not known here."""
     cure = "; run: ufo-experience index --rebuild"
     if manifest.store_id != store.store_id:
         raise IndexMismatchError(f"the index belongs to another store{cure}", file=store.location)
-    if manifest.template != TEMPLATE_VERSION:
+    if manifest.template != TEMPLATE_VERSION and not is_outdated(manifest):
         raise IndexMismatchError(
             f"the index was made with text template {manifest.template}{cure}", file=store.location
         )
+
+
+def is_outdated(manifest: Manifest) -> bool:
+    """True for an index of an earlier version: it is made anew from the records and the cached vectors."""
+    older = manifest.template.isdecimal() and int(manifest.template) < int(TEMPLATE_VERSION)
+    return older or manifest.format < FORMAT
 
 
 def sync(
@@ -288,8 +296,6 @@ def _start(store: ExperienceStore, generations: Generations, embedder: Embedder,
         return begin(store, generations.engine, embedder)
     if snapshot.manifest is not None:
         check_embedder(snapshot.manifest, embedder)
-        if snapshot.manifest.format < FORMAT:  # its columns lack what was added since; cached vectors are used again
-            return begin(store, generations.engine, embedder)
     return snapshot
 
 

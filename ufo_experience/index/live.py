@@ -24,7 +24,7 @@ from ufo_experience.index.build import (
 )
 from ufo_experience.index.document import run_term
 from ufo_experience.index.generations import VERIFY_AT_OPEN, Generation, Generations
-from ufo_experience.index.manifest import FORMAT, Calibration
+from ufo_experience.index.manifest import Calibration
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
@@ -87,7 +87,7 @@ class LiveIndex:
         with self._lock:
             held = self._snapshot
         manifest = held[0].manifest if held and held[1] == published else None
-        if held is None or manifest is None or manifest.format < FORMAT:
+        if held is None or manifest is None:
             return None
         check_embedder(manifest, self.embedder)
         return held[0]

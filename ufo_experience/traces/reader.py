@@ -20,8 +20,7 @@ _FOLDERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
     "osworld": (frozenset({"traj.jsonl"}), frozenset({"traj.jsonl", "result.txt", "runtime.log", "task.json"})),
 }
-_LOOKS_LIKE_A_TRACE = (".json", ".jsonl", ".ndjson", ".log", ".yaml", ".yml", ".side", ".trace", ".gz", ".zip")
-_LOGS_BY_NAME = frozenset({"session.md"})
+_LOOKS_LIKE_A_TRACE = (".json", ".jsonl", ".ndjson", ".log", ".yaml", ".yml")
 MAX_LEVELS = 40
 
 
@@ -77,8 +76,7 @@ def _walk_folder(folder: Path, skipped: list[tuple[str, str]], levels: int) -> I
             else:
                 skipped.append((entry.path, f"more than {MAX_LEVELS} folders deep"))
         elif entry.name in files:
-            looks_so = path.suffix.casefold() in _LOOKS_LIKE_A_TRACE or entry.name in _LOGS_BY_NAME
-            if looks_so and entry.name not in claimed:
+            if path.suffix.casefold() in _LOOKS_LIKE_A_TRACE and entry.name not in claimed:
                 yield Found(path)
         else:
             skipped.append((entry.path, "not a regular file; links are not followed"))
