@@ -17,7 +17,7 @@ from tests.redaction_cases import HARMLESS, SECRETS
 from ufo_experience.redaction import redact, redact_text
 from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.vault import slot_type
-from ufo_experience.schema import Outcome, Problem, Source, Step
+from ufo_experience.schema import Control, Outcome, Problem, Source, Step, Trajectory
 
 SECRET = "hunter2-Secret!"
 
@@ -478,3 +478,26 @@ def test_no_secret_of_a_ufo_log_survives(data_folder: Path, case):
             text = redact(known).model_dump_json()
             assert "{{secret:1}}" in text
             assert not [secret for secret in secrets if secret in text]
+
+
+def test_a_control_that_was_there_before_its_name_was_typed_keeps_it():
+    """ "New folder" of the menu is no value; what was typed is one wherever it comes up later."""
+    steps = [
+        Step(step_number=1, action_type="click", target_control=Control(name="New folder")),
+        Step(step_number=2, action_type="type", target_control=Control(name="Name"), parameters={"text": "New folder"}),
+        Step(step_number=3, action_type="type", target_control=Control(name="To"), parameters={"text": "Ann Lee"}),
+        Step(step_number=4, action_type="click", target_control=Control(name="Ann Lee")),
+    ]
+    values = {"request": "Tidy up", "outcome": Outcome(success=True), "format": "generic", "steps": steps}
+    names = [step.target_control.name for step in redact(Trajectory.model_validate(values)).steps]
+    assert names == ["New folder", "Name", "To", "{{input:2}}"]
+
+
+@pytest.mark.parametrize(("typed", "said"), [("Bob", "I type Bob here"), ("张伟", "我在收件人输入张伟然后发送")])
+def test_short_names_are_taken_out_of_what_is_said(typed, said):
+    """A name of two or three letters; in scripts without spaces also inside a sentence."""
+    step = Step(step_number=1, action_type="type", parameters={"text": typed}, observation=said)
+    values = {"request": "Write", "outcome": Outcome(success=True), "format": "generic", "steps": [step]}
+    clean = redact(Trajectory.model_validate(values))
+    assert typed not in clean.steps[0].observation
+    assert "{{input:1}}" in clean.steps[0].observation

@@ -40,7 +40,18 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = ()) -> tuple[Trajector
     texts = [*_texts(trajectory), *also]
     vault = Vault(trajectory.slots, texts)
     _collect(trajectory, fields, vault, texts)
-    return trajectory, fields, Cleaner(vault)
+    return trajectory, fields, Cleaner(vault, _labels(trajectory, fields))
+
+
+def _labels(trajectory: Trajectory, fields: list[Field]) -> frozenset[str]:
+    """Names of controls that were there before the same words were typed: they belong to the application."""
+    typed: dict[str, int] = {}
+    for step, field in zip(trajectory.steps, fields, strict=True):
+        for value, role in _typed_pieces(step, field):
+            if role == TYPED:
+                typed.setdefault(value.strip(), step.step_number)
+    named = ((step.target_control.name, step.step_number) for step in trajectory.steps)
+    return frozenset(name for name, number in named if number < typed.get(name.strip(), 0))
 
 
 def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, texts: Iterable[str]) -> None:
@@ -113,8 +124,9 @@ def _typed_pieces(step: Step, field: Field) -> list[tuple[str, str]]:
 class Cleaner:
     """Writes the clean copy. Every text passes: images and URLs, known values, then shapes."""
 
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, vault: Vault, labels: frozenset[str] = frozenset()) -> None:
         self._vault = vault
+        self._labels = labels
         self._done: dict[tuple[str, str], str] = {}
 
     def clean(self, trajectory: Trajectory, fields: list[Field]) -> Trajectory:
@@ -146,7 +158,7 @@ class Cleaner:
             "action_type": clip(self.known(step.action_type), MAX_NAME),
             "observation": self.prose(step.observation),
             "target_control": Control(
-                name=self.phrase(control.name),
+                name=self._text(control.name, "secrets") if control.name in self._labels else self.phrase(control.name),
                 type=None if control.type is None else self.name(control.type),
                 within=clip(self.phrase(control.within), MAX_NAME),
             ),

@@ -62,6 +62,9 @@ _TYPES = (
 # Secrets shorter than this are taken out only where they stand alone, or everything else would be torn apart.
 _ANYWHERE = 4
 _COPY_LENGTH = 4
+# Two or three letters that are no word of prose: a name ("Bob", "LA"), or a word of a script without spaces.
+_SHORT_NAME = re.compile(r"[A-Z][A-Za-z]{1,2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,3}")
+_NO_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
 def slot_type(value: str) -> str:
@@ -98,7 +101,7 @@ class Vault:
             return self._secrets[bare]
         if bare not in self._inputs:
             self._inputs[bare] = self._new("input", kind)
-            if len(bare) >= _COPY_LENGTH:
+            if len(bare) >= _COPY_LENGTH or _SHORT_NAME.fullmatch(bare):
                 self._remember(bare, self._inputs[bare], strip_urls(bare))
         return self._inputs[bare]
 
@@ -158,6 +161,8 @@ class Vault:
             return loose_pattern(form)
         if is_secret and len(form) >= _ANYWHERE:
             return f"(?i:{re.escape(form)})" if len(form) >= 2 * _ANYWHERE else re.escape(form)
+        if _NO_SPACES.fullmatch(form):  # nothing tells where a word of these scripts begins
+            return re.escape(form)
         before = r"(?<!\w)" if form[:1].isalnum() or form[:1] == "_" else ""
         after = r"(?!\w)" if form[-1:].isalnum() or form[-1:] == "_" else ""
         return before + re.escape(form) + after

@@ -14,7 +14,8 @@ _NOTHING: InView = {}
 _NO_EFFECT = listed(
     "wait waitfor sleep screenshot takescreenshot capturescreenshot annotation annotate noaction none noop done finish "
     "finished fail failed terminate status planaction evaluatesubtaskaction waitaction unknown hover movemouse "
-    "mousemove"
+    "mousemove moveto mousemoveto moverel cursorposition mouseposition browsersnapshot browsertakescreenshot "
+    "browserwaitfor browserconsolemessages browsernetworkrequests browserresize browserclose setviewport"
 )
 _OPENING = listed(
     "click clickinput doubleclick leftclick rightclick tap clickoncoordinates clickelement goto navigate open"
