@@ -320,3 +320,11 @@ def test_a_name_that_only_this_record_knows_is_not_told_ahead():
     assert [one.target.name for one in found.ahead(controls)] == ["Inbox"]
     found.note(found.next(controls))
     assert said(found.next(screen(control("Jane Miller", "ListItem")))) == "click_input Jane Miller"
+
+
+def test_what_only_opens_something_needs_no_consent():
+    """A menu, and a command that asks further; the button that carries it out does."""
+    way = procedure_of(
+        experience(click("Sharing", "MenuItem"), click("Share…", "MenuItem"), click("Share"), task="Share it")
+    )
+    assert [one.confirm for one in way.steps] == [False, False, True]

@@ -128,7 +128,7 @@ def procedure_of(experience: Experience, shown: Experience | None = None) -> Pro
         steps=tuple(
             replace(
                 procedure_step(number, step),
-                confirm=step.step_number in asked,
+                confirm=step.step_number in asked and not leads_on(step, next(iter(done[number : number + 1]), None)),
                 told=_may_be_told(step, told.get(step.step_number, step)),
                 hidden=_hidden(step, told.get(step.step_number, step)),
             )
@@ -184,7 +184,15 @@ def kind_of(action: str) -> Kind:
 
 def needs_consent(action: str, name: str, type: str = "") -> bool:
     """True when a person should be asked before an action: what it does to such a control is hard to take back."""
-    return confirm_of(Step(step_number=1, action_type=action, target_control=Control(name=name, type=type))) is not None
+    step = Step(step_number=1, action_type=action, target_control=Control(name=name, type=type))
+    return confirm_of(step) is not None and not leads_on(step)
+
+
+def leads_on(step: Step, after: Step | None = None) -> bool:
+    """True for what only opens something further: "Share…" asks with whom, and a menu item before another is a menu."""
+    if step.target_control.name.rstrip().endswith(("…", "...")):
+        return True
+    return after is not None and all(role_of(one.target_control.type) == "menuitem" for one in (step, after))
 
 
 def _may_be_told(step: Step, told: Step) -> bool:
