@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from tests.store_helpers import experience
+from tests.builders import a_record
 from ufo_experience.store import open_store
 
 url, first, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 store = open_store(url)
 for number in range(first, first + count):
-    for id in store.add([experience(number)]).added:
+    for id in store.add([a_record(number)]).added:
         print(id, flush=True)

@@ -18,8 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import open_memory
-from tests.store_helpers import experience
+from tests.builders import a_record, open_memory
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.config import load_settings
@@ -377,7 +376,7 @@ def test_row_30_yaml_values_are_taken_as_they_are_written(tmp_path, value):
 
 
 def _edited(store: FileStore, change: tuple[bytes, bytes]) -> Path:
-    one = experience(1, trust=Trust.VERIFIED)
+    one = a_record(1, trust=Trust.VERIFIED)
     store.add([one])
     path = Path(store.location) / "records" / one.id[:2] / f"{one.id}.json"
     path.write_bytes(path.read_bytes().replace(*change))
@@ -388,8 +387,8 @@ def test_row_33_a_hand_edit_takes_the_record_out_of_use(tmp_path):
     """Named by verify; the others go on."""
     store = FileStore.open(tmp_path)
     _edited(store, (b"Outlook", b"Inlook!"))
-    store.add([experience(2)])
-    assert [one.id for one in store.scan()] == [experience(2).id]
+    store.add([a_record(2)])
+    assert [one.id for one in store.scan()] == [a_record(2).id]
     assert "hash" in store.verify().corrupt[0].message
 
 
@@ -402,14 +401,14 @@ def test_row_34_other_schemas(tmp_path, schema, error):
     path = _edited(store, (b'{"schema":1,', b'{"schema":' + schema + b","))
     before = path.read_bytes()
     with pytest.raises(error):
-        store.get(experience(1).id)
+        store.get(a_record(1).id)
     assert path.read_bytes() == before
 
 
 def test_row_35_a_file_under_another_name_is_isolated(tmp_path):
     """The inner id and the name must agree; of two files for one id the well-named counts."""
     store = FileStore.open(tmp_path)
-    one, other = experience(1), experience(2)
+    one, other = a_record(1), a_record(2)
     store.add([one, other])
     place = tmp_path / "records" / other.id[:2] / f"{other.id}.json"
     place.write_bytes(encode_record(one))
@@ -445,7 +444,7 @@ def test_row_37_files_others_could_have_written_are_refused(tmp_path, kind):
 def test_row_38_numbers_out_of_range_are_refused(fields):
     """Negative, above one, NaN, a boolean for a number."""
     with pytest.raises(SchemaError):
-        experience(1, **fields)
+        a_record(1, **fields)
 
 
 @pytest.mark.parametrize(
@@ -454,7 +453,7 @@ def test_row_38_numbers_out_of_range_are_refused(fields):
 def test_row_39_large_records_are_refused(tmp_path, fields):
     """64 tags, 256 KiB."""
     with pytest.raises(SchemaError):
-        FileStore.open(tmp_path).add([experience(1, **fields)])
+        FileStore.open(tmp_path).add([a_record(1, **fields)])
 
 
 def test_row_40_names_equal_after_folding_are_two_records(tmp_path):
@@ -468,8 +467,8 @@ def test_row_41_keys_with_a_meaning_elsewhere_are_data(tmp_path):
     """`lc`, `__class__`, `$ref`: nothing is revived."""
     odd = {"lc": 1, "__class__": "os.system", "$ref": "#/x", "__proto__": {"a": 1}, "type": "constructor"}
     store = FileStore.open(tmp_path)
-    store.add([experience(1, action={"parameters": odd})])
-    assert store.get(experience(1).id).action.parameters == odd
+    store.add([a_record(1, action={"parameters": odd})])
+    assert store.get(a_record(1).id).action.parameters == odd
 
 
 def test_row_52_an_old_pickle_is_never_opened(tmp_path):
@@ -531,7 +530,7 @@ def test_row_57_fewer_records_than_asked_for(filled, tmp_path):
 def test_row_58_ties_are_ordered_by_id(tmp_path):
     """Equal records come in the same order, whatever the order they were added in."""
     records = [
-        experience(n, state={"task": "sort the mail", "application": f"App {n}"}, trust=Trust.VERIFIED,
+        a_record(n, state={"task": "sort the mail", "application": f"App {n}"}, trust=Trust.VERIFIED,
                    provenance={"session": f"s{n}", "origin": "log"}) for n in range(6)
     ]  # fmt: skip
     orders = []
@@ -644,9 +643,9 @@ def test_row_68_an_unsafe_address_is_refused(url):
 def test_row_72_any_clock_is_survived(tmp_path, when):
     """Naive, far past and far future: stored, ranked, shown."""
     memory = open_memory(tmp_path / "db")
-    memory.store.add([experience(1, state={"task": "sort the mail"}, created_at=when, trust=Trust.VERIFIED)])
+    memory.store.add([a_record(1, state={"task": "sort the mail"}, created_at=when, trust=Trust.VERIFIED)])
     hits = memory.retrieve("sort the mail", similarity_threshold=0.0)
-    assert memory.build_prompt("sort the mail", hits).ids == (experience(1).id,)
+    assert memory.build_prompt("sort the mail", hits).ids == (a_record(1).id,)
 
 
 @pytest.mark.parametrize("package", ["faiss", "openai"])
@@ -697,7 +696,7 @@ def test_row_75_a_template_needs_its_slot_exactly_once(tmp_path, text):
 def test_row_76_no_text_of_a_record_breaks_the_block(text):
     """The nonce of the prompt stands in it twice, whatever the record says, also if it guesses it."""
     nonce = "0" * 32
-    one = experience(1, state={"task": text or "x"}, trust=Trust.APPROVED, action={"tips": [text], "steps": []})
+    one = a_record(1, state={"task": text or "x"}, trust=Trust.APPROVED, action={"tips": [text], "steps": []})
     block = build_prompt("do it", [Hit(experience=one, score=1.0, ranked_by="fused")], nonce=nonce, max_tokens=4000)
     assert block.ids
     assert block.text.count(nonce) == 2
@@ -706,7 +705,7 @@ def test_row_76_no_text_of_a_record_breaks_the_block(text):
 @pytest.mark.parametrize("budget", [0, 1, 80, 300, 700])
 def test_row_77_an_example_is_whole_or_absent(budget):
     """The lowest ranked goes first."""
-    hits = [Hit(experience=experience(n), score=1.0 - n / 10, ranked_by="fused") for n in range(4)]
+    hits = [Hit(experience=a_record(n), score=1.0 - n / 10, ranked_by="fused") for n in range(4)]
     block = build_prompt("do it", hits, max_tokens=budget)
     assert block.tokens <= budget
     assert list(block.ids) == [hit.experience.id for hit in hits[: len(block.ids)]]
@@ -728,7 +727,7 @@ def test_row_80_the_callers_messages_are_not_changed():
     """Multimodal lists and read-only mappings pass through."""
     from types import MappingProxyType
 
-    hits = [Hit(experience=experience(1), score=1.0, ranked_by="fused")]
+    hits = [Hit(experience=a_record(1), score=1.0, ranked_by="fused")]
     block = build_prompt("do it", hits)
     parts = ({"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": "data:,"}})
     messages = (
@@ -744,7 +743,7 @@ def test_row_80_the_callers_messages_are_not_changed():
 
 def test_row_81_injecting_twice_is_injecting_once():
     """Also with another block of another nonce."""
-    hits = [Hit(experience=experience(1), score=1.0, ranked_by="fused")]
+    hits = [Hit(experience=a_record(1), score=1.0, ranked_by="fused")]
     one, two = build_prompt("do it", hits), build_prompt("do it", hits)
     messages = [{"role": "user", "content": "do it"}]
     assert inject(inject(messages, one), one) == inject(messages, one)

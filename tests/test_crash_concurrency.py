@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import UnsyncedDisk
+from tests.disks import UnsyncedDisk
 from tools.crash import writers
 from tools.crash.operations import open_both
 from tools.crash.state import EMBEDDER, caught_up, start

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import UnsyncedDisk, tree
+from tests.disks import UnsyncedDisk, tree
 from tools.crash import flips
 from tools.crash.operations import open_both
 from tools.crash.state import EMBEDDER, caught_up

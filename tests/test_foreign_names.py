@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import UnsyncedDisk, experience
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk
 from ufo_experience.config import Settings
 from ufo_experience.errors import ExperienceError
 from ufo_experience.maintenance import purge
@@ -97,7 +98,7 @@ def use(memory: ExperienceMemory, folder: Path, names: list[str]) -> None:
     entries, logs = [], []
     for place, name in enumerate(names):
         source = {"source": name, "session": name, "origin": "log"}
-        entries.append({**experience(100 + place).model_dump(mode="json"), "id": name, "provenance": source})
+        entries.append({**a_record(100 + place).model_dump(mode="json"), "id": name, "provenance": source})
         step = {"action": "click", "control": name[:400], "screenshot": name, "image": name}
         run = {"task": f"Save page {place}", "task_id": name, "session_id": name, "id": name, "screenshot": name}
         logs.append(folder / f"run{place}.json")
@@ -120,7 +121,7 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     inside.parent.mkdir()
     store = FileStore.open(inside, disk=UnsyncedDisk())
     memory = ExperienceMemory(store, Settings(db=str(inside), embedder="hashing", summarizer="extractive"))
-    store.add([experience(7)])
+    store.add([a_record(7)])
     memory.index()
     use(memory, inside.parent, ["first"])  # imports and reads what belongs to the package itself
     hostile = names(tmp_path)
@@ -147,7 +148,7 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     assert [path for path in written if not known.fullmatch(path)] == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["canary", "work"]
     assert (tmp_path / "canary").read_text(encoding="utf-8") == "do not touch"
-    assert store.get(experience(7).id) == experience(7)
+    assert store.get(a_record(7).id) == a_record(7)
 
 
 def test_the_watch_hears_what_it_watches_for(tmp_path):

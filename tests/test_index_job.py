@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.builders import a_record
+from tests.disks import tree
 from tests.openai_stub import (
     OK,
     FakeTime,
@@ -24,7 +26,6 @@ from tests.openai_stub import (
     token_limit,
     vector_of,
 )
-from tests.store_helpers import experience, tree
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli import app
 from ufo_experience.config import Settings
@@ -67,8 +68,8 @@ def fake() -> FakeTime:
 def store(tmp_path: Path) -> FileStore:
     """Six records, two of which have the same text."""
     opened = FileStore.open(tmp_path / "db")
-    opened.add([experience(number) for number in range(5)])
-    opened.add([experience(9, state={"task": "send an email to <recipient>", "request": "Email Zoë № 0"})])
+    opened.add([a_record(number) for number in range(5)])
+    opened.add([a_record(9, state={"task": "send an email to <recipient>", "request": "Email Zoë № 0"})])
     return opened
 
 
@@ -377,7 +378,7 @@ def test_waiting_ends_when_the_job_is_stopped(fake):
 def test_records_are_read_in_windows_and_nothing_is_missed(tmp_path, aged):
     """Many small steps end where one big step ends, also where a shard's time says that it was looked at."""
     store = FileStore.open(tmp_path / "db")
-    store.add([experience(number) for number in range(60)])
+    store.add([a_record(number) for number in range(60)])
     store.set_status(store.ids()[3], trust=Trust.APPROVED)
     for shard in [*(tmp_path / "db" / "records").iterdir(), *(tmp_path / "db" / "status").iterdir()] if aged else []:
         os.utime(shard, (1e9, 1e9))
@@ -396,7 +397,7 @@ def test_records_are_read_in_windows_and_nothing_is_missed(tmp_path, aged):
 def test_a_step_of_a_window_is_not_taken_for_the_whole(tmp_path):
     """Its revision is the old one: whoever holds it must look again."""
     store = FileStore.open(tmp_path / "db")
-    store.add([experience(number) for number in range(20)])
+    store.add([a_record(number) for number in range(20)])
     changes = find_changes(store, empty_snapshot(16), limit=1)
     assert not changes.complete
     assert changes.revision == ""
@@ -409,7 +410,7 @@ def test_the_old_index_answers_until_the_new_one_is_complete(stub, tmp_path):
     """A rebuild for another embedder that fails in the middle changes nothing for those who ask."""
     db = str(tmp_path / "db")
     memory = ExperienceMemory.open(settings=Settings(db=db, embedder="hashing", threshold=0.2, min_trust="observed"))
-    memory.store.add([experience(number) for number in range(3)])
+    memory.store.add([a_record(number) for number in range(3)])
     memory.index()
     before = memory.retrieve("Email Zoë № 1")
     stub.play(*[failing(401, "invalid_api_key")] * 10)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import UnsyncedDisk, experience
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index import generations as generations_module
 from ufo_experience.index import tail as tails
@@ -41,7 +42,7 @@ def open_all(folder: Path, disk: UnsyncedDisk | None = None) -> tuple[FileStore,
 def folder(tmp_path: Path) -> Path:
     """Three records and a published generation."""
     store, generations = open_all(tmp_path / "db")
-    store.add([experience(number) for number in range(3)])
+    store.add([a_record(number) for number in range(3)])
     sync(store, generations, EMBEDDER)
     return tmp_path / "db"
 
@@ -56,7 +57,7 @@ def loaded(folder: Path, disk: UnsyncedDisk | None = None) -> Snapshot:
 def test_one_more_record_publishes_no_generation_and_is_there_for_the_next_process(folder):
     """Its columns and its vector come from the tail; its file is not read."""
     store, generations = open_all(folder)
-    store.add([experience(7)])
+    store.add([a_record(7)])
     report = sync(store, generations, EMBEDDER)
     assert (report.generation, report.records, report.embedded) == (1, 4, 1)
     disk = ReadingDisk()
@@ -71,12 +72,12 @@ def test_the_tail_says_the_same_as_a_new_generation(folder):
     """Added, changed, removed and added again: columns and vectors are those of a rebuild."""
     store, generations = open_all(folder)
     for number in range(10, 16):
-        store.add([experience(number)])
+        store.add([a_record(number)])
         sync(store, generations, EMBEDDER)
-    store.set_status(experience(10).id, trust=Trust.APPROVED)
-    store.remove([experience(11).id, experience(0).id])
+    store.set_status(a_record(10).id, trust=Trust.APPROVED)
+    store.remove([a_record(11).id, a_record(0).id])
     sync(store, generations, EMBEDDER)
-    store.add([experience(11)], revive=True)
+    store.add([a_record(11)], revive=True)
     sync(store, generations, EMBEDDER)
     grown = loaded(folder).catalog.compact()
     sync(store, generations, EMBEDDER, rebuild=True)
@@ -89,16 +90,16 @@ def test_the_tail_says_the_same_as_a_new_generation(folder):
 def test_a_torn_tail_costs_no_record(folder):
     """Cut anywhere: what is whole counts, the rest is read from the records, and the next frame is readable."""
     store, generations = open_all(folder)
-    store.add([experience(7)])
+    store.add([a_record(7)])
     sync(store, generations, EMBEDDER)
     path = folder / "index" / "tail-1"
     whole = path.read_bytes()
-    store.add([experience(8)])
+    store.add([a_record(8)])
     sync(store, generations, EMBEDDER)
     path.write_bytes(path.read_bytes()[: len(whole) + 100])
     snapshot = loaded(folder)
     assert len(snapshot.catalog) == 4
-    assert [one.id for one in find_changes(store, snapshot).added] == [experience(8).id]
+    assert [one.id for one in find_changes(store, snapshot).added] == [a_record(8).id]
     sync(*open_all(folder), EMBEDDER)
     assert sorted(loaded(folder).catalog.ids()) == store.ids()
 
@@ -108,11 +109,11 @@ def test_two_processes_that_append_lose_nothing(folder):
     (one, first), (other, second) = open_all(folder), open_all(folder)
     start = load_snapshot(other, second)
     assert start is not None
-    one.add([experience(7)])
+    one.add([a_record(7)])
     sync(one, first, EMBEDDER)
     assert start.tail is not None
     assert second.append_tail(tails.Frame(start.catalog.extract([]), *start.index.vectors_of([])), start.tail) is None
-    other.add([experience(8)])
+    other.add([a_record(8)])
     sync(other, second, EMBEDDER)
     assert sorted(loaded(folder).catalog.ids()) == one.ids()
 
@@ -122,7 +123,7 @@ def test_many_frames_become_one(folder, monkeypatch):
     monkeypatch.setattr(generations_module, "MAX_FRAMES", 4)
     store, generations = open_all(folder)
     for number in range(10, 20):
-        store.add([experience(number)])
+        store.add([a_record(number)])
         sync(store, generations, EMBEDDER)
     position = loaded(folder).tail
     assert position is not None
@@ -135,7 +136,7 @@ def test_a_long_tail_becomes_a_generation(folder, monkeypatch):
     monkeypatch.setattr(generations_module, "DUE_LEAST", 3)
     store, generations = open_all(folder)
     for number in range(10, 13):
-        store.add([experience(number)])
+        store.add([a_record(number)])
         report = sync(store, generations, EMBEDDER)
     assert report.generation == 2
     sync(store, generations, EMBEDDER, rebuild=True)

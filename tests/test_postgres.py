@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk
 from tests.postgres_server import Server, running
-from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.cli import app
 from ufo_experience.errors import (
     CorruptError,
@@ -103,14 +104,14 @@ def test_a_reader_never_sees_a_revision_before_what_belongs_to_it(url):
     before = store.revision()
     with store.database.transaction() as connection:
         connection.execute("SELECT revision FROM ufo_experience.store FOR UPDATE")
-        thread = threading.Thread(target=other.add, args=([experience(1)],))
+        thread = threading.Thread(target=other.add, args=([a_record(1)],))
         thread.start()
         thread.join(0.2)
         assert thread.is_alive()
         assert store.revision() == before
     thread.join()
     assert store.revision() != before
-    assert store.ids() == [experience(1).id]
+    assert store.ids() == [a_record(1).id]
 
 
 def test_a_writer_who_waits_too_long_is_locked_out(url):
@@ -119,7 +120,7 @@ def test_a_writer_who_waits_too_long_is_locked_out(url):
     with store.database.transaction() as connection:
         connection.execute("SELECT revision FROM ufo_experience.store FOR UPDATE")
         with pytest.raises(LockedError):
-            patient.add([experience(1)])
+            patient.add([a_record(1)])
     assert store.ids() == []
 
 
@@ -138,7 +139,7 @@ def test_older_tables_are_brought_up_to_date_and_keep_their_records(url, server)
     with store.database.connection() as connection:
         found = connection.execute("SELECT version FROM ufo_experience.store").fetchone()
     assert found == (len(MIGRATIONS),)
-    assert store.add([experience(1)]).added
+    assert store.add([a_record(1)]).added
 
 
 def test_newer_tables_are_refused_untouched(url):
@@ -177,7 +178,7 @@ def test_two_machines_that_make_the_store_at_once_make_one(url):
 def test_a_damaged_row_is_named_and_the_others_go_on(url, change, error):
     """`get` raises, `scan` leaves it out, `verify` names it, `remove` takes it away."""
     store = open_store(url)
-    one, two = experience(1), experience(2)
+    one, two = a_record(1), a_record(2)
     store.add([one, two])
     with store.database.connection() as connection:
         connection.execute(f"UPDATE ufo_experience.records SET {change} WHERE id = %s", (one.id,))
@@ -222,14 +223,14 @@ def test_a_server_that_goes_is_a_service_error_and_one_that_comes_back_is_used_a
     server = next(running_one)
     url = server.database()
     store = open_store(url, lock_timeout=1)
-    store.add([experience(1)])
+    store.add([a_record(1)])
     with store.database.connection() as connection, pytest.raises(ServiceError), store.database.errors():
         connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-    assert store.ids() == [experience(1).id]
+    assert store.ids() == [a_record(1).id]
     server.stop()
     for _ in range(2):
         with pytest.raises(ServiceError, match="test_"):
-            store.add([experience(2)])
+            store.add([a_record(2)])
     running_one.close()
 
 
@@ -270,7 +271,7 @@ def test_a_memory_in_a_database_works_from_end_to_end(url, on_machine):
 def test_a_generation_is_made_once_and_used_by_every_machine(url, on_machine):
     """The second machine embeds nothing and reads no record but those it answers with."""
     first = on_machine("a", url)
-    first.store.add(experience(number, trust=Trust.APPROVED) for number in range(300))
+    first.store.add(a_record(number, trust=Trust.APPROVED) for number in range(300))
     assert first.index().generation == 1
     second = on_machine("b", url)
     snapshot = second.live.snapshot()
@@ -284,12 +285,12 @@ def test_a_generation_is_made_once_and_used_by_every_machine(url, on_machine):
 def test_a_few_changes_publish_nothing_and_are_found_all_the_same(url, on_machine):
     """A generation is published when enough has changed; the tail comes from the store and from pgvector."""
     memory, other = on_machine("a", url), on_machine("b", url)
-    memory.store.add(experience(number, trust=Trust.APPROVED) for number in range(20))
+    memory.store.add(a_record(number, trust=Trust.APPROVED) for number in range(20))
     assert memory.index().generation == 1
-    memory.store.add([experience(100, trust=Trust.APPROVED)])
+    memory.store.add([a_record(100, trust=Trust.APPROVED)])
     assert memory.index().generation == 1
-    assert [hit.experience.id for hit in other.retrieve("Email Zoë № 100", top_k=1)] == [experience(100).id]
-    memory.store.add(experience(number) for number in range(200, 200 + DUE_LEAST))
+    assert [hit.experience.id for hit in other.retrieve("Email Zoë № 100", top_k=1)] == [a_record(100).id]
+    memory.store.add(a_record(number) for number in range(200, 200 + DUE_LEAST))
     assert memory.index().generation == 2
     assert other.live.snapshot().manifest.generation == 2
     assert len(other.live.snapshot().catalog) == 21 + DUE_LEAST
@@ -298,7 +299,7 @@ def test_a_few_changes_publish_nothing_and_are_found_all_the_same(url, on_machin
 def test_a_generation_that_never_reached_the_database_is_replaced(url, on_machine):
     """What was written on this machine only is not taken for published."""
     memory, other = on_machine("a", url), on_machine("b", url)
-    memory.store.add(experience(number) for number in range(3))
+    memory.store.add(a_record(number) for number in range(3))
     memory.index()
     generations = memory.live.generations
 
@@ -310,7 +311,7 @@ def test_a_generation_that_never_reached_the_database_is_replaced(url, on_machin
     with pytest.raises(KeyError):
         fail_before_the_end()
     assert generations.number() == 1
-    other.store.add([experience(9)])
+    other.store.add([a_record(9)])
     assert other.index(rebuild=True).generation == 2
     assert generations.number() == 2
     generations.current().check()
@@ -320,7 +321,7 @@ def test_a_generation_that_never_reached_the_database_is_replaced(url, on_machin
 def test_a_damaged_copy_is_fetched_again_or_named(url, on_machine):
     """A file that differs from the manifest never answers."""
     memory = on_machine("a", url)
-    memory.store.add(experience(number) for number in range(3))
+    memory.store.add(a_record(number) for number in range(3))
     memory.index()
     current = memory.live.generations.current()
     (current.folder / "rows.npy").write_bytes(b"x" * current.manifest.files["rows.npy"].bytes)
@@ -334,7 +335,7 @@ def test_a_damaged_copy_is_fetched_again_or_named(url, on_machine):
 def test_another_embedder_is_refused_until_the_index_is_rebuilt(url, on_machine):
     """Vectors of two embedders never mix, whichever machine asks."""
     memory = on_machine("a", url)
-    memory.store.add([experience(1)])
+    memory.store.add([a_record(1)])
     memory.index()
     other = ExperienceMemory.open(url, embedder="hashing:256")
     with pytest.raises(IndexMismatchError):
@@ -348,7 +349,7 @@ def test_removed_and_purged_records_leave_the_vectors(url, on_machine):
     from ufo_experience.maintenance import purge
 
     memory = on_machine("a", url)
-    memory.store.add(experience(number) for number in range(6))
+    memory.store.add(a_record(number) for number in range(6))
     memory.index()
     assert len(purge(memory.store, memory.live.generations, "s1")) == 3
     snapshot = memory.live.snapshot()
@@ -362,7 +363,7 @@ def test_a_folder_may_keep_its_vectors_in_a_database(url, tmp_path):
     from ufo_experience.config import Settings
 
     folder = str(tmp_path / "db")
-    FileStore.open(folder, disk=UnsyncedDisk()).add(experience(n, trust=Trust.APPROVED) for n in range(20))
+    FileStore.open(folder, disk=UnsyncedDisk()).add(a_record(n, trust=Trust.APPROVED) for n in range(20))
     chosen = ExperienceMemory.open(folder, embedder="hashing", settings=Settings(index=url))
     assert chosen.index().embedded == 20
     assert not list((tmp_path / "db" / "index").rglob("vectors*"))
@@ -379,7 +380,7 @@ def test_words_answer_when_the_server_of_the_vectors_is_away(tmp_path, url):
     from ufo_experience.config import Settings
 
     folder = str(tmp_path / "db")
-    FileStore.open(folder, disk=UnsyncedDisk()).add(experience(n, trust=Trust.APPROVED) for n in range(20))
+    FileStore.open(folder, disk=UnsyncedDisk()).add(a_record(n, trust=Trust.APPROVED) for n in range(20))
     away = Settings(index="postgresql://127.0.0.1:1/away?connect_timeout=2")
     memory = ExperienceMemory.open(folder, embedder="hashing", settings=away)
     found = memory.retrieve(TASK, top_k=1)
@@ -391,7 +392,7 @@ def test_the_command_line_takes_the_url(url, tmp_path, monkeypatch, capsys):
     """import, approve, retrieve, verify and export with `--db postgresql://…`."""
     monkeypatch.setenv("UFO_EXPERIENCE_CACHE", str(tmp_path / "cache"))
     first = FileStore.open(tmp_path / "first", disk=UnsyncedDisk())
-    first.add(experience(number) for number in range(3))
+    first.add(a_record(number) for number in range(3))
     backup = tmp_path / "backup.json"
     backup.write_text(export_json(first), encoding="utf-8")
 

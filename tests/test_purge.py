@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import DyingDisk, FailingDisk, Killed, UnsyncedDisk
+from tests.disks import DyingDisk, FailingDisk, Killed, UnsyncedDisk
 from tools.crash.operations import open_both
 from tools.crash.state import EMBEDDER, bytes_below
 from tools.crash.worker import record

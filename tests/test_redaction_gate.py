@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.store_helpers import UnsyncedDisk, experience, tree
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk, tree
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.config import Settings
@@ -160,7 +161,7 @@ def test_the_record_of_a_redacted_log_passes_unchanged():
 
 def test_a_record_without_such_values_passes_unchanged():
     """Also one that never was a log."""
-    one = experience(1, state={"task": "t", "signals": {"domain": "technical", "n": [1, None, True, 2.5]}})
+    one = a_record(1, state={"task": "t", "signals": {"domain": "technical", "n": [1, None, True, 2.5]}})
     assert redact_record(one) is one
 
 
@@ -176,5 +177,5 @@ def test_a_record_stored_before_its_like_was_redacted_is_known_again(tmp_path):
 
 def test_a_text_of_any_length_in_data_is_not_cut():
     """Redaction removes values; what is over a limit is refused elsewhere, never shortened in silence."""
-    one = experience(1, state={"task": "t", "signals": {"a": "y " * 10_000}})
+    one = a_record(1, state={"task": "t", "signals": {"a": "y " * 10_000}})
     assert redact_record(one).state.signals == {"a": "y " * 10_000}

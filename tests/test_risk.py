@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.store_helpers import experience
+from tests.builders import a_record
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.risk import injectable_rank, risks
@@ -249,7 +249,7 @@ def record(action: str, control: str, arguments: Arguments, request: str, **fiel
     """A verified record with one step."""
     step = {"step_number": 1, "action_type": action, "target_control": {"name": control}, "parameters": arguments}
     state = {"task": request, "request": request, "application": "App"}
-    return experience(1, state=state, action={"steps": [step]}, **{"trust": Trust.VERIFIED, **fields})
+    return a_record(1, state=state, action={"steps": [step]}, **{"trust": Trust.VERIFIED, **fields})
 
 
 ALL_RISKY = RISKY + STILL_RISKY
@@ -287,4 +287,4 @@ def test_a_risky_word_outside_the_steps_is_found():
         {"action": {"steps": [step], "parameters": {"list": [{"deep": "drop table x"}]}}},
         {"action": {"steps": [step]}, "preconditions": ["reg add HKLM\\x was run"]},
     ):
-        assert risks(experience(1, **fields))
+        assert risks(a_record(1, **fields))

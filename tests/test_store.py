@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk, WindowsDisk, leftovers, tree
 from ufo_experience.errors import (
     CorruptError,
     DataError,
@@ -45,7 +46,7 @@ def status_path(store: FileStore, id: str) -> Path:
 
 def test_a_record_comes_back_as_it_was(store):
     """Get and scan return what was added, usage included."""
-    one = experience(1, usage={"injected": 3, "helped": 2, "hurt": 1})
+    one = a_record(1, usage={"injected": 3, "helped": 2, "hurt": 1})
     assert store.add([one]).added == (one.id,)
     assert store.get(one.id) == one
     assert list(store.scan()) == [one]
@@ -53,14 +54,14 @@ def test_a_record_comes_back_as_it_was(store):
 
 def test_a_store_opened_again_is_the_same_store(store):
     """Id and records outlive the object."""
-    store.add([experience(1)])
+    store.add([a_record(1)])
     again = FileStore.open(store.location, create=False)
     assert (again.store_id, again.ids()) == (store.store_id, store.ids())
 
 
 def test_adding_twice_stores_once(store):
     """The same id is skipped, in one call and in the next; nothing is rewritten."""
-    one = experience(1)
+    one = a_record(1)
     assert store.add([one, one]) == type(store.add([]))(added=(one.id,), skipped=(one.id,))
     before = tree(Path(store.location))
     assert store.add([one]).skipped == (one.id,)
@@ -69,7 +70,7 @@ def test_adding_twice_stores_once(store):
 
 def test_a_removed_record_stays_out_until_it_is_revived(store):
     """The tombstone outlives a new add; `revive` lifts it and brings no old status back."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     store.set_status(one.id, trust=Trust.APPROVED)
     assert store.remove([one.id, "0" * 32, "../store"], reason="wrong") == [one.id]
@@ -84,7 +85,7 @@ def test_a_removed_record_stays_out_until_it_is_revived(store):
 
 def test_trust_and_usage_change_without_touching_the_record(store):
     """The status file carries them; the record's bytes stay."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     before = record_path(store, one.id).read_bytes()
     store.set_status(one.id, trust=Trust.APPROVED)
@@ -107,7 +108,7 @@ def test_an_id_that_is_none_finds_nothing(store, id):
 
 def test_ids_and_scan_are_sorted(store):
     """Both go in id order; a chosen list is streamed in id order without doubles and without strangers."""
-    many = [experience(number) for number in range(40)]
+    many = [a_record(number) for number in range(40)]
     store.add(many)
     ids = sorted(one.id for one in many)
     assert store.ids() == ids == [one.id for one in store.scan()]
@@ -115,10 +116,10 @@ def test_ids_and_scan_are_sorted(store):
 
 
 WRITES = {
-    "add": lambda store: store.add([experience(2)]),
-    "trust": lambda store: store.set_status(experience(1).id, trust=Trust.APPROVED),
-    "usage": lambda store: store.update_usage(experience(1).id, lambda old: old.model_copy(update={"helped": 1})),
-    "remove": lambda store: store.remove([experience(1).id]),
+    "add": lambda store: store.add([a_record(2)]),
+    "trust": lambda store: store.set_status(a_record(1).id, trust=Trust.APPROVED),
+    "usage": lambda store: store.update_usage(a_record(1).id, lambda old: old.model_copy(update={"helped": 1})),
+    "remove": lambda store: store.remove([a_record(1).id]),
     "set aside": lambda store: store.set_aside_corrupt(),
 }
 
@@ -126,7 +127,7 @@ WRITES = {
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_store_whose_empty_folders_were_dropped_takes_every_write(store, write):
     """Git and many tools that copy keep no empty folder."""
-    store.add([experience(1)])
+    store.add([a_record(1)])
     for name in ("status", "tombstones"):
         (Path(store.location) / name).rmdir()
     again = FileStore.open(store.location, disk=UnsyncedDisk())
@@ -140,35 +141,35 @@ def test_an_empty_store_without_its_folders_takes_a_record(store):
     for name in ("records", "status", "tombstones"):
         (Path(store.location) / name).rmdir()
     again = FileStore.open(store.location, create=False, disk=UnsyncedDisk())
-    assert again.add([experience(1)]).added == (experience(1).id,)
+    assert again.add([a_record(1)]).added == (a_record(1).id,)
 
 
 def test_a_store_whose_folder_is_gone_is_not_made_again_by_a_write(store):
     """A folder without a store file would be no store: what is written there would be lost."""
     shutil.rmtree(store.location)
     with pytest.raises(StorageError):
-        store.add([experience(1)])
+        store.add([a_record(1)])
     assert not Path(store.location).exists()
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_a_store_in_a_clone_takes_every_write(store, tmp_path):
     """A store that went through a real `git clone`."""
-    store.add([experience(number) for number in range(4)])
+    store.add([a_record(number) for number in range(4)])
     author = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
     for command in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "a store"]):
         subprocess.run(["git", *command], cwd=store.location, check=True)
     subprocess.run(["git", "clone", "-q", store.location, str(tmp_path / "clone")], check=True)
     clone = FileStore.open(tmp_path / "clone", create=False, disk=UnsyncedDisk())
-    clone.set_status(experience(1).id, trust=Trust.APPROVED)
-    assert clone.remove([experience(2).id]) == [experience(2).id]
-    assert clone.add([experience(9)]).added == (experience(9).id,)
-    assert clone.get(experience(1).id).trust is Trust.APPROVED
+    clone.set_status(a_record(1).id, trust=Trust.APPROVED)
+    assert clone.remove([a_record(2).id]) == [a_record(2).id]
+    assert clone.add([a_record(9)]).added == (a_record(9).id,)
+    assert clone.get(a_record(1).id).trust is Trust.APPROVED
 
 
 def test_a_thousand_records_in_one_call(store):
     """More than one group: all are added, none twice."""
-    assert len(store.add(experience(number) for number in range(1000)).added) == 1000
+    assert len(store.add(a_record(number) for number in range(1000)).added) == 1000
     assert len(set(store.ids())) == 1000
 
 
@@ -176,7 +177,7 @@ def test_a_record_over_a_limit_is_refused_and_nothing_of_its_group_stored(store)
     """A record above 256 KiB is a schema error."""
     steps = [{"step_number": number + 1, "observation": "x" * 8000} for number in range(40)]
     with pytest.raises(SchemaError, match="larger than"):
-        store.add([experience(1), experience(2, action={"steps": steps})])
+        store.add([a_record(1), a_record(2, action={"steps": steps})])
     assert store.ids() == []
 
 
@@ -201,7 +202,7 @@ def test_another_source_is_another(source):
 
 def test_a_status_left_by_a_lost_record_gives_no_trust_to_a_new_one(store):
     """Adding starts from the record's own trust."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     store.set_status(one.id, trust=Trust.APPROVED)
     record_path(store, one.id).unlink()
@@ -219,7 +220,7 @@ def test_a_wrong_request_is_not_taken_for_a_crash(store):
 def test_the_revision_differs_after_every_change(store):
     """Add, status, removal each give a new token; reading and skipping give none."""
     seen = [store.revision()]
-    one = experience(1)
+    one = a_record(1)
     for change in (
         lambda: store.add([one]),
         lambda: store.set_status(one.id, trust=Trust.VERIFIED),
@@ -240,14 +241,14 @@ def test_the_marker_file_stays_small(store):
     marker = Path(store.location) / "changed"
     marker.write_bytes(b"." * 4096)
     before = store.revision()
-    store.add([experience(1)])
+    store.add([a_record(1)])
     assert marker.stat().st_size == 1
     assert store.revision() != before
 
 
 def test_stamps_name_the_shards_that_changed(store):
     """Exactly the shard written to has another stamp, however fast changes follow; its listing shows the change."""
-    one, two = experience(1), experience(2)
+    one, two = a_record(1), a_record(2)
     store.add([one, two])
     before = store.shard_mtimes()
     store.set_status(one.id, trust=Trust.VERIFIED)
@@ -262,7 +263,7 @@ def test_stamps_name_the_shards_that_changed(store):
 
 def test_a_clock_that_stands_still_or_runs_back_changes_the_stamps_all_the_same(store):
     """A folder and marker dated far ahead still get a later time."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     marker, folder = Path(store.location) / "changed", status_path(store, one.id).parent
     folder.mkdir()
@@ -291,13 +292,13 @@ def test_a_file_is_no_store(tmp_path):
 
 def test_a_read_only_store_reads_and_does_not_write(store):
     """Reading works, every write is a storage error, and no byte changes."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     before = tree(Path(store.location))
     reader = FileStore.open(store.location, read_only=True)
     assert reader.get(one.id) == one
     for write in (
-        lambda: reader.add([experience(2)]),
+        lambda: reader.add([a_record(2)]),
         lambda: reader.remove([one.id]),
         lambda: reader.set_status(one.id, trust=Trust.VERIFIED),
         reader.set_aside_corrupt,
@@ -309,7 +310,7 @@ def test_a_read_only_store_reads_and_does_not_write(store):
 
 def test_a_newer_store_is_refused_untouched(store):
     """The store file's version decides; not a byte changes."""
-    store.add([experience(1)])
+    store.add([a_record(1)])
     path = Path(store.location) / "store.json"
     path.write_bytes(encode({"format": 2, "store_id": store.store_id}))
     before = tree(Path(store.location))
@@ -345,7 +346,7 @@ def damage_half(path: Path) -> None:
 
 
 def damage_other_id(path: Path) -> None:
-    path.write_bytes(encode(experience(77).model_dump(mode="json", exclude={"usage"})))
+    path.write_bytes(encode(a_record(77).model_dump(mode="json", exclude={"usage"})))
 
 
 def damage_huge(path: Path) -> None:
@@ -353,11 +354,11 @@ def damage_huge(path: Path) -> None:
 
 
 def damage_usage(path: Path) -> None:
-    path.write_bytes(encode(experience(1).model_dump(mode="json")))
+    path.write_bytes(encode(a_record(1).model_dump(mode="json")))
 
 
 def damage_field(path: Path) -> None:
-    path.write_bytes(encode(experience(1).model_dump(mode="json", exclude={"usage"}) | {"salience": True}))
+    path.write_bytes(encode(a_record(1).model_dump(mode="json", exclude={"usage"}) | {"salience": True}))
 
 
 def damage_folder(path: Path) -> None:
@@ -399,7 +400,7 @@ def damage_pipe(path: Path) -> None:
 )
 def test_a_bad_record_is_named_isolated_and_set_aside(store, damage):
     """It is left out of scans, named by `verify`, moved away with a reason; the other record goes on."""
-    one, two = experience(1), experience(2)
+    one, two = a_record(1), a_record(2)
     store.add([one, two])
     damage(record_path(store, one.id))
     with pytest.raises(DataError, match=one.id):
@@ -417,7 +418,7 @@ def test_a_bad_record_is_named_isolated_and_set_aside(store, damage):
 
 def test_a_record_of_a_newer_version_is_left_in_peace(store):
     """It cannot be read, `verify` names it, and setting aside does not move it."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     path = record_path(store, one.id)
     path.write_bytes(path.read_bytes().replace(b'{"schema":1,', b'{"schema":2,'))
@@ -430,7 +431,7 @@ def test_a_record_of_a_newer_version_is_left_in_peace(store):
 
 def test_a_damaged_status_takes_the_trust_away(store):
     """The record is out of use until set aside, and then quarantined, not back at its first trust."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     store.set_status(one.id, trust=Trust.QUARANTINED)
     path = status_path(store, one.id)
@@ -444,7 +445,7 @@ def test_a_damaged_status_takes_the_trust_away(store):
 
 def test_a_status_of_another_record_is_not_taken_for_its_own(store):
     """A status file copied to another name is corrupt."""
-    one, two = experience(1), experience(2)
+    one, two = a_record(1), a_record(2)
     store.add([one, two])
     store.set_status(one.id, trust=Trust.APPROVED)
     status_path(store, two.id).parent.mkdir(exist_ok=True)
@@ -455,7 +456,7 @@ def test_a_status_of_another_record_is_not_taken_for_its_own(store):
 
 def test_a_damaged_tombstone_still_holds(store):
     """The record stays out; the tombstone is written anew."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     store.remove([one.id])
     path = Path(store.location) / "tombstones" / f"{one.id}.json"
@@ -469,7 +470,7 @@ def test_a_damaged_tombstone_still_holds(store):
 
 def test_a_vanished_record_and_foreign_files_are_named(store):
     """A status without its record is named, so are strange JSON files; a desktop's droppings are not."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     store.set_status(one.id, trust=Trust.VERIFIED)
     record_path(store, one.id).unlink()
@@ -486,7 +487,7 @@ def test_a_vanished_record_and_foreign_files_are_named(store):
 
 def test_a_second_bad_file_does_not_replace_the_first(store):
     """Both are kept in `corrupt/`."""
-    one = experience(1)
+    one = a_record(1)
     for _ in range(2):
         store.add([one])
         damage_empty(record_path(store, one.id))
@@ -497,7 +498,7 @@ def test_a_second_bad_file_does_not_replace_the_first(store):
 @posix_only
 def test_links_in_place_of_folders_are_never_followed(store, tmp_path):
     """A linked shard is not read, written or removed through; a linked `records` is refused at opening."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     shard, outside = record_path(store, one.id).parent, tmp_path / "outside"
     shard.rename(outside)
@@ -506,7 +507,7 @@ def test_links_in_place_of_folders_are_never_followed(store, tmp_path):
     with pytest.raises(CorruptError, match="link"):
         store.get(one.id)
     assert store.remove([one.id]) == store.ids() == []
-    sibling = experience(2).model_copy(update={"id": one.id[:2] + "0" * 30})
+    sibling = a_record(2).model_copy(update={"id": one.id[:2] + "0" * 30})
     with pytest.raises(StorageError):
         store.add([sibling])
     assert [problem.file for problem in store.verify().corrupt] == [str(shard)]
@@ -521,7 +522,7 @@ def test_links_in_place_of_folders_are_never_followed(store, tmp_path):
 @posix_only
 def test_files_and_folders_are_private(store):
     """Folders are 0700 and files 0600."""
-    store.add([experience(1)])
+    store.add([a_record(1)])
     modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in Path(store.location).rglob("[a-f0-9]*")}
     assert modes == {True: 0o700, False: 0o600}
     assert Path(store.location).stat().st_mode & 0o777 == 0o700
@@ -530,12 +531,12 @@ def test_files_and_folders_are_private(store):
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a user whom permissions bind")
 def test_a_folder_without_write_permission_can_be_read(store):
     """Reading goes on; writing is a storage error."""
-    store.add([experience(1)])
+    store.add([a_record(1)])
     Path(store.location).chmod(0o500)
     reader = FileStore.open(store.location)
     assert len(list(reader.scan())) == 1
     with pytest.raises(StorageError):
-        reader.add([experience(2)])
+        reader.add([a_record(2)])
     Path(store.location).chmod(0o700)
 
 
@@ -543,7 +544,7 @@ def test_folder_names_may_hold_any_characters(tmp_path):
     """Non-ASCII names, spaces and depth are no obstacle."""
     path = tmp_path / "Überblick № 7" / "经验" / "a b"
     store = FileStore.open(path)
-    store.add([experience(1)])
+    store.add([a_record(1)])
     assert FileStore.open(path, create=False).ids() == store.ids()
 
 
@@ -551,7 +552,7 @@ def test_the_store_works_under_windows_rules(tmp_path):
     """No hard links, no overwriting rename, and a target that is in use twice: every operation still succeeds."""
     disk = WindowsDisk()
     store = FileStore.open(tmp_path / "db", disk=disk)
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     disk.busy = 2
     store.set_status(one.id, trust=Trust.VERIFIED)
@@ -567,7 +568,7 @@ def test_a_target_that_stays_in_use_is_given_up_within_a_second(tmp_path):
     """Ten tries, then a storage error; the old status stays."""
     disk = WindowsDisk()
     store = FileStore.open(tmp_path / "db", disk=disk)
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     disk.busy = 1000
     with pytest.raises(StorageError, match="in use"):

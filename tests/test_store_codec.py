@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders import a_record
 from tests.cost import LINEAR, growth
-from tests.store_helpers import experience
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
 from ufo_experience.fileio.strict_json import MAX_LEVELS, parse
 from ufo_experience.schema import MAX_RECORD_BYTES
@@ -49,7 +49,7 @@ def test_what_is_not_json_is_refused(value):
 
 def test_every_flipped_bit_of_a_record_is_detected():
     """No single-bit change of a record file is read as a record."""
-    one = experience(1)
+    one = a_record(1)
     data = encode_record(one)
     for position in range(len(data)):
         for bit in range(8):
@@ -61,7 +61,7 @@ def test_every_flipped_bit_of_a_record_is_detected():
 
 def test_every_truncation_of_a_record_is_detected():
     """A record cut anywhere, or with something behind it, is corrupt."""
-    data = encode_record(experience(1))
+    data = encode_record(a_record(1))
     for length in range(len(data)):
         with pytest.raises(CorruptError):
             decode(data[:length], file="r.json")
@@ -151,5 +151,5 @@ def test_what_could_not_be_read_back_is_not_written():
 def test_a_key_with_a_meaning_elsewhere_is_plain_data():
     """`lc`, `__class__` and `$ref` are ordinary keys."""
     signals = {"lc": 1, "__class__": "os.system", "$ref": "#/x"}
-    one = experience(1, state={"task": "t", "signals": signals})
+    one = a_record(1, state={"task": "t", "signals": signals})
     assert experience_of(decode_record(encode_record(one), one.id, "f"), None, "f").state.signals == signals

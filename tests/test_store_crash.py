@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import CountingDisk, Disk, DyingDisk, FailingDisk, Killed, UnsyncedDisk, experience, leftovers
+from tests.builders import a_record
+from tests.disks import CountingDisk, Disk, DyingDisk, FailingDisk, Killed, UnsyncedDisk, leftovers
 from ufo_experience.errors import ExperienceError, LockedError, StorageError
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import write_view
 from ufo_experience.store.folder.store import FileStore
 
 CODES = (errno.EIO, errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EMFILE)
-OLD, GONE, DEAD, FIRST, SECOND = (experience(number) for number in range(5))
+OLD, GONE, DEAD, FIRST, SECOND = (a_record(number) for number in range(5))
 USED = FIRST.model_copy(update={"usage": Usage(injected=1)})
 
 
@@ -63,9 +64,9 @@ class Judge:
             assert store.get(OLD.id).trust.rank >= self.trust.rank
             if USED.id in self.there - self.open:
                 assert store.get(USED.id).usage == USED.usage
-            store.add([experience(99)])
+            store.add([a_record(99)])
             assert list(leftovers(folder)) == []
-            self.there |= {experience(99).id}
+            self.there |= {a_record(99).id}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import UnsyncedDisk, WindowsDisk, experience, leftovers, tree
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk, WindowsDisk, leftovers, tree
 from ufo_experience.embedding import CACHE_FILE
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embedding.hashing import HashingEmbedder
@@ -49,7 +50,7 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and l
 def store(tmp_path) -> FileStore:
     """A store with one record."""
     made = FileStore.open(tmp_path / "db", disk=UnsyncedDisk())
-    made.add([experience(1)])
+    made.add([a_record(1)])
     return made
 
 
@@ -258,7 +259,7 @@ def test_sweeping_goes_on_when_folders_or_files_are_gone(store):
         path.rmdir()
     recover(layout_of(store, Vanishing()))
     assert [path.name for path in leftovers(root)] == [".gone.tmp"]
-    assert store.get(experience(1).id) == experience(1)
+    assert store.get(a_record(1).id) == a_record(1)
 
 
 def test_what_was_skipped_is_named_once_for_each_mention():
@@ -344,8 +345,8 @@ def test_a_damaged_store_file_is_named_but_stays(store):
 
 def test_a_tombstone_that_cannot_be_read_is_written_anew_without_its_bytes(store):
     """A folder in its place was never ours: the deletion still holds."""
-    store.remove([experience(1).id])
-    path = Path(store.location) / "tombstones" / f"{experience(1).id}.json"
+    store.remove([a_record(1).id])
+    path = Path(store.location) / "tombstones" / f"{a_record(1).id}.json"
     path.unlink()
     if os.name == "nt":
         pytest.skip("needs links")
@@ -353,7 +354,7 @@ def test_a_tombstone_that_cannot_be_read_is_written_anew_without_its_bytes(store
     assert [problem.code for problem in store.set_aside_corrupt()] == [UNSAFE]
     assert not path.is_symlink()
     assert store.verify().corrupt == []
-    assert store.add([experience(1)]).added == ()
+    assert store.add([a_record(1)]).added == ()
 
 
 def test_a_store_that_disappears_as_it_is_made_is_an_error(tmp_path):
@@ -421,7 +422,7 @@ def test_a_cache_that_cannot_be_purged_is_named(store, tmp_path):
 
 def test_a_damaged_copy_that_holds_a_text_of_the_source_goes(store):
     """As it stands in a record, with its escapes, wherever in a text; copies about others stay."""
-    one = experience(1, state={"task": 'say "hi" \\ now', "request": 'say "hi" \\ now'})
+    one = a_record(1, state={"task": 'say "hi" \\ now', "request": 'say "hi" \\ now'})
     other = FileStore.open(Path(store.location).parent / "db2", disk=UnsyncedDisk())
     other.add([one])
     corrupt = Path(other.location) / "corrupt"
@@ -462,7 +463,7 @@ def test_a_purge_of_a_store_that_is_no_folder_touches_no_files_of_a_folder(store
     folder = Path(store.location)
     for name in ("experience.yaml", ".left.tmp"):
         (folder / name).write_bytes(b"not mine")
-    assert [one.id for one in purge(Elsewhere(store), Generations(folder / "index"), "s1")] == [experience(1).id]
+    assert [one.id for one in purge(Elsewhere(store), Generations(folder / "index"), "s1")] == [a_record(1).id]
     assert store.ids() == []
     assert [(folder / name).read_bytes() for name in ("experience.yaml", ".left.tmp")] == [b"not mine"] * 2
 
@@ -470,7 +471,7 @@ def test_a_purge_of_a_store_that_is_no_folder_touches_no_files_of_a_folder(store
 def test_a_purge_of_any_store_takes_its_vectors_out_of_the_cache_of_this_machine(store):
     """A vector is as sensitive as its text, wherever the records are kept."""
     folder = Path(store.location)
-    store.add([experience(2, state={"task": "close the window"})])
+    store.add([a_record(2, state={"task": "close the window"})])
     cached = CachedEmbedder(HashingEmbedder(), EmbeddingCache(folder / CACHE_FILE))
     cached.embed([task_text(one) for one in store.scan()])
     cached.close()
@@ -508,7 +509,7 @@ def test_a_record_that_cannot_be_read_is_left_out_and_logged(store, caplog):
     path = next((Path(store.location) / "records").rglob("*.json"))
     path.write_bytes(b"{}")
     with caplog.at_level(logging.WARNING):
-        assert list(store.scan([experience(1).id, new_id(), experience(2).id])) == []
+        assert list(store.scan([a_record(1).id, new_id(), a_record(2).id])) == []
     assert len(caplog.records) == 1
     with pytest.raises(DataError):
-        store.set_status(experience(2).id, trust=Trust.APPROVED)
+        store.set_status(a_record(2).id, trust=Trust.APPROVED)

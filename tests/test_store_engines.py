@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk
 from tests.postgres_server import Server, running
-from tests.store_helpers import UnsyncedDisk, experience
 from ufo_experience.errors import DataError, SchemaError, StorageError
 from ufo_experience.ids import is_id
 from ufo_experience.index.snapshot import MTIME_GRANULARITY_NS
@@ -45,7 +46,7 @@ def store(reopen: Opener) -> ExperienceStore:
 
 def test_a_record_comes_back_as_it_was(store):
     """Get and scan return what was added, usage included."""
-    one = experience(1, usage={"injected": 3, "helped": 2, "hurt": 1})
+    one = a_record(1, usage={"injected": 3, "helped": 2, "hurt": 1})
     assert store.add([one]).added == (one.id,)
     assert store.get(one.id) == one
     assert list(store.scan()) == [one]
@@ -54,7 +55,7 @@ def test_a_record_comes_back_as_it_was(store):
 def test_any_text_comes_back_as_it_was(store):
     """Zero bytes, quotes, backslashes and characters beyond the first plane, in every text that has a column."""
     text = "a\0b'c\\d\"e\u2028 🙂"
-    one = experience(1, state={"task": f"t {text}", "application": text, "env": text})
+    one = a_record(1, state={"task": f"t {text}", "application": text, "env": text})
     one = one.model_copy(update={"provenance": one.provenance.model_copy(update={"source": text, "session": text})})
     store.add([one])
     assert store.get(one.id) == one
@@ -63,7 +64,7 @@ def test_any_text_comes_back_as_it_was(store):
 
 def test_a_store_opened_again_is_the_same_store(store, reopen):
     """Id and records outlive the object."""
-    store.add([experience(1)])
+    store.add([a_record(1)])
     again = reopen(create=False)
     assert is_id(store.store_id)
     assert (again.store_id, again.ids()) == (store.store_id, store.ids())
@@ -79,7 +80,7 @@ def test_opening_without_create_makes_nothing(reopen):
 
 def test_adding_twice_stores_once(store):
     """The same id is skipped, in one call and in the next."""
-    one = experience(1)
+    one = a_record(1)
     assert store.add([one, one]) == Added((one.id,), (one.id,))
     assert store.add([one]) == Added((), (one.id,))
     assert store.ids() == [one.id]
@@ -87,7 +88,7 @@ def test_adding_twice_stores_once(store):
 
 def test_of_two_with_one_id_the_first_is_kept(store):
     """A later record of the same id does not replace it, in one call or in two."""
-    one = experience(1)
+    one = a_record(1)
     other = one.model_copy(update={"salience": 0.9})
     store.add([one, other])
     store.add([other])
@@ -96,7 +97,7 @@ def test_of_two_with_one_id_the_first_is_kept(store):
 
 def test_a_removed_record_stays_out_until_it_is_revived(store):
     """The tombstone outlives a new add; `revive` lifts it and brings no old status back."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     store.set_status(one.id, trust=Trust.APPROVED)
     assert store.remove([one.id, "0" * 32, "../store"], reason="wrong") == [one.id]
@@ -112,7 +113,7 @@ def test_a_removed_record_stays_out_until_it_is_revived(store):
 
 def test_trust_and_usage_change_one_without_the_other(store):
     """What is not given stays."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     store.set_status(one.id, trust=Trust.APPROVED)
     store.set_status(one.id, usage=Usage(injected=1, helped=1))
@@ -125,7 +126,7 @@ def test_trust_and_usage_change_one_without_the_other(store):
 @pytest.mark.parametrize("id", ["", "../../etc/passwd", "A" * 32, "0" * 32 + "\n", "' OR true --", "\0", "0" * 32])
 def test_an_id_that_is_none_finds_nothing(store, id):
     """Not found, whatever it holds."""
-    store.add([experience(1)])
+    store.add([a_record(1)])
     for use in (
         lambda: store.get(id),
         lambda: store.set_status(id, trust=Trust.APPROVED),
@@ -139,7 +140,7 @@ def test_an_id_that_is_none_finds_nothing(store, id):
 
 def test_ids_and_scan_are_sorted(store):
     """Both go in id order; a chosen list is streamed in id order without doubles and without strangers."""
-    many = [experience(number) for number in range(40)]
+    many = [a_record(number) for number in range(40)]
     store.add(many)
     ids = sorted(one.id for one in many)
     assert store.ids() == ids == [one.id for one in store.scan()]
@@ -148,7 +149,7 @@ def test_ids_and_scan_are_sorted(store):
 
 def test_more_than_one_group_in_one_call(store):
     """All are added, none twice, and a scan over several pages gives each once."""
-    assert len(store.add(experience(number) for number in range(1100)).added) == 1100
+    assert len(store.add(a_record(number) for number in range(1100)).added) == 1100
     assert len(set(store.ids())) == 1100
     assert [one.id for one in store.scan()] == store.ids()
 
@@ -157,7 +158,7 @@ def test_a_record_over_a_limit_is_refused_and_nothing_of_its_group_stored(store)
     """A record above 256 KiB is a schema error."""
     steps = [{"step_number": number + 1, "observation": "x" * 8000} for number in range(40)]
     with pytest.raises(SchemaError, match="larger than"):
-        store.add([experience(1), experience(2, action={"steps": steps})])
+        store.add([a_record(1), a_record(2, action={"steps": steps})])
     assert store.ids() == []
 
 
@@ -165,7 +166,7 @@ def test_the_revision_differs_after_every_change_and_only_then(store, reopen):
     """Add, status, removal each give a new token, which other readers see; reading and skipping give none."""
     reader = reopen()
     seen = [store.revision()]
-    one = experience(1)
+    one = a_record(1)
     for change in (
         lambda: store.add([one]),
         lambda: store.set_status(one.id, trust=Trust.VERIFIED),
@@ -188,7 +189,7 @@ def test_the_revision_differs_after_every_change_and_only_then(store, reopen):
 
 def test_stamps_name_the_shards_that_changed(store):
     """Exactly the shard written to has another stamp, however fast changes follow; its listing shows the change."""
-    one, two = experience(1), experience(2)
+    one, two = a_record(1), a_record(2)
     store.add([one, two])
     before = store.shard_mtimes()
     store.set_status(one.id, trust=Trust.VERIFIED)
@@ -203,7 +204,7 @@ def test_stamps_name_the_shards_that_changed(store):
 
 def test_a_stamp_is_a_time_or_a_number_far_below_any_time(store):
     """Never zero, and never a number that would be taken for a time just now."""
-    store.add([experience(1)])
+    store.add([a_record(1)])
     mtimes = store.shard_mtimes().values()
     assert all(stamp > 0 for stamp in mtimes)
     assert not store.shared or all(stamp < MTIME_GRANULARITY_NS for stamp in mtimes)
@@ -211,13 +212,13 @@ def test_a_stamp_is_a_time_or_a_number_far_below_any_time(store):
 
 def test_a_read_only_store_reads_and_does_not_write(store, reopen):
     """Reading works, every write is a storage error, and nothing changes."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     before = store.revision()
     reader = reopen(read_only=True)
     assert reader.get(one.id) == one
     for write in (
-        lambda: reader.add([experience(2)]),
+        lambda: reader.add([a_record(2)]),
         lambda: reader.remove([one.id]),
         lambda: reader.set_status(one.id, trust=Trust.VERIFIED),
     ):
@@ -228,7 +229,7 @@ def test_a_read_only_store_reads_and_does_not_write(store, reopen):
 
 def test_no_credit_is_lost_between_threads(store, reopen):
     """Eight threads on two objects credit one record; every one of them counts."""
-    one = experience(1)
+    one = a_record(1)
     store.add([one])
     stores = [store, reopen()]
 
@@ -242,14 +243,14 @@ def test_no_credit_is_lost_between_threads(store, reopen):
 
 def test_verify_counts_what_is_whole(store):
     """Nothing is wrong with what was just written."""
-    store.add(experience(number) for number in range(5))
+    store.add(a_record(number) for number in range(5))
     found = store.verify()
     assert (found.records, found.corrupt) == (5, [])
 
 
 def test_an_export_goes_into_any_store_and_back(store, tmp_path):
     """Restored as a backup the records are equal, whichever kind of store they went through."""
-    records = [experience(number, trust=Trust.APPROVED, usage={"injected": number}) for number in range(20)]
+    records = [a_record(number, trust=Trust.APPROVED, usage={"injected": number}) for number in range(20)]
     first = FileStore.open(tmp_path / "first", disk=UnsyncedDisk())
     first.add(records)
     assert len(import_json(store, export_json(first), restore=True).added) == 20
@@ -262,6 +263,6 @@ def test_an_export_goes_into_any_store_and_back(store, tmp_path):
 def test_what_comes_from_elsewhere_is_quarantined(store, tmp_path):
     """Without `restore` nobody's word is taken for its trust."""
     first = FileStore.open(tmp_path / "first", disk=UnsyncedDisk())
-    first.add([experience(1, trust=Trust.APPROVED)])
+    first.add([a_record(1, trust=Trust.APPROVED)])
     import_json(store, export_json(first))
     assert [one.trust for one in store.scan()] == [Trust.QUARANTINED]

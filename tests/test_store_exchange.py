@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.store_helpers import UnsyncedDisk, experience
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk
 from ufo_experience.errors import CorruptError, DataError, SchemaError
 from ufo_experience.formats.triple import to_triple
 from ufo_experience.schema import Trust, Usage
@@ -24,8 +25,8 @@ TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12)
 def store(tmp_path) -> FileStore:
     """Three records: a used one, a failed one, a quarantined one."""
     filled = FileStore.open(tmp_path / "db", disk=UnsyncedDisk())
-    filled.add([experience(0), experience(1, outcome={"success": False}), experience(2, trust=Trust.QUARANTINED)])
-    filled.set_status(experience(0).id, trust=Trust.APPROVED, usage=Usage(injected=2, helped=2))
+    filled.add([a_record(0), a_record(1, outcome={"success": False}), a_record(2, trust=Trust.QUARANTINED)])
+    filled.set_status(a_record(0).id, trust=Trust.APPROVED, usage=Usage(injected=2, helped=2))
     return filled
 
 
@@ -40,7 +41,7 @@ def test_an_import_is_quarantined_and_its_use_forgotten(store, other):
     report = import_json(other, export_json(store))
     assert sorted(report.added) == store.ids()
     assert {one.trust for one in other.scan()} == {Trust.QUARANTINED}
-    one, original = other.get(experience(0).id), store.get(experience(0).id)
+    one, original = other.get(a_record(0).id), store.get(a_record(0).id)
     assert (one.usage, one.provenance.origin) == (Usage(), "import")
     assert (one.state, one.action, one.outcome) == (original.state, original.action, original.outcome)
 
@@ -59,12 +60,12 @@ def test_importing_twice_adds_nothing(store, other):
     assert len(import_json(other, text).skipped) == 3
     back = import_json(store, text)
     assert (back.added, len(back.skipped)) == ([], 3)
-    assert store.get(experience(0).id).trust is Trust.APPROVED
+    assert store.get(a_record(0).id).trust is Trust.APPROVED
 
 
 def test_other_content_under_a_known_id_gets_its_own(store):
     """Nothing is overwritten; the newcomer is quarantined under a new id, and reported; a second time it is skipped."""
-    changed = experience(0, trust=Trust.APPROVED, state={"task": "delete every email"})
+    changed = a_record(0, trust=Trust.APPROVED, state={"task": "delete every email"})
     text = json.dumps({"experiences": [changed.model_dump(mode="json")]})
     before = store.get(changed.id)
     report = import_json(store, text, restore=True)
@@ -78,16 +79,16 @@ def test_other_content_under_a_known_id_gets_its_own(store):
 def test_a_removed_record_is_not_imported_again(store):
     """Its tombstone counts, and the report says so."""
     text = export_json(store)
-    store.remove([experience(1).id])
+    store.remove([a_record(1).id])
     report = import_json(store, text)
-    assert (experience(1).id, "was removed from this store") in report.skipped
-    assert experience(1).id not in store.ids()
+    assert (a_record(1).id, "was removed from this store") in report.skipped
+    assert a_record(1).id not in store.ids()
 
 
 def test_a_bad_entry_fails_alone(store, other):
     """Missing fields, unknown fields, wrong types and oversized entries are named; the good one is added."""
-    good = experience(5).model_dump(mode="json")
-    big = experience(6, action={"steps": [{"step_number": n + 1, "observation": "x" * 8000} for n in range(40)]})
+    good = a_record(5).model_dump(mode="json")
+    big = a_record(6, action={"steps": [{"step_number": n + 1, "observation": "x" * 8000} for n in range(40)]})
     entries = [
         good | {"id": "../x"},
         good | {"surprise": 1},
@@ -123,12 +124,12 @@ def test_a_text_that_is_no_export_is_refused(other, text, error):
 
 def test_state_action_outcome_triples_are_taken(other):
     """A list of triples, ours (with metadata) or bare; a bare one gets the id of its content."""
-    ours = to_triple(experience(4))
+    ours = to_triple(a_record(4))
     bare = {"state": {"task": "open settings"}, "action": {"skill": "menu"}, "outcome": {"success": True}}
     text = json.dumps([ours, bare])
     report = import_json(other, text)
     assert report.failed == []
-    assert experience(4).id in report.added
+    assert a_record(4).id in report.added
     assert {one.state.task for one in other.scan()} == {"send an email to <recipient>", "open settings"}
     assert import_json(other, text).added == []
 
@@ -137,13 +138,13 @@ def test_state_action_outcome_triples_are_taken(other):
 def test_any_text_survives_the_yaml_export(tmp_path_factory, words, name):
     """What a YAML reader finds is what `export_json` holds, for any text; every text is quoted."""
     store = FileStore.open(tmp_path_factory.mktemp("yaml") / "db", disk=UnsyncedDisk())
-    store.add([experience(0, action={"plan": words}, slots={name: "no"}), experience(1)])
+    store.add([a_record(0, action={"plan": words}, slots={name: "no"}), a_record(1)])
     assert yaml.safe_load(export_yaml(store))["experiences"] == json.loads(export_json(store))["experiences"]
 
 
 def test_yaml_text_that_looks_like_something_else_is_quoted(other):
     """`no`, `1.10`, times and dates stay text for every reader."""
-    other.add([experience(0, action={"plan": ["no", "1.10", "12:30:45", "2024-01-02", "0o17", "~"]})])
+    other.add([a_record(0, action={"plan": ["no", "1.10", "12:30:45", "2024-01-02", "0o17", "~"]})])
     text = export_yaml(other)
     assert all(f'"{word}"' in text for word in ("no", "1.10", "12:30:45", "2024-01-02", "0o17", "~"))
 
@@ -157,7 +158,7 @@ def test_an_empty_store_exports_empty_documents(other):
 
 def test_the_view_holds_the_good_successes_in_ufos_form(store, tmp_path):
     """One entry per success that is observed or better, keys counting up, no aliases; the text is the file."""
-    store.add([experience(7), experience(8)])
+    store.add([a_record(7), a_record(8)])
     path = tmp_path / "experience.yaml"
     write_view(store, path)
     text = path.read_text(encoding="utf-8")
@@ -173,7 +174,7 @@ def test_the_view_holds_the_good_successes_in_ufos_form(store, tmp_path):
 def test_a_damaged_record_in_the_way_of_an_import_is_reported(store):
     """The entry fails and says why; nothing is overwritten."""
     text = export_json(store)
-    victim = experience(0).id
+    victim = a_record(0).id
     (Path(store.location) / "records" / victim[:2] / f"{victim}.json").write_bytes(b"")
     report = import_json(store, text)
     assert [name for name, _ in report.failed] == [victim]

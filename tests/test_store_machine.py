@@ -13,7 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
-from tests.store_helpers import UnsyncedDisk, experience
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.errors import DataError, IndexMismatchError
@@ -48,7 +49,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(target=ids, numbers=st.lists(NUMBERS, min_size=1, max_size=4), trust=st.sampled_from(list(Trust)))
     def add(self, numbers: list[int], trust: Trust) -> object:
         """Known and removed ids are skipped."""
-        records = [experience(number, trust=trust) for number in numbers]
+        records = [a_record(number, trust=trust) for number in numbers]
         fresh = {one.id for one in records} - self.model.keys() - self.removed - self.broken
         assert set(self.store.add(records).added) == fresh
         self.model |= {id: (trust, Usage()) for id in fresh}

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import a_record
 from tests.cli_runner import Cli
-from tests.store_helpers import UnsyncedDisk, experience, tree
+from tests.disks import UnsyncedDisk, tree
 from ufo_experience import ExperienceMemory
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.errors import RefusedError
@@ -193,14 +194,14 @@ def test_a_place_that_is_not_local_is_warned_of_once(tmp_path, caplog):
 
 def test_a_share_is_read_but_not_written(tmp_path):
     """Whatever writes is refused before anything is touched; reading works."""
-    FileStore.open(tmp_path, disk=UnsyncedDisk()).add([experience(1)])
+    FileStore.open(tmp_path, disk=UnsyncedDisk()).add([a_record(1)])
     before = tree(tmp_path)
     store = FileStore.open(tmp_path, disk=MountedDisk((tmp_path, "cifs")))
-    assert [one.id for one in store.scan()] == [experience(1).id]
+    assert [one.id for one in store.scan()] == [a_record(1).id]
     assert store.verify().records == 1
     writes = (
-        lambda: store.add([experience(2)]), lambda: store.remove([experience(1).id]), store.set_aside_corrupt,
-        lambda: store.set_status(experience(1).id),
+        lambda: store.add([a_record(2)]), lambda: store.remove([a_record(1).id]), store.set_aside_corrupt,
+        lambda: store.set_status(a_record(1).id),
     )  # fmt: skip
     for write in writes:
         with pytest.raises(RefusedError, match="--allow-network-store") as caught:
@@ -220,7 +221,7 @@ def test_no_store_is_made_on_a_share(tmp_path):
 def test_the_owners_word_allows_it(tmp_path):
     """The setting, its variable and the argument of `open`."""
     store = FileStore.open(tmp_path / "db", disk=MountedDisk((tmp_path, "nfs")), network=True)
-    assert store.add([experience(1)]).added == (experience(1).id,)
+    assert store.add([a_record(1)]).added == (a_record(1).id,)
     assert store.storage == StorageLocation(str(tmp_path / "db"), "NFS", allowed=True)
     assert not Settings().allow_network_store
     assert load_settings(environment={"UFO_EXPERIENCE_ALLOW_NETWORK_STORE": "true"}).allow_network_store
@@ -228,7 +229,7 @@ def test_the_owners_word_allows_it(tmp_path):
 
 def test_no_index_is_published_on_a_share(tmp_path):
     """Refused before a text is embedded."""
-    FileStore.open(tmp_path, disk=UnsyncedDisk()).add([experience(1)])
+    FileStore.open(tmp_path, disk=UnsyncedDisk()).add([a_record(1)])
     before = tree(tmp_path)
     store = FileStore.open(tmp_path, disk=MountedDisk((tmp_path, "nfs")))
     memory = ExperienceMemory(store, Settings(db=str(tmp_path), embedder="hashing"))

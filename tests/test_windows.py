@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.store_helpers import WindowsDisk, experience, leftovers
+from tests.builders import a_record
+from tests.disks import WindowsDisk, leftovers
 from ufo_experience.config import load_settings
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import StorageError
@@ -120,7 +121,7 @@ class Busy(WindowsDisk):
 def publish(folder: Path, disk: Disk, number: int) -> Generations:
     """Add a record and publish the index, all through one disk."""
     store, generations = FileStore.open(folder, disk=disk), Generations(folder / "index", disk)
-    store.add([experience(number)])
+    store.add([a_record(number)])
     sync(store, generations, EMBEDDER, rebuild=True)
     return generations
 
@@ -190,7 +191,7 @@ def test_the_whole_loop_works_in_a_long_non_ascii_folder(depth, tmp_path):
     folder = tmp_path.joinpath(*[NAME] * depth, "db")
     assert depth == 1 or len(str(folder)) > 260
     memory = ExperienceMemory.open(folder, embedder="hashing:64")
-    memory.store.add([experience(1, trust=Trust.VERIFIED)])
+    memory.store.add([a_record(1, trust=Trust.VERIFIED)])
     memory.index()
     assert len(memory.retrieve("Email Zoë № 1", similarity_threshold=0.1)) == 1
     write_view(memory.store, folder / "experience.yaml")
@@ -212,7 +213,7 @@ def test_settings_and_logs_with_windows_line_ends_are_read(tmp_path):
 def test_a_console_that_lacks_characters_shows_their_escapes(tmp_path):
     """`list` on an old console: exit code 0, no traceback."""
     store = FileStore.open(tmp_path / "db")
-    store.add([experience(1, state={"task": "漢字 → ok", "request": "漢字 → “ok” ✓"})])
+    store.add([a_record(1, state={"task": "漢字 → ok", "request": "漢字 → “ok” ✓"})])
     command = [sys.executable, "-m", "ufo_experience", "list", "--db", str(tmp_path / "db")]
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
     done = subprocess.run([*command], capture_output=True, env=environment, check=False)

@@ -18,7 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tests.store_helpers import UnsyncedDisk, experience
+from tests.builders import a_record
+from tests.disks import UnsyncedDisk
 from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.errors import ExperienceError
 from ufo_experience.index.manifest import Manifest, decode
@@ -198,7 +199,7 @@ class Records(Target):
     """Record files and whole exports."""
 
     def run(self, rng: random.Random) -> None:
-        one = experience(rng.randrange(50))
+        one = a_record(rng.randrange(50))
         way = rng.random()
         if way < 0.5:
             data = spoil_bytes(rng, encode_record(one))
@@ -257,7 +258,7 @@ class Manifests(Target):
         from ufo_experience.memory import ExperienceMemory
 
         memory = ExperienceMemory.open(settings=Settings(db=str(folder / "db"), embedder="hashing"))
-        memory.store.add([experience(1)])
+        memory.store.add([a_record(1)])
         memory.index()
         self.path = next((folder / "db" / "index").rglob("MANIFEST.json"))
         self.data = self.path.read_bytes()
@@ -306,7 +307,7 @@ def generated(rng: random.Random) -> Experience:
         }
         for n in range(rng.choice([0, 1, 3]))
     ]  # fmt: skip
-    return experience(
+    return a_record(
         rng.randrange(10**9),
         state={"task": "t" + text(), "request": text(), "application": text()},
         action={"steps": steps, "strategy": text(), "tips": [text()], "plan": [text()]},

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.store_helpers import CountingDisk, DyingDisk, FailingDisk, Killed
+from tests.disks import CountingDisk, DyingDisk, FailingDisk, Killed
 from tools.crash.operations import Bench
 from ufo_experience.errors import ExperienceError
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.store_helpers import UnsyncedDisk
+from tests.disks import UnsyncedDisk
 from tools.crash.state import EMBEDDER
 from tools.crash.worker import record
 from ufo_experience.config import Settings

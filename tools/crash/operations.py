@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.store_helpers import Disk, UnsyncedDisk
+from tests.disks import Disk, UnsyncedDisk
 from tools.crash.state import EMBEDDER, Found, look
 from tools.crash.worker import record
 from ufo_experience.errors import DataError

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.store_helpers import UnsyncedDisk
+from tests.disks import UnsyncedDisk
 from tools.crash import ufo_model
 from tools.crash.operations import Bench
 from ufo_experience.fileio.disk import Disk

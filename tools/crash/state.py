@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from tests.store_helpers import UnsyncedDisk
+from tests.disks import UnsyncedDisk
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.build import empty_snapshot, load_snapshot
 from ufo_experience.index.generations import Generations

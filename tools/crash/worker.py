@@ -8,7 +8,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tests.store_helpers import WHEN, experience
+from tests.builders import WHEN, a_record
 from tools.crash.state import send
 from ufo_experience.config import Settings
 from ufo_experience.maintenance import purge
@@ -28,7 +28,7 @@ def settings(folder: str) -> Settings:
 def record(number: int) -> Experience:
     """The record of a number; each has a request of its own."""
     source = f"logs/s{number % SOURCES}/response.log"
-    return experience(
+    return a_record(
         number,
         state={"task": f"send report {number} to <recipient>", "request": f"Send report {number}", "application": "A"},
         provenance={"source": source, "session": f"s{number % SOURCES}", "origin": "log"},

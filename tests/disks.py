@@ -1,18 +1,14 @@
-"""Disks that fail, die or behave like Windows, and small records, for the tests of the store."""
+"""Disks that fail, die or behave like Windows, and what lies in a folder, for the tests of the store."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.fileio.atomic import Disk
-from ufo_experience.ids import content_id
-from ufo_experience.schema import Experience, Trust, validate
 
-WHEN = datetime(2025, 11, 12, 10, 4, 28, tzinfo=timezone.utc)
 CALLS = tuple(name for name in vars(Disk) if not name.startswith("_") and callable(getattr(Disk, name)))
 
 
@@ -115,29 +111,6 @@ class WindowsDisk(UnsyncedDisk):
 
     def sleep(self, seconds: float) -> None:
         self.slept += seconds
-
-
-def experience(number: int = 0, **changes: Any) -> Experience:
-    """A small record with a step; `changes` replace whole fields."""
-    return validate(
-        Experience,
-        {
-            "id": content_id(["test", number]),
-            "state": {
-                "task": "send an email to <recipient>",
-                "request": f"Email Zoë № {number}",
-                "application": "Outlook",
-            },
-            "action": {
-                "steps": [{"step_number": 1, "action_type": "click_input", "target_control": {"name": "New Email"}}]
-            },
-            "outcome": {"success": True, "score": 0.75},
-            "created_at": WHEN,
-            "trust": Trust.OBSERVED,
-            "provenance": {"source": f"logs/s{number % 2}/response.log", "session": f"s{number % 2}", "origin": "log"},
-        }
-        | changes,
-    )
 
 
 def tree(folder: Path) -> dict[str, bytes]:
