@@ -240,7 +240,9 @@ class Lance:
     def find(self, query: Vectors) -> str:
         """See `Looped`."""
         table = self._database.open_table(self._name)
-        return str(table.search(query).metric("cosine").limit(1).select(["document"]).to_list()[0]["document"])
+        return str(
+            table.search(query).metric("cosine").limit(1).select(["document", "_distance"]).to_list()[0]["document"]
+        )
 
 
 PEERS: dict[str, tuple[Callable[[Path], Looped], Sequence[str]]] = {
