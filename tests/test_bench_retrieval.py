@@ -16,6 +16,7 @@ from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
 from ufo_experience.benchmark.retrieval.metrics import estimate, hit, ndcg, recall, reciprocal_rank
 from ufo_experience.benchmark.retrieval.page import report_text, write_page
 from ufo_experience.benchmark.retrieval.run import as_data, run
+from ufo_experience.benchmark.retrieval.simulated import KINDS
 from ufo_experience.errors import DataError, UsageError
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -242,3 +243,16 @@ def test_the_reach_on_webarena_and_osworld(data_folder, tmp_path):
     assert templates["hit@1"].mean >= 0.985
     assert rewordings["ndcg@10"].mean >= 0.983
     assert rewordings["hit@1"].mean >= 0.975
+
+
+def test_no_odd_embedder_makes_the_product_worse_than_its_words(tmp_path):
+    """Narrow, shifted, low-dimensional, blind or constant: never more than .005 nDCG below."""
+    folder = tmp_path / "set"
+    corpus = [{"_id": f"c{n}", "text": text} for n, text in enumerate(TEXTS)]
+    queries = [{"_id": f"q{n}", "text": f"please {text.lower()} now"} for n, text in enumerate(TEXTS)]
+    write_beir(folder, corpus, queries, [(f"q{n}", f"c{n}", 1) for n in range(len(TEXTS))])
+    kinds = [f"simulated:{kind}:hashing" for kind in KINDS]
+    report = run(read_beir(folder), ["hashing", *kinds])
+    words, *odd = [row.figures["ndcg@10"].mean for row in report.rows if row.method == "product"]
+    assert len(odd) == len(KINDS)
+    assert min(odd) >= words - 0.005

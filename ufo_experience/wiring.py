@@ -8,6 +8,7 @@ from ufo_experience.config import Settings
 from ufo_experience.embedding import CACHE_FILE, open_embedder
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.embedding.cache import CachedEmbedder
+from ufo_experience.embedding.plain import as_embedder
 from ufo_experience.index.generations import Generations, open_generations
 from ufo_experience.index.live import LiveIndex
 from ufo_experience.openai_api.ledger import Ledger
@@ -20,7 +21,7 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.trust.policy import TrustPolicy
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
-OFFLINE = ("hashing", "local")
+OFFLINE = ("hashing", "local", "model2vec")
 PROVIDERS: dict[str, Provider] = {"openai": "openai", "azure": "azure"}
 SPENDING = "spending.sqlite"
 
@@ -39,7 +40,7 @@ class Wiring:
         self.store, self.settings = store, settings
         kept = generations or open_generations(store, settings.index, lock_timeout=settings.lock_timeout)
         self._ledger = open_ledger(store, settings)
-        self._embedder = embedder
+        self._embedder = None if embedder is None else as_embedder(embedder)
         self._finder: CandidateFinder | None = None
         self._lock = threading.RLock()
         self.live = LiveIndex(store, kept, self)

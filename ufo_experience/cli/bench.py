@@ -24,7 +24,8 @@ def retrieval(
         bool, typer.Option("--leave-one-out", help="Queries are corpus entries; none may answer itself.")
     ] = False,
     embedder: Annotated[
-        list[str] | None, typer.Option(help="hashing (default), local:FOLDER, …; may be given more than once.")
+        list[str] | None,
+        typer.Option(help="hashing (default), local:FOLDER, openai:MODEL, simulated:KIND:SPEC, …; more than once."),
     ] = None,
     top_k: Annotated[int, typer.Option("-k", "--top-k", min=1, max=50, help="How many are served at most.")] = 3,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for a page and a plot.")] = None,

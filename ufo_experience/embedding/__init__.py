@@ -18,10 +18,11 @@ PROVIDERS = {
     "openai": ("ufo_experience.embedding.openai", "OpenAIEmbedder"),
     "azure": ("ufo_experience.embedding.openai", "AzureEmbedder"),
     "local": ("ufo_experience.embedding.local", "LocalEmbedder"),
+    "model2vec": ("ufo_experience.embedding.static", "StaticEmbedder"),
 }
 EXAMPLES = (
     "hashing, hashing:2048, openai:text-embedding-3-small, openai:text-embedding-3-large:256, azure:<deployment>, "
-    "local:all-MiniLM-L6-v2"
+    "local:all-MiniLM-L6-v2, model2vec:<folder>"
 )
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from ufo_experience.benchmark.retrieval.beir import Entry, TaskSet
 from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
 from ufo_experience.benchmark.retrieval.metrics import Estimate, measure
+from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
@@ -102,7 +103,7 @@ def run(
     done, total = 0, len(task_set.queries) * len(embedders)
     for spec in embedders:
         with tempfile.TemporaryDirectory(prefix="ufo-experience-bench-") as folder:
-            bench = _Bench(task_set, open_embedder(spec), Path(folder))
+            bench = _Bench(task_set, _open(spec), Path(folder))
             rows += bench.rows(k, lambda step, done=done: progress and progress(done + step, total))  # type: ignore[misc]
             done += len(task_set.queries)
     return Report(
@@ -115,6 +116,14 @@ def run(
         seconds=round(time.perf_counter() - started, 2),
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
     )
+
+
+def _open(spec: str) -> Embedder:
+    """The embedder of a spec; `simulated:<kind>:<spec>` is one seen through one of `simulated.KINDS`."""
+    if not spec.startswith("simulated:"):
+        return open_embedder(spec)
+    _, kind, behind = [*spec.split(":", 2), "", ""][:3]
+    return SimulatedEmbedder(open_embedder(behind), kind)
 
 
 def as_data(report: Report) -> dict[str, Any]:
