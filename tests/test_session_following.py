@@ -156,12 +156,13 @@ def test_advise_is_the_default_and_foresees_nothing(tmp_path):
 
 
 def test_a_dialog_in_between_hands_back_and_the_way_goes_on_after_it(tmp_path):
-    """The agent is told why, closes the dialog, and foresees the rest."""
+    """The agent is told why, closes the dialog, takes the next step itself, and is told the rest."""
     app = BackupApp(strange=True)
     agent = Reader(app)
     run(session_of(tmp_path, memory_of(tmp_path), app, agent, recall="ahead"))
     assert app.done == ["click Backup", "click Not now", *WEEKLY[1:]]
-    assert ["dialog" in turn.handed_back for turn in agent.turns] == [False, True, False]
+    assert ["dialog" in turn.handed_back for turn in agent.turns] == [False, True, False, False]
+    assert [turn.ahead != "" for turn in agent.turns] == [True, False, False, True]
 
 
 def test_actions_that_were_not_carried_out_are_said(tmp_path):

@@ -95,8 +95,11 @@ class Follower:
         return await self._guided(context, application)
 
     async def foresee(self, context: Context, application: str) -> str:
-        """What comes next by the guide, as a block for the agent's prompt; "" when it knows nothing."""
-        if self._guide is None or self._guide.gave_up:
+        """What comes next by the guide, as a block for the agent's prompt; "" when it knows nothing.
+
+        After a check that failed, nothing is told until the agent itself has taken a step of the way.
+        """
+        if self._guide is None or self._guide.gave_up or not self._guide.sure:
             return ""
         view = await self.view(context)
         return ahead_block(self._guide.ahead(view.controls, application=application or None)) if view else ""
