@@ -25,6 +25,12 @@ class Cli:
 
     def __call__(self, *arguments: object, code: int = 0, text: str | None = None, **env: str):
         """Run a command here. An error that is no exit code is raised."""
+        done = self.try_(*arguments, text=text, **env)
+        assert done.exit_code == code, done.stderr
+        return done
+
+    def try_(self, *arguments: object, text: str | None = None, **env: str):
+        """Run a command here, however it ends."""
         unset = {name: None for name in os.environ if name not in ENV}
         before = Path.cwd()
         os.chdir(self.folder)
@@ -34,7 +40,6 @@ class Cli:
             os.chdir(before)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
-        assert done.exit_code == code, done.stderr
         return done
 
     def program(self, *arguments: object, code: int = 0, **env: str) -> subprocess.CompletedProcess:

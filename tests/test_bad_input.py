@@ -327,9 +327,9 @@ def test_row_25_without_another_judge_a_run_is_not_verified(tmp_path, success, j
     assert records[0].trust is Trust.OBSERVED
 
 
-@pytest.mark.parametrize("name", ["logs.zip", "logs.tar.gz", "run.json"])
-def test_row_26_archives_are_not_opened(tmp_path, name):
-    """Logs come as files and folders; an archive is not a trace, whatever it holds."""
+@pytest.mark.parametrize("name", ["logs.tar.gz", "run.json", "run.json.gz"])
+def test_row_26_an_archive_is_opened_by_its_name_alone(tmp_path, name):
+    """A zip that calls itself something else is not a trace; what a real one may hold: `test_trace_formats`."""
     shutil.make_archive(str(tmp_path / "packed"), "zip", SAMPLES / "settings_bluetooth")
     report, records = learn(tmp_path, (tmp_path / "packed.zip").read_bytes(), name)
     assert not records

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ufo_experience.errors import TraceError, UsageError
-from ufo_experience.schema import Trajectory
+from ufo_experience.schema import UNKNOWN_TASK, Trajectory
 from ufo_experience.traces import FORMATS, ReadReport, load_reader, read_traces
 from ufo_experience.traces.python_calls import calls_of
 
@@ -361,7 +361,7 @@ def test_a_browser_use_history_is_read_without_its_screenshots(tmp_path: Path) -
     assert (typed.action_type, typed.target_control.name, typed.target_control.type) == ("input_text", "pw", "INPUT")
     assert (typed.application, typed.observation) == ("shop.example.com", "On the login page.")
     assert (clicked.error, found.outcome.success, found.outcome.evaluated_by) == ("No such element", None, "agent")
-    assert (found.request, found.outcome.tokens, found.outcome.latency_ms) == ("Log in.", 1000, 6000.0)
+    assert (found.request, found.outcome.tokens, found.outcome.latency_ms) == (UNKNOWN_TASK, 1000, 6000.0)
     assert found.sensitive == ("s3cret-pw",)
     assert [problem.code for problem in report.problems] == ["E_NO_TASK"]
     assert "iVBOR" not in found.model_dump_json()

@@ -97,6 +97,8 @@ def _explained(name: str, message: str, value: Any) -> str:
     if name == "threshold":
         hint = f": did you mean {float(value) / 100:g}?" if _is_percent(value) else ""
         return f"setting threshold: a number from 0 to 1, or auto, not {value!r}{hint}"
+    if name == "db" and value == "":
+        return "setting db: empty; is a variable not set?"
     return f"setting {name}: {message.removeprefix('Value error, ')}, not {value!r}"
 
 

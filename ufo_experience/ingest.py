@@ -23,8 +23,10 @@ from ufo_experience.schema import MAX_NAME, Experience, Problem, Trajectory, Tru
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarizer import ExtractiveSummarizer, Summarizer, experience_id
 from ufo_experience.traces import ReadReport, find_sources, read_source
+from ufo_experience.traces.builder import Given
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.traces.reader import Found
+from ufo_experience.trust.completeness import missing
 
 COMMIT_EVERY = 64  # records made durable together
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
@@ -42,7 +44,9 @@ class IngestReport:
 
     `problems` are lines of logs that could not be used although the rest of their file was. `conflicts` are added ids
     whose session is known with other content: they are quarantined. `known` are ids that were stored before, `trusted`
-    those of them that got the trust asked for.
+    those of them that got the trust asked for. `read` counts the runs in which there was something to learn;
+    `incomplete` are added ids of successes that are never shown, and what each lacks: a task, a step, or the names of
+    the controls it acted on.
     """
 
     added: list[str] = field(default_factory=list)
@@ -52,6 +56,8 @@ class IngestReport:
     conflicts: list[tuple[str, str]] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     trusted: list[str] = field(default_factory=list)
+    incomplete: list[tuple[str, str]] = field(default_factory=list)
+    read: int = 0
     cost: float = 0.0
 
 
@@ -78,6 +84,9 @@ def ingest(
     jobs: int = 1,
     earlier_versions: EarlierVersions | None = None,
     progress: Callable[[int, int], None] | None = None,
+    task: str | None = None,
+    application: str | None = None,
+    success: bool | None = None,
 ) -> IngestReport:
     """Turn logs into stored records. Durable when it returns.
 
@@ -90,6 +99,7 @@ def ingest(
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
         progress: is told how many runs became records so far, and 0: nobody knows of how many.
+        task, application, success: what a person says of logs that do not say it themselves; what they say stands.
 
     Raises:
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
@@ -100,8 +110,10 @@ def ingest(
     report = IngestReport()
     before = summarizer.spending.cost
     waiting: dict[str, Experience] = {}
-    for run in _runs(sources, format, jobs, report, offline=isinstance(summarizer, ExtractiveSummarizer)):
+    given = Given(task, application, success)
+    for run in _runs(sources, format, jobs, report, given, offline=isinstance(summarizer, ExtractiveSummarizer)):
         experience = None
+        report.read += bool(run.trajectory.steps) or run.trajectory.outcome.success is False
         if run.id in waiting or run.id in store:
             report.skipped.append((run.source, f"already stored as {run.id}"))
             report.known.append(run.id)
@@ -117,6 +129,8 @@ def ingest(
         waiting[experience.id] = experience.model_copy(update={"trust": level})
         if progress:
             progress(len(report.added) + len(waiting), 0)
+        if lack := missing(experience):
+            report.incomplete.append((experience.id, lack))
         if len(waiting) == COMMIT_EVERY:
             _commit(store, waiting, report)
     _commit(store, waiting, report)
@@ -151,21 +165,21 @@ def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> Experience | D
 
 
 def _runs(
-    sources: Iterable[Source], format: str, jobs: int, report: IngestReport, *, offline: bool
+    sources: Iterable[Source], format: str, jobs: int, report: IngestReport, said: Given, *, offline: bool
 ) -> Iterator[_ReadRun]:
     """The redacted runs of all sources in their order; what could not be read goes into the report."""
     for given in sources:
         reading = ReadReport()
         if not isinstance(given, (str, os.PathLike)):
             for trajectory in _given_runs(given, reading):
-                yield _redacted(trajectory)
+                yield _redacted(said.fill(trajectory))
         else:
             found = find_sources(Path(given), format=format, report=reading)
             if jobs == 1:
                 for one in found:
-                    yield from _read(one, format, reading)
+                    yield from _read(one, format, reading, said)
             else:
-                for runs, notes in _read_in_processes(found, format, jobs, summarize=offline):
+                for runs, notes in _read_in_processes(found, format, jobs, said, summarize=offline):
                     reading.extend(notes)
                     yield from runs
         report.problems += reading.problems
@@ -194,9 +208,9 @@ def _given_runs(given: Mapping[str, Any] | IO[Any], reading: ReadReport) -> Iter
         reading.failed.append((name, str(error)))
 
 
-def _read(found: Found, format: str, report: ReadReport) -> Iterator[_ReadRun]:
+def _read(found: Found, format: str, report: ReadReport, said: Given) -> Iterator[_ReadRun]:
     for trajectory in read_source(found, format=format, report=report):
-        yield _redacted(trajectory)
+        yield _redacted(said.fill(trajectory))
 
 
 def _redacted(trajectory: Trajectory) -> _ReadRun:
@@ -207,13 +221,15 @@ def _redacted(trajectory: Trajectory) -> _ReadRun:
 _Batch = tuple[list[_ReadRun], ReadReport]
 
 
-def _read_in_processes(sources: Iterator[Found], format: str, jobs: int, *, summarize: bool) -> Iterator[_Batch]:
+def _read_in_processes(
+    sources: Iterator[Found], format: str, jobs: int, said: Given, *, summarize: bool
+) -> Iterator[_Batch]:
     """Read sources in several processes; what they give comes in the order of the sources."""
     from concurrent.futures import Future, ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    read = partial(_read_batch, format=format, summarize=summarize)
+    read = partial(_read_batch, format=format, said=said, summarize=summarize)
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         ahead: deque[Future[_Batch]] = deque()
         try:
@@ -226,10 +242,10 @@ def _read_in_processes(sources: Iterator[Found], format: str, jobs: int, *, summ
             raise StorageError("a process that read logs has died; what was stored before is kept") from error
 
 
-def _read_batch(sources: list[Found], *, format: str, summarize: bool) -> _Batch:
+def _read_batch(sources: list[Found], *, format: str, said: Given, summarize: bool) -> _Batch:
     """What one process does with some sources."""
     report = ReadReport()
-    runs = [run for found in sources for run in _read(found, format, report)]
+    runs = [run for found in sources for run in _read(found, format, report, said)]
     if summarize:
         summarizer = ExtractiveSummarizer()
         runs = [

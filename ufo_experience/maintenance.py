@@ -330,6 +330,10 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
     if output is None:
         return ExportReport(format, count, dict(left_out), text=text)
     path = Path(output)
+    if path.is_dir():
+        raise StorageError(f"{path}: is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise StorageError(f"{path}: there is no folder {str(path.parent)!r}")
     replace_file(path, text.encode("utf-8"), Disk())
     return ExportReport(format, count, dict(left_out), file=path)
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieval.structured import ActionAdvice
     from ufo_experience.store.exchange import ImportReport
+    from ufo_experience.traces.builder import LogGaps
     from ufo_experience.traces.in_memory import RunDetails, Said, Steps
 
 Records = list[Experience]  # named here: inside the class `list` is a method
@@ -126,6 +127,7 @@ class ExperienceMemory:
         force: bool = False,
         jobs: int = 1,
         progress: Progress | None = None,
+        **lacking: Unpack[LogGaps],
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
@@ -147,6 +149,7 @@ class ExperienceMemory:
             jobs=jobs,
             earlier_versions=self.live.earlier_versions(),
             progress=progress,
+            **lacking,
         )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)

@@ -76,6 +76,7 @@ from ufo_experience.store.records import fingerprint
 from ufo_experience.store.selection import RecordFilter
 from ufo_experience.summarizer import Summarizer, open_summarizer
 from ufo_experience.traces import read_traces
+from ufo_experience.traces.builder import LogGaps
 from ufo_experience.traces.in_memory import RunDetails, Said, Steps
 
 __all__ = [  # noqa: RUF022 - grouped as a reader meets them
@@ -86,6 +87,7 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "RecordFilter",
     "fingerprint",
     "Steps",
+    "LogGaps",
     "RunDetails",
     "Said",
     "Format",

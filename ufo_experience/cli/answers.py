@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,9 @@ def ingest_text(report: IngestReport, held: int) -> str:
             f"{held} of them have no judged outcome: kept, but not shown to agents until you say how they ended "
             "(ufo-experience judge ID --success) or approve them (ufo-experience approve ID)"
         )
+    if report.incomplete:
+        lacking = ", ".join(f"{count} {why}" for why, count in Counter(why for _, why in report.incomplete).items())
+        lines.append(f"{len(report.incomplete)} of them are never shown, for nobody could follow them: {lacking}")
     if report.cost:
         lines.append(f"cost: ${report.cost:.4f}")
     return "\n".join(lines)
@@ -92,13 +96,21 @@ def say_what_is_missing(
         console.note(f"degraded: {found.degraded}; answered by words alone")
     if found.withheld:
         console.note(f"{len(found.withheld)} withheld ({count_whys(found.withheld)})")
-        for command in list(dict.fromkeys(one.release for one in found.withheld if one.release))[:3]:
+        for command in _commands([one.release for one in found.withheld if one.release]):
             console.note(f"  to release: {command}{console.same_store}")
     if application and not found.hits and (near := nearest_application(memory.store, application)) is not None:
         known = f"; did you mean {' or '.join(near)}?" if near else ""
         console.note(f"no experience of an application {application!r}{known}")
     for note in found.notes:
         console.note(note)
+
+
+def _commands(releases: Sequence[str], most: int = 5) -> list[str]:
+    """The commands that release something, those that approve as one."""
+    approve = "ufo-experience approve "
+    ids = [one.removeprefix(approve) for one in dict.fromkeys(releases) if one.startswith(approve)]
+    others = [one for one in dict.fromkeys(releases) if not one.startswith(approve)]
+    return [f"{approve}{' '.join(ids[:most])}", *others[:2]] if ids else others[:3]
 
 
 def answer_records(console: Console, experiences: Sequence[Experience], **more: Any) -> None:

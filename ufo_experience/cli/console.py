@@ -111,4 +111,6 @@ def _cure(error: ExperienceError) -> str:
     """What to do about it, where the command line knows."""
     if isinstance(error, NotFoundError) and error.reason.startswith("no experience store"):
         return f"; to make one: ufo-experience ingest PATH --db {error.file}"
+    if str(error).endswith("give --labels FILE"):
+        return ' with lines such as {"query": "email Bob", "id": "6935f48a…", "relevant": true}'
     return ""

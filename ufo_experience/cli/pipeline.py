@@ -90,6 +90,13 @@ def ingest(
     trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes that read, for many logs.")] = 1,
+    task: Annotated[str | None, typer.Option("--task", help="The task of logs that do not say it.")] = None,
+    application: Annotated[
+        str | None, typer.Option("--app", help="The application of logs that do not say it.")
+    ] = None,
+    success: Annotated[
+        bool | None, typer.Option("--success/--failure", help="Your judgement of runs that nobody has judged.")
+    ] = None,
     db: Db = None,
     network: Network = None,
     json: Json = False,
@@ -107,6 +114,9 @@ def ingest(
                 trust=trust,
                 force=force,
                 jobs=jobs,
+                task=task,
+                application=application,
+                success=success,
                 progress=progress,
             )
         for problem in report.problems:
@@ -120,15 +130,15 @@ def ingest(
             "skipped": pairs(report.skipped, "source", "reason"),
             "failed": pairs(report.failed, "source", "error"),
             "conflicts": pairs(report.conflicts, "id", "reason"),
+            "incomplete": pairs(report.incomplete, "id", "lacks"),
             "problems": [problem.model_dump() for problem in report.problems],
             "trusted": report.trusted,
             "cost": report.cost,
         }
-        held = sum(memory.store.get(identifier).trust.rank < Trust.VERIFIED.rank for identifier in report.added)
+        judgeable = set(report.added).difference(identifier for identifier, _ in report.incomplete)
+        held = sum(memory.store.get(identifier).trust.rank < Trust.VERIFIED.rank for identifier in judgeable)
         console.answer(data, ingest_text(report, held))
-        foreign = [reason for _, reason in report.skipped if reason.startswith(("not a trace", "an experience store"))]
-        usable = report.added or report.known or len(report.skipped) > len(foreign)
-        if (report.failed or foreign) and not usable:
+        if not (report.read or report.added or report.known):
             raise SystemExit(DataError.exit_code)
 
 

@@ -133,9 +133,14 @@ def import_file(
     json: Json = False,
 ) -> None:
     """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
+    from ufo_experience.integrations.skills import import_skills, is_skills
     from ufo_experience.integrations.ufo.migration import migrate_into, yaml_file
 
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
+        if is_skills(file):
+            added = import_skills(memory, file)
+            console.answer({"added": added}, f"{len(added)} added (quarantined until you approve them)")
+            return
         migration = migrate_into(memory, yaml_file(file) or file, approve=approve)
         done = migration.report
         data = {
@@ -154,13 +159,25 @@ def import_file(
 
 @app.command()
 def export(
-    format: Annotated[Literal["json", "yaml", "ufo"], typer.Option(help="ufo: its experience.yaml.")] = "json",
+    format: Annotated[
+        Literal["json", "yaml", "ufo", "skills"],
+        typer.Option(help="ufo: its experience.yaml; skills: SKILL.md folders."),
+    ] = "json",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write. Default: stdout.")] = None,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Write all records to one file."""
+    """Write all records to one file; as skills: a folder for each approved success, in the folder `--output`."""
     with open_memory(db, json=json) as (console, memory):
+        if format == "skills":
+            from ufo_experience.integrations.skills import export_skills
+
+            if output is None:
+                raise UsageError("skills are folders: say where with --output DIR")
+            places = export_skills(memory, output)
+            data = {"records": len(places), "format": format, "folder": str(output)}
+            console.answer(data, f"{len(places)} approved experiences as skills in {output}")
+            return
         done = memory.export(format, output)
         data = {"records": done.records, "left_out": done.left_out, "format": format}
         reasons = ", ".join(f"{count} {reason}" for reason, count in done.left_out.items())

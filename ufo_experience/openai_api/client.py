@@ -116,7 +116,9 @@ class OpenAIService:
         """Make one request through the breaker."""
         import openai
 
-        foreign: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, *http_errors())
+        # TypeError and AttributeError: the client takes it for granted that a reply has its parts (`choices: null`).
+        malformed: tuple[type[Exception], ...] = (TypeError, AttributeError, RecursionError, LookupError)
+        foreign: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, *malformed, *http_errors())
         if call.permit is not None:
             call.deadline += self.rate_limiter.wait(call.permit)
         probe = self.breaker.enter()

@@ -6,10 +6,13 @@ runs in a thread of its own that is waited for only so long; then its client is 
 
 from __future__ import annotations
 
+import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 T = TypeVar("T")
+
+MAX_REPLY = 48 * 1024 * 1024  # bytes: 2,048 vectors of 3,072 numbers in base64 are 34 MB
+MAX_NESTING, MAX_PARTS = 64, 200_000  # levels, brackets
 
 
 @dataclass
@@ -116,7 +122,8 @@ def _make_client(settings: OpenAISettings) -> OpenAI:
         "http_client": openai.DefaultHttpxClient(
             follow_redirects=False,
             trust_env=not settings.is_local,  # a proxy cannot reach this machine's loopback
-            event_hooks={"response": [_require_json]},
+            headers={"Accept-Encoding": "identity"},
+            event_hooks={"response": [_bound, _require_json]},
         ),
     }
     if settings.azure_endpoint:
@@ -124,11 +131,58 @@ def _make_client(settings: OpenAISettings) -> OpenAI:
     return openai.OpenAI(base_url=settings.base_url, project=settings.project, **shared)
 
 
+def _bound(response: Any) -> None:
+    """Let a reply be read up to `MAX_REPLY` bytes, and refuse a compressed one: none was asked for."""
+    encoding = response.headers.get("content-encoding", "identity").strip().casefold()
+    if encoding not in ("", "identity"):
+        response.close()
+        raise OpenAICallError("the reply is compressed, which was not asked for", code="E_BAD_REPLY")
+    library = sys.modules[type(response).__module__.partition(".")[0]]
+    response.stream = _bounded_stream(library.SyncByteStream)(response.stream)
+
+
+@cache
+def _bounded_stream(base: type) -> type:
+    """A stream of the HTTP library in use that gives up after `MAX_REPLY` bytes."""
+
+    class BoundedStream(base):  # type: ignore[misc]
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        def __iter__(self) -> Iterator[bytes]:
+            taken = 0
+            for chunk in self._stream:
+                taken += len(chunk)
+                if taken > MAX_REPLY:
+                    raise OpenAICallError(f"the reply is longer than {MAX_REPLY} bytes", code="E_BAD_REPLY")
+                yield chunk
+
+        def close(self) -> None:
+            self._stream.close()
+
+    return BoundedStream
+
+
+def _is_deep(data: bytes) -> bool:
+    """True for JSON that is nested deeper, or made of more parts, than any reply is."""
+    if data.count(b"[") + data.count(b"{") <= MAX_NESTING:
+        return False
+    depth = 0
+    for parts, bracket in enumerate(re.finditer(rb"[\[{]|[\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data))):
+        depth += 1 if bracket[0] in b"[{" else -1
+        if depth > MAX_NESTING or parts > MAX_PARTS:
+            return True
+    return False
+
+
 def _require_json(response: Any) -> None:
     """Refuse a page that a proxy or a wrong address served as success; an error status goes its usual way."""
     if not response.is_success:
         return
-    start = response.read().lstrip()[:1]
+    data = response.read()
+    if _is_deep(data):
+        raise OpenAICallError("the reply is nested deeper than any reply is", code="E_BAD_REPLY")
+    start = data.lstrip()[:1]
     if start != b"{":
         kind = response.headers.get("content-type", "no content type")
         raise OpenAICallError(f"the reply is not a JSON object but {kind}: is the address right?", code="E_NOT_JSON")

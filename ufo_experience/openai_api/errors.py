@@ -88,6 +88,10 @@ def _classify(error: Exception) -> str:
         (json.JSONDecodeError, "E_NOT_JSON"),
         (ValueError, "E_BAD_CONTENT"),
         (openai.OpenAIError, "E_BAD_REPLY"),
+        (TypeError, "E_BAD_CONTENT"),
+        (AttributeError, "E_BAD_CONTENT"),
+        (RecursionError, "E_BAD_CONTENT"),
+        (LookupError, "E_BAD_CONTENT"),
     ):
         if isinstance(error, kind):
             return code

@@ -145,7 +145,7 @@ def _full(experience: Experience) -> dict[str, Any]:
 def _entries(text: str) -> list[Any]:
     if len(text) > MAX_IMPORT_CHARS:
         raise SchemaError(f"larger than {MAX_IMPORT_CHARS} characters")
-    value = parse(text)
+    value = parse(text, file="the given JSON")
     if isinstance(value, dict):
         version = value.get("version", VERSION)
         if type(version) is not int or version > VERSION:

@@ -11,19 +11,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
-from ufo_experience.errors import DataError, SchemaError, TraceError, UsageError
-from ufo_experience.fileio.regular import read_regular
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.errors import SchemaError, TraceError, UsageError
 from ufo_experience.schema import Trajectory
+from ufo_experience.traces.archives import is_archive, unpacked
 from ufo_experience.traces.reader import Found, ReadReport, TraceReader, walk
+from ufo_experience.traces.unknown import unknown_message
 
 __all__ = ["FORMATS", "ReadReport", "TraceReader", "find_sources", "read_source", "read_traces"]
 
 T = TypeVar("T")
-UNKNOWN = "not a trace of a known format"
-MAX_LOOKED_AT = 1 << 24  # bytes of a file nobody knows
-A_RUN = '{"task": "…", "success": true, "evaluated_by": "user", "steps": [{"action": "click", "control": "Send"}]}'
-
 # Name → where its reader lives. "auto" asks them in this order, the particular before the general.
 FORMATS: dict[str, tuple[str, str]] = {
     "ufo": ("ufo_experience.traces.ufo.reader", "UfoReader"),
@@ -32,6 +28,16 @@ FORMATS: dict[str, tuple[str, str]] = {
     "ufo-dataflow": ("ufo_experience.traces.ufo_dataflow", "DataflowReader"),
     "ufo-yaml": ("ufo_experience.traces.ufo_yaml", "UfoYamlReader"),
     "ufo-session": ("ufo_experience.traces.saved_session", "SavedSessionReader"),
+    "spans": ("ufo_experience.traces.formats.spans", "SpansReader"),
+    "agentnet": ("ufo_experience.traces.formats.demonstrations", "AgentNetReader"),
+    "android-control": ("ufo_experience.traces.formats.demonstrations", "AndroidControlReader"),
+    "android-world": ("ufo_experience.traces.formats.demonstrations", "AndroidWorldReader"),
+    "mind2web": ("ufo_experience.traces.formats.demonstrations", "Mind2WebReader"),
+    "chrome-recorder": ("ufo_experience.traces.formats.recordings", "ChromeRecorderReader"),
+    "selenium-ide": ("ufo_experience.traces.formats.recordings", "SeleniumIdeReader"),
+    "playwright-trace": ("ufo_experience.traces.formats.recordings", "PlaywrightTraceReader"),
+    "playwright-mcp": ("ufo_experience.traces.formats.snapshot", "PlaywrightMcpReader"),
+    "chat": ("ufo_experience.traces.formats.chat", "ChatReader"),
     "execution-trace": ("ufo_experience.traces.execution_trace", "ExecutionTraceReader"),
     "generic": ("ufo_experience.traces.generic", "GenericReader"),
 }
@@ -97,12 +103,35 @@ def _guarded(items: Iterator[T], path: Path, report: ReadReport | None) -> Itera
         report.failed.append((error.file or str(path), f"{error.code}: {error.reason}"))
 
 
+def _read_archive(archive: Path, format: str, report: ReadReport) -> Iterator[Trajectory]:
+    """The trajectories of the logs in an archive; their files are named by their place in it."""
+    with unpacked(archive) as folder:
+        inner = ReadReport()
+        for found in _guarded(walk(folder, inner.skipped), folder, inner):
+            if not is_archive(found.path):
+                for trajectory in _guarded(_read_one(found, format, inner), found.path, inner):
+                    files = tuple(_inside(archive, folder, file) for file in trajectory.source_files)
+                    yield trajectory.model_copy(update={"source_files": files})
+    report.skipped += [(_inside(archive, folder, file), why) for file, why in inner.skipped]
+    report.failed += [(_inside(archive, folder, file), why) for file, why in inner.failed]
+    report.problems += [one.model_copy(update={"file": _inside(archive, folder, one.file)}) for one in inner.problems]
+
+
+def _inside(archive: Path, folder: Path, file: str) -> str:
+    path = Path(file)
+    return f"{archive}!{path.relative_to(folder).as_posix()}" if path.is_relative_to(folder) else file
+
+
 def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Trajectory]:
+    if is_archive(found.path):
+        yield from _read_archive(found.path, format, report)
+        return
     reader = _reader_for(found, format)
     if reader is None:
+        reason = unknown_message(found.path)
         if found.given:
-            raise TraceError(_why_unknown(found.path), file=str(found.path), code="E_UNKNOWN_FORMAT")
-        report.skipped.append((str(found.path), UNKNOWN))
+            raise TraceError(reason, file=str(found.path), code="E_UNKNOWN_FORMAT")
+        report.skipped.append((str(found.path), reason))
         return
     try:
         yield from reader.read(found.path, report)
@@ -111,19 +140,6 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
         raise TraceError(message, file=str(found.path), code="E_UNREADABLE") from error
-
-
-def _why_unknown(path: Path) -> str:
-    """Why no reader knows a file: it is no JSON, or JSON of another shape."""
-    if path.suffix.casefold() != ".json":
-        return UNKNOWN
-    try:
-        value = parse(read_regular(path, MAX_LOOKED_AT), file=path.name)
-    except DataError as error:
-        return f"{UNKNOWN}: {error}"
-    first = value[0] if isinstance(value, list) and value else value
-    keys = ", ".join(map(str, first)) if isinstance(first, dict) else type(first).__name__
-    return f"{UNKNOWN}: it holds {keys[:120]}; the plain format is {A_RUN}"
 
 
 def _reader_for(found: Found, format: str) -> TraceReader | None:

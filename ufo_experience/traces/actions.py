@@ -27,6 +27,10 @@ _TOOL_CALL = ("tool_use", "tool_call", "function_call", "function", "computer_ca
 _OF_THE_CALL = ("id", "call_id", "tool_call_id", "status", "pending_safety_checks", "raw_response", "action_space")
 _TOOL_WITH_ACTION = re.compile(r"(?i)computer(?:[_-]?(?:use|toolset|tool))?(?:_\d{8})?|browser|mobile_use|desktop")
 _SOURCE = re.compile(r"\s*(?:#|import |from |time\.|pyautogui\.|pyperclip\.|page\.|await |[A-Za-z_][\w.]*\()")
+_BRACKETS = re.compile(
+    r"(?P<name>[A-Za-z_]{2,20})(?P<rest>(?:\s*\[[^\]]*\])+)(?:;\s*(?P<tail>.*?))?"
+    r"(?:\s+where\s+\[\w+\]\s+is\s+\[?(?P<role>[\w ]*?)\s*'(?P<where>.{1,200}?)'\]?)?\s*"
+)
 _SECONDS = ("sleep", "import")
 
 
@@ -52,7 +56,24 @@ def calls_in(action: Any) -> list[Call]:
         if found is not None:
             return [Call(name, arguments, comment) for name, arguments, comment in found if name not in _SECONDS]
         return [Call("code", {"source": text})] if "\n" in text or text.startswith(("pyautogui", "import")) else []
+    if match := _BRACKETS.fullmatch(text):
+        return [_of_brackets(match)]
     return [Call(text)] if text else []
+
+
+def _of_brackets(match: re.Match[str]) -> Call:
+    """`type [164] [shoes] [1] where [164] is searchbox 'Search'` of WebArena, `Click [2]` of WebVoyager."""
+    values = re.findall(r"\[([^\]]*)\]", match["rest"])
+    if match["tail"]:
+        values.append(match["tail"])
+    name = match["name"].lower()
+    keys = {"goto": ("url",), "scroll": ("direction",), "press": ("key",), "stop": ("answer",)}.get(
+        name, ("ref", "text")
+    )
+    arguments: dict[str, Any] = dict(zip(keys, values, strict=False))
+    if match["where"]:
+        arguments["target"] = {"name": match["where"], "role": match["role"] or ""}
+    return Call(name, arguments)
 
 
 def arguments_of(value: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """browser-use agent history: `{"history": [{model_output, result, state, metadata}]}`. Screenshots are dropped.
 
-The task is not in the file: a `task` key beside `history` is used when someone added one, else the first goal the
-model set itself. `success` in the last result is the agent's own claim.
+The task is not in the file: a `task` key beside `history` is used when someone added one. `success` in the last result
+is the agent's own claim; `judgement` (0.13) is the verdict of browser-use's judge, a model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from ufo_experience.errors import TraceError
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.builder import Draft, content_key
+from ufo_experience.traces.builder import NO_TASK, Draft, content_key
 from ufo_experience.traces.coerce import as_amount, as_dict, as_list, as_name, short_object
 from ufo_experience.traces.json_lines import load_document, peek
 from ufo_experience.traces.reader import ReadReport
@@ -42,9 +42,8 @@ class BrowserUseReader:
             raise TraceError("no history in it", file=str(path), code="E_EMPTY")
         request = document.get("task") or document.get("request")
         if not request:
-            request = next((goal for item in items if (goal := _thoughts(item).get("next_goal"))), None)
-            message = "the file does not hold the task; the first goal the model set itself stands for it"
-            problems.append(Problem(file=str(path), code="E_NO_TASK", message=message))
+            message = "the file does not hold the task; --task gives it, or a `task` beside `history`"
+            problems.append(Problem(file=str(path), code=NO_TASK, message=message))
         draft = Draft(
             path, format=self.name, session=content_key(path.stem, 1, content_hash(items[0])), request=request
         )
@@ -56,9 +55,8 @@ class BrowserUseReader:
         errors = [as_name(result.get("error")) for result in last if result.get("error")]
         times = [as_dict(item.get("metadata")) for item in items]
         yield draft.finish(
-            success=None,
-            evaluated_by="agent" if done else "none",
-            failure_reason=errors[-1] if errors else _given_up(last),
+            **_outcome(last, done),
+            failure_reason=_reason(last) or (errors[-1] if errors else _given_up(last)),
             tokens=int(sum(as_amount(time.get("input_tokens")) or 0 for time in times)) or None,
             latency_ms=_duration(times),
             agent=self.name,
@@ -115,6 +113,29 @@ def _thoughts(item: dict[str, Any]) -> dict[str, Any]:
     """The model's state: nested in older releases, beside the actions in newer ones."""
     output = as_dict(item.get("model_output"))
     return as_dict(output.get("current_state")) or output
+
+
+def _outcome(results: list[dict[str, Any]], done: bool) -> dict[str, Any]:
+    """The verdict of browser-use's judge; without one, or where the page or the task stopped it, nobody judged."""
+    judgement = _judgement(results)
+    verdict = judgement.get("verdict")
+    stopped = judgement.get("reached_captcha") is True or judgement.get("impossible_task") is True
+    if isinstance(verdict, bool) and not stopped:
+        return {"success": verdict, "evaluated_by": "evaluator", "judge": "llm"}
+    return {"success": None, "evaluated_by": "agent" if done else "none"}
+
+
+def _judgement(results: list[dict[str, Any]]) -> dict[str, Any]:
+    return next((found for result in reversed(results) if (found := as_dict(result.get("judgement")))), {})
+
+
+def _reason(results: list[dict[str, Any]]) -> str | None:
+    judgement = _judgement(results)
+    if judgement.get("reached_captcha") is True:
+        return "the judge says a captcha stopped the run"
+    if judgement.get("impossible_task") is True:
+        return "the judge says the task cannot be done"
+    return as_name(judgement.get("failure_reason")) or None
 
 
 def _given_up(results: list[dict[str, Any]]) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ufo_experience.redaction.actions import is_blind
 from ufo_experience.redaction.names import is_secret_name
@@ -27,6 +28,8 @@ from ufo_experience.schema import (
 from ufo_experience.traces.coerce import KEEP, as_amount, as_name, as_text, as_time, short_object
 from ufo_experience.traces.naming import Named
 from ufo_experience.traces.visibility import VisibleControls, visibility
+
+NO_TASK = "E_NO_TASK"  # the problem of a log that does not say what the task was
 
 _TYPED = ("text", "keys", "value", "content", "keyboard_text", "typed")
 
@@ -184,6 +187,38 @@ class Draft:
             hidden = is_secret_name(key) or (secret and key in _TYPED)
             if hidden and isinstance(value, str) and value:
                 self.sensitive[value[:KEEP]] = None
+
+
+class LogGaps(TypedDict, total=False):
+    """What a person may say of logs that do not say it themselves: see `Given`."""
+
+    task: str | None
+    application: str | None
+    success: bool | None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a person says of logs that do not say it themselves. What a log says stands."""
+
+    task: str | None = None
+    application: str | None = None
+    success: bool | None = None
+
+    def fill(self, trajectory: Trajectory) -> Trajectory:
+        """A copy with what the log lacks; the outcome then is the user's judgement."""
+        update: dict[str, Any] = {}
+        if self.task and trajectory.request == UNKNOWN_TASK:
+            update["request"] = clip(self.task)
+            update["problems"] = tuple(one for one in trajectory.problems if one.code != NO_TASK)
+        if self.application and not trajectory.applications:
+            name = clip(self.application, MAX_NAME)
+            update["applications"] = (name,)
+            update["steps"] = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
+        if self.success is not None and trajectory.outcome.success is None:
+            judged = {"success": self.success, "evaluated_by": "user", "judge": "person"}
+            update["outcome"] = trajectory.outcome.model_copy(update=judged)
+        return trajectory.model_copy(update=update) if update else trajectory
 
 
 def content_key(name: str, number: int, digest: str) -> str:

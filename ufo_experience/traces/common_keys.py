@@ -63,7 +63,7 @@ def is_step(row: Any) -> bool:
 def is_item(row: Any) -> bool:
     """True for an item of a list of steps that names an action, also as JSON text or under a loose name."""
     found = as_dict(row)
-    return bool(calls_in(row)) if not found else is_step(found) or bool(calls_in(found))
+    return bool(calls_in(row)) if not found else is_step(found) or has_any(found, _LOOSE_ACTION)
 
 
 def unknown_keys(row: Mapping[str, Any]) -> list[str]:
@@ -121,6 +121,11 @@ def _calls_of(record: dict[str, Any]) -> list[Call]:
         return [replace(calls[0], arguments=arguments_of(record[given]))]
     found = {name: record[name] for name in _BESIDE if name != key and record.get(name) not in (None, "", [], {})}
     return [replace(calls[0], arguments=found)]
+
+
+def states_outcome(record: dict[str, Any]) -> bool:
+    """True for an object that says how the run ended."""
+    return first_of(record, (*_SUCCESS, "reward")) is not None
 
 
 def stated_outcome(record: dict[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,11 @@ or one step per line, the lines of a session one after another:
 
     {"session": "s1", "task": "…", "application": "…", "action": "click", "control": "Send", …}
 
-Required is an action in each step, and a task: `task`, `request`, `goal` or `instruction`. Also understood are
-`subtask`, `plan`, `score` (0 to 1), `failure_reason`, `agent`, `env`, and per step `control_type`, `error`,
-`success`, `timestamp`, `cost`; other names that are common for these things are in `rows.py`. `success` counts as
-judged only with `evaluated_by` "evaluator" or "user".
+Required is an action in each step, and a task: `task`, `request`, `goal`, `instruction`, `intent`, `title`, … An
+action is a name, Python source, or an object such as a tool call (see `actions`). Also understood are `subtask`,
+`plan`, `score` (0 to 1), `reward`, `failure_reason`, `agent`, `env`, and per step `control_type`, `error`, `success`,
+`timestamp`, `cost`; other names that are common for these things are in `common_keys`. `success` counts as judged
+only with `evaluated_by` "evaluator" or "user", a `reward` comes from an environment.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ from ufo_experience.traces.common_keys import (
     add_row,
     first_of,
     has_any,
+    is_item,
     is_step,
     nothing_in,
     records_of,
     stated_outcome,
+    states_outcome,
 )
 from ufo_experience.traces.json_lines import peek
 from ufo_experience.traces.reader import ReadReport
@@ -74,14 +77,14 @@ class GenericReader:
         key = content_key(as_name(first_of(head, SESSION)) or path.stem, number, content_hash(head))
         draft = Draft(path, format=self.name, session=key, request=first_of(head, TASK), subtask=head.get("subtask"))
         for line, row in steps:
-            if is_step(row):
+            if is_item(row):
                 add_row(draft, row, line=line, application=first_of(head, APPLICATION))
             else:
                 problems.append(Problem(file=str(path), line=line, code="E_STEP", message="a step names no action"))
         last = session[-1][1]
         costs = [step.cost for step in draft.steps if step.cost is not None]
         return draft.finish(
-            **stated_outcome(last if last.get("success") is not None else head),
+            **stated_outcome(last if states_outcome(last) else head),
             cost=head.get("cost") if _is_session(head) else sum(costs) if costs else None,
             plan=as_lines(head.get("plan")),
             agent=head.get("agent"),

@@ -52,7 +52,7 @@ def names_in(text: str) -> list[Named]:
     for pattern in (_SAID, _SAID_ZH):
         for match in pattern.finditer(text[:MAX_SAID]):
             name, role = _named(match)
-            if name and name.casefold() not in _KEYS:
+            if name and (role or name.casefold() not in _KEYS):
                 found.setdefault(name.casefold(), (name, role))
     return list(found.values())
 

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.traces.actions import Call, calls_in, take_target
 from ufo_experience.traces.builder import Draft, content_key
-from ufo_experience.traces.coerce import as_dict, as_list, as_name, as_text, short_object
+from ufo_experience.traces.coerce import as_dict, as_list, as_name, as_text
 from ufo_experience.traces.common_keys import nothing_in
 from ufo_experience.traces.json_lines import JsonLines, load_document, peek, peek_text
-from ufo_experience.traces.python_calls import calls_of
 from ufo_experience.traces.reader import ReadReport
+from ufo_experience.traces.screen_tree import named_at, names_of_calls
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
 _KEYS = {"action", "Error"}
 _CLAIMS = ("DONE", "FAIL")
+_THOUGHTS = ("response", "thought", "reflection", "observation")
+_WORDS = ("action_description", "instruction_step", "low_level_instruction", "thought", "response")
 _ALMOST_ONE = 0.999
 
 
@@ -77,12 +81,20 @@ class OSWorldReader:
 
 
 def _add_steps(draft: Draft, line: int, row: dict[str, Any], application: str | None) -> None:
-    for name, arguments in _calls(row.get("action")):
+    thought = next((row[key] for key in _THOUGHTS if row.get(key)), None)
+    calls = _calls(row.get("action") if row.get("action") not in (None, "") else row.get("code"))
+    words = " ".join(as_name(row[key]) for key in _WORDS if row.get(key)) or as_name(thought)
+    names = names_of_calls(calls, words, named_at(row))
+    for call, said in zip(calls, names, strict=True):
+        own, role = take_target(call.arguments)
         draft.step(
-            name,
-            control=arguments.pop("target", None),
-            parameters=arguments,
-            observation=row.get("response") or row.get("thought"),
+            call.name,
+            control=own,
+            control_type=role,
+            parameters=call.arguments,
+            observation=thought,
+            said=said,
+            error=as_name(row.get("error")) or None,
             agent="osworld",
             application=application,
             timestamp=row.get("action_timestamp"),
@@ -90,23 +102,17 @@ def _add_steps(draft: Draft, line: int, row: dict[str, Any], application: str | 
         )
 
 
-def _calls(action: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The actions of one line: Python source, a word, or an object of the computer_13 action space."""
-    if isinstance(action, dict):
-        name = as_name(action.get("action_type"))
-        if name.upper() in _CLAIMS or not name:
-            return []
-        rest = {key: value for key, value in action.items() if key not in ("action_type", "parameters")}
-        return [(name.lower(), short_object(action.get("parameters")) or short_object(rest))]
-    text = as_name(action)
-    if text in _CLAIMS or not text:
-        return []
-    if text == "WAIT":
-        return [("wait", {})]
-    found = calls_of(text)
-    if found is None:
-        return [("code", {"source": text})]
-    return found
+def _calls(action: Any) -> list[Call]:
+    """The actions of one line: Python source, a word, or an object such as a tool call or one of computer_13."""
+    command = as_dict(action).get("command")
+    if isinstance(command, str) and "pyautogui" in command and not as_dict(as_dict(action).get("input")):
+        action = command
+    calls = calls_in(action)
+    return [
+        replace(call, name=call.name.lower() if call.name.isupper() else call.name)
+        for call in calls
+        if call.name.upper() not in _CLAIMS
+    ]
 
 
 def _success(score: float | None) -> bool | None:

@@ -20,7 +20,8 @@ _FOLDERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
     "osworld": (frozenset({"traj.jsonl"}), frozenset({"traj.jsonl", "result.txt", "runtime.log", "task.json"})),
 }
-_LOOKS_LIKE_A_TRACE = (".json", ".jsonl", ".ndjson", ".log", ".yaml", ".yml")
+_LOOKS_LIKE_A_TRACE = (".json", ".jsonl", ".ndjson", ".log", ".yaml", ".yml", ".side", ".trace", ".gz", ".zip")
+_LOGS_BY_NAME = frozenset({"session.md"})
 MAX_LEVELS = 40
 
 
@@ -76,7 +77,8 @@ def _walk_folder(folder: Path, skipped: list[tuple[str, str]], levels: int) -> I
             else:
                 skipped.append((entry.path, f"more than {MAX_LEVELS} folders deep"))
         elif entry.name in files:
-            if path.suffix.casefold() in _LOOKS_LIKE_A_TRACE and entry.name not in claimed:
+            looks_so = path.suffix.casefold() in _LOOKS_LIKE_A_TRACE or entry.name in _LOGS_BY_NAME
+            if looks_so and entry.name not in claimed:
                 yield Found(path)
         else:
             skipped.append((entry.path, "not a regular file; links are not followed"))

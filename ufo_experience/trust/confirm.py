@@ -38,7 +38,8 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             DELETE,
-            r"delet|remov|eras|wip(?:e|ing)|empty|uninstall|factory reset|format (?:disk|drive|volume)|permanent"
+            r"delet|remov|unsubscrib|leave (?:group|team|chat|channel)|(?:un)?(?:block|lock) |eras|wip(?:e|"
+            r"ing)|empty|uninstall|factory reset|format (?:disk|drive|volume)|permanent"
             r"|discard|clear (?:data"
             r"|all|history|browsing)|cancel (?:order|subscription|membership|standing|account|booking|meeting)"
             r"|deactivat|terminate"
@@ -60,7 +61,7 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|redirect|webhook"
             r"|collaborator|recovery|developer mode|load unpacked|unknown sources|automatic repl|link a device"
             r"|oauth|api key|policy"
-            r"|turn off|disabl|echtzeit|schutz|brandmauer|makro|passwort|kennwort|berechtig|erlaub|zulass"
+            r"|turn o(?:n|ff)|disabl|echtzeit|schutz|brandmauer|makro|passwort|kennwort|berechtig|erlaub|zulass"
             r"|fernzugriff|weiterleit"
             r"|deaktiv|ausschalt|pare-feu|mot de passe|autoris|désactiv|droits|cortafuegos|contraseñ|permit|permis"
             r"|desactiv|rol\b"
@@ -110,6 +111,7 @@ _CARRIES_OUT = re.compile(  # carries out what was chosen before
     r"|确定|確定|保存|应用|套用|完成|确认|確認|適用|完了|はい|확인|저장|적용|완료|예|حفظ|تطبيق|تم|موافق|تأكيد|שמור"
     r"|החל|אישור)\s*"
 )
+_ACTS = frozenset("button menuitem checkbox radio radiobutton toggle togglebutton switch splitbutton".split()) | {""}
 _LEADS_ON = frozenset("tab treeitem listitem link hyperlink row cell dataitem option text label header image".split())
 _TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
 _MESSAGE = re.compile(
@@ -150,7 +152,7 @@ def _does(step: Step) -> str | None:
         return None
     role = plain(step.target_control.type or "")
     if PLACEHOLDER.fullmatch(step.target_control.name.strip()):
-        return None if role in _LEADS_ON else UNKNOWN
+        return UNKNOWN if role in _ACTS else None
     kind = _kind(step.target_control.name) or _kind(" ".join(re.findall("[A-Z]?[a-z]+|[A-Z]+", step.action_type)))
     return None if role in _LEADS_ON and kind != PAY else kind
 

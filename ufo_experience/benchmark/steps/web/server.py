@@ -6,7 +6,6 @@ import http.client
 import socket
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -84,12 +83,6 @@ def _answers(port: int) -> bool:
             return True
     except (OSError, http.client.HTTPException):
         return False
-
-
-def script(name: str) -> str:
-    """The path of a command that a package installed beside this Python."""
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.exists() else name
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:

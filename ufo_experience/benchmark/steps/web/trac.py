@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from ufo_experience.benchmark.steps.web.server import WebServer, script, temporary_folder
+from ufo_experience.benchmark.steps.web.server import WebServer, temporary_folder
 from ufo_experience.errors import MissingExtraError, ServiceError
 
 _NAME = "project"
+# Another package than the one Trac means goes by the name `multipart`; where only that is installed Trac does without.
+_SERVE = """
+import sys
+try:
+    import multipart
+    multipart.parse_form_data
+except (ImportError, AttributeError):
+    sys.modules["multipart"] = None
+from trac.web.standalone import main
+sys.exit(main())
+"""
+_ADMIN = "import sys; from trac.admin.console import run; sys.exit(run(sys.argv[1:]))"
 
 
 def start_trac() -> WebServer:
@@ -25,13 +38,13 @@ def start_trac() -> WebServer:
     project = Path(folder.name) / _NAME
     _admin(project, "initenv", "Bench", "sqlite:db/trac.db")
     _admin(project, "permission", "add", "anonymous", "TRAC_ADMIN")
-    command = [script("tracd"), "-s", "--hostname", "127.0.0.1", "--port", "{port}", str(project)]
+    command = [sys.executable, "-c", _SERVE, "-s", "--hostname", "127.0.0.1", "--port", "{port}", str(project)]
     return WebServer("Trac", folder, project / "db" / "trac.db", command)
 
 
 def _admin(project: Path, *words: str) -> None:
     done = subprocess.run(
-        [script("trac-admin"), str(project), *words], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", _ADMIN, str(project), *words], capture_output=True, text=True, check=False, timeout=120
     )
     if done.returncode:
         raise ServiceError(

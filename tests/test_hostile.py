@@ -1,0 +1,103 @@
+"""What a hostile service, file or page sends: bounded, refused, and never written into somebody else's file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.openai_stub import FakeTime, Fault, OpenAIStub, Reply, edited
+from ufo_experience.fileio.disk import Disk
+from ufo_experience.openai_api import connection
+from ufo_experience.openai_api.client import QUERY, OpenAIService
+from ufo_experience.openai_api.errors import OpenAICallError
+from ufo_experience.openai_api.limits import CircuitBreaker
+from ufo_experience.openai_api.settings import OpenAISettings
+from ufo_experience.session.service_server import SessionServer
+
+MORE = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def stub() -> Iterator[OpenAIStub]:
+    with OpenAIStub() as server:
+        yield server
+
+
+def raw(body: bytes, **headers: str) -> Fault:
+    """A success whose body is these bytes."""
+    return lambda reply: Reply(
+        raw=body, headers=MORE | {name.replace("_", "-"): value for name, value in headers.items()}
+    )
+
+
+def fault_of(stub: OpenAIStub, chat: bool = False) -> OpenAICallError:
+    fake = FakeTime()
+    settings = OpenAISettings(api_key="sk-test", base_url=stub.url)
+    service = OpenAIService(settings, breaker=CircuitBreaker(clock=fake.clock), clock=fake.clock, sleep=fake.sleep)
+    messages = [{"role": "user", "content": "x"}]
+    ask = {
+        True: lambda client: client.chat.completions.parse(model="m", messages=messages),
+        False: lambda client: client.embeddings.create(model="m", input=["a"]),
+    }[chat]
+    with pytest.raises(OpenAICallError) as caught:
+        service.call(ask, QUERY, what="the test")
+    return caught.value
+
+
+def test_a_reply_is_read_up_to_a_limit_only(stub, monkeypatch):
+    monkeypatch.setattr(connection, "MAX_REPLY", 10_000)
+    stub.play(raw(b'{"data": "' + b"x" * 50_000 + b'"}'))
+    assert fault_of(stub).code == "E_BAD_REPLY"
+
+
+def test_a_compressed_reply_is_not_unpacked(stub):
+    """None is asked for, so a small reply that would become a huge one is refused as it is."""
+    stub.play(raw(gzip.compress(b"{" + b" " * 1_000_000 + b"}"), Content_Encoding="gzip"))
+    assert fault_of(stub).code == "E_BAD_REPLY"
+    assert stub.requests[0].headers["accept-encoding"] == "identity"
+
+
+def test_a_reply_that_is_nested_without_end_is_refused(stub):
+    stub.play(raw(b'{"a":' * 5_000 + b"1" + b"}" * 5_000))
+    assert fault_of(stub).code == "E_BAD_REPLY"
+
+
+@pytest.mark.parametrize("shape", [{"choices": None}, {"choices": [{"index": 0, "message": None}]}])
+def test_a_reply_without_its_parts_is_an_error_of_the_service(stub, shape):
+    stub.play(edited(lambda data: data.update(shape)))
+    assert fault_of(stub, chat=True).code in ("E_BAD_CONTENT", "E_BAD_REPLY")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes among files")
+def test_nothing_is_appended_to_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "audit.jsonl")
+    with pytest.raises(OSError, match=r"regular file of its own|No such device"):
+        Disk().append(tmp_path / "audit.jsonl")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other links")
+def test_nothing_is_appended_to_a_file_with_another_name(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine", encoding="utf-8")
+    os.link(victim, tmp_path / "changed")
+    with pytest.raises(OSError, match=r"regular file of its own|No such device"):
+        Disk().append(tmp_path / "changed")
+    assert victim.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("host", "served"),
+    [
+        ("127.0.0.1:8080", True), ("localhost", True), ("[::1]:99", True), ("LOCALHOST:1", True),
+        ("evil.example", False),
+        ("127.0.0.1.evil.example", False), ("localhost.evil", False), ("", False), ("evil.example:80", False),
+    ],
+)  # fmt: skip
+def test_a_page_that_rebinds_its_name_is_not_served(host, served):
+    """The Host of a request is the name the page asked for, whatever address it points to by now."""
+    server = SessionServer(lambda *parts: None)  # type: ignore[arg-type, return-value]
+    assert server._is_for_us([host]) is served
+    assert not server._is_for_us([host, host])

@@ -1,0 +1,237 @@
+"""Reading the logs of other agents, of recorders and of data sets: small files in the true shape of each."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ufo_experience.errors import TraceError
+from ufo_experience.redaction.actions import is_blind
+from ufo_experience.schema import UNKNOWN_TASK, Trajectory
+from ufo_experience.traces import FORMATS, ReadReport, read_traces
+from ufo_experience.traces.actions import calls_in
+from ufo_experience.traces.archives import MAX_ENTRIES
+from ufo_experience.traces.naming import name_of_next, names_in
+
+DATA = Path(__file__).parent / "data" / "traces"
+
+# File → format, task, whether and by whom it was judged, and what was done to what.
+EXPECTED = {
+    "openai_chat.json": ("chat", "Book 12 hours on project Aurora", None, "none", [
+        ("browser_navigate", ""), ("browser_type", "Amount"), ("browser_click", "Book it")]),
+    "openai_responses.json": ("chat", "Turn on dark mode", None, "none", [
+        ("click", "Appearance"), ("click", "Dark mode")]),
+    "anthropic_computer.jsonl": ("chat", "Rename the report to Q3", None, "none", [
+        ("right_click", "report.txt"), ("left_click", "Rename"), ("type", "")]),
+    "codex.jsonl": ("chat", "List the files of the project", None, "none", [("shell", "")]),
+    "langchain.json": ("chat", "Archive the mail of Ann", None, "none", [("archive_mail", "")]),
+    "mcp-session/session.md": ("playwright-mcp", UNKNOWN_TASK, None, "none", [
+        ("browser_navigate", ""), ("browser_click", "Check out now"), ("browser_type", "E-mail"),
+        ("browser_click", "Send")]),
+    "chrome_recorder.json": ("chrome-recorder", "Add a customer", None, "none", [
+        ("navigate", ""), ("click", "New customer"), ("fill", "Name"), ("press", "")]),
+    "orders.side": ("selenium-ide", "Cancel an order", None, "none", [
+        ("navigate", ""), ("click", "Order 17"), ("type", "reason"), ("click", "Cancel order")]),
+    "trace.trace": ("playwright-trace", "Subscribe to the letter", None, "none", [
+        ("goto", ""), ("fill", "E-mail"), ("click", "Subscribe")]),
+    "android_control.json": ("android-control", "Open Zoho Meet and view the meetings", None, "none", [
+        ("open_app", ""), ("click", "Meetings")]),
+    "mind2web.jsonl": ("mind2web", "Find a flight from Oslo", None, "none", [("click", "Flights"), ("type", "From")]),
+    "android_world.json": ("android-world", "Add a contact named Ann", True, "evaluator", [
+        ("click", "Create contact"), ("input_text", "First name")]),
+    "agentnet.jsonl": ("agentnet", "Make the title bold", None, "none", [("click", "Home"), ("hotkey", "")]),
+    "otel.json": ("spans", "Close ticket 12", None, "none", [("open_ticket", ""), ("click", "Close")]),
+    "langsmith.jsonl": ("spans", "Send the invoice", True, "evaluator", [("click", "Send")]),
+    "langfuse.json": ("spans", "Mute the channel", False, "evaluator", [("click", "Mute")]),
+    "browser_use_013.json": ("browser-use", "Find the opening hours", True, "evaluator", [("click", "Opening hours")]),
+    "webarena.json": ("generic", "Show the orders of May", True, "evaluator", [
+        ("click", "Orders"), ("type", "Search"), ("stop", "")]),
+    "osworld/comments": ("osworld", "Insert a chart", True, "evaluator", [("click", "Insert"), ("click", "Chart…")]),
+    "osworld/thoughts": ("osworld", "Save a copy", True, "evaluator", [("click", "Save As"), ("write", "")]),
+    "osworld/tool_use": ("osworld", "Make it bold", True, "evaluator", [("left_click", "Bold"), ("press", "")]),
+    "osworld/tree": ("osworld", "Open the format menu", True, "evaluator", [("click", "Format")]),
+    "osworld/bare": ("osworld", "Do something unnamed", True, "evaluator", [("click", ""), ("click", "")]),
+}  # fmt: skip
+
+
+def only(path: Path, report: ReadReport | None = None) -> Trajectory:
+    """The one trajectory of a source."""
+    (trajectory,) = read_traces(path, report=report)
+    return trajectory
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_log_is_told_by_itself_and_gives_task_judge_and_named_steps(name: str) -> None:
+    """Every format: found without `--format`, with the task, the judgement, each action and its control."""
+    format, task, success, judge, steps = EXPECTED[name]
+    found = only(DATA / name)
+    assert (found.format, found.request) == (format, task)
+    assert (found.outcome.success, found.outcome.evaluated_by) == (success, judge)
+    assert [(step.action_type, step.target_control.name) for step in found.steps] == steps
+
+
+def test_every_format_is_read_here_or_in_the_tests_of_its_own() -> None:
+    """A reader nobody tries is no reader."""
+    elsewhere = {"ufo", "ufo-dataflow", "ufo-yaml", "ufo-session", "execution-trace"}
+    assert {row[0] for row in EXPECTED.values()} | elsewhere == set(FORMATS)
+
+
+def test_each_text_of_the_user_in_a_session_file_is_a_task() -> None:
+    """Claude Code: two requests, the second after the steps of the first; what the host says is none."""
+    first, second = read_traces(DATA / "claude_code.jsonl")
+    assert (first.request, second.request) == ("Export the orders as CSV", "Now delete the first order")
+    assert [step.target_control.name for step in first.steps] == ["Export menu", "Export as CSV"]
+    assert first.steps[1].target_control.type == "menuitem"
+
+
+def test_errors_of_tools_are_errors_of_steps() -> None:
+    """Said by `is_error`, by the text of the result, or by the status of a span."""
+    assert [step.error for step in only(DATA / "openai_chat.json").steps][2] == "Error: the button is disabled"
+    assert only(DATA / "anthropic_computer.jsonl").steps[2].error == "focus was lost"
+    assert only(DATA / "otel.json").steps[1].error == "gone"
+    assert only(DATA / "trace.trace").steps[2].error == "Timeout 1000ms exceeded"
+
+
+def test_a_captcha_or_an_impossible_task_is_no_judgement(tmp_path: Path) -> None:
+    """What stopped the run was not the agent's doing."""
+    record = json.loads((DATA / "browser_use_013.json").read_text(encoding="utf-8"))
+    judgement = record["history"][-1]["result"][-1]["judgement"]
+    for reason in ("reached_captcha", "impossible_task"):
+        record["history"][-1]["result"][-1]["judgement"] = judgement | {"verdict": False, reason: True}
+        (tmp_path / "h.json").write_text(json.dumps(record), encoding="utf-8")
+        found = only(tmp_path / "h.json")
+        assert (found.outcome.success, found.outcome.evaluated_by) == (None, "agent")
+
+
+@pytest.mark.parametrize(
+    ("action", "calls"),
+    [
+        ("click", [("click", {})]),
+        ({"click": {"index": 3}}, [("click", {"index": 3})]),
+        ({"type": "tool_use", "name": "save", "input": {"a": 1}, "id": "x"}, [("save", {"a": 1})]),
+        ({"type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}, [("f", {"a": 1})]),
+        ({"name": "computer", "input": {"action": "key", "text": "ctrl+s"}}, [("key", {"text": "ctrl+s"})]),
+        ('{"action_type": "click", "x": 1}', [("click", {"x": 1})]),
+        ("pyautogui.click(1, 2); pyautogui.press('a')", [("click", {"x": 1, "y": 2}), ("press", {"keys": "a"})]),
+        ("click('a51')", [("click", {"ref": "a51"})]),
+        ("Type [7]; shoes", [("type", {"ref": "7", "text": "shoes"})]),
+        ({"type": "tool_use"}, []),
+        ({"x": 1, "y": 2}, []),
+        (None, []),
+    ],
+)
+def test_an_action_is_read_in_every_shape(action: object, calls: list[tuple[str, dict[str, object]]]) -> None:
+    """Names, source, objects of tool calls, and none where there is none."""
+    assert [(call.name, call.arguments) for call in calls_in(action)] == calls
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("I'll click the 'File' menu.", "File"),
+        ("I clicked 'File' and the menu is open. Next I'll click 'Export'.", "Export"),
+        ("Click on 'File' to open the menu, then select 'Export'.", "File"),
+        ("Clicking on Privacy and security tab", "Privacy and security"),
+        ("select the cell B2:B5", "B2:B5"),
+        ("点击“文件”菜单", "文件"),
+        ("press 'Enter' to confirm", None),
+        ("Click the first link", None),
+        ("The page shows 'Welcome'.", None),
+    ],
+)
+def test_a_name_is_taken_from_words_only_where_they_say_it_plainly(text: str, name: str | None) -> None:
+    """A wrong name is worse than none."""
+    found = name_of_next(text)
+    assert (found[0] if found else None) == name
+
+
+def test_many_words_cost_little() -> None:
+    """A thought of a hundred thousand characters is looked at as far as a person would."""
+    assert names_in("click the " * 20_000) == []
+
+
+def test_a_step_on_bare_coordinates_is_blind() -> None:
+    """Such steps are marked, so that nobody is sent to a place on another screen."""
+    assert [is_blind(step) for step in only(DATA / "osworld" / "bare").steps] == [True, True]
+    assert [is_blind(step) for step in only(DATA / "osworld" / "thoughts").steps] == [False, False]
+
+
+# -- archives
+
+
+def test_logs_in_archives_are_read_and_named_by_their_place(tmp_path: Path) -> None:
+    """A zip of a folder of runs, and a single file in gzip."""
+    with zipfile.ZipFile(tmp_path / "runs.zip", "w") as archive:
+        for path in sorted((DATA / "osworld" / "comments").iterdir()):
+            archive.write(path, f"a/{path.name}")
+        archive.write(DATA / "mind2web.jsonl", "mind2web.jsonl")
+    found = list(read_traces(tmp_path / "runs.zip"))
+    assert [one.format for one in found] == ["osworld", "mind2web"]
+    assert found[1].source_files == (f"{tmp_path / 'runs.zip'}!mind2web.jsonl",)
+    (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress((DATA / "mind2web.jsonl").read_bytes()))
+    assert only(tmp_path / "one.jsonl.gz").request == "Find a flight from Oslo"
+
+
+@pytest.mark.parametrize("name", ["../out.json", "/out.json", "C:/out.json", "a/../../out.json", "..\\out.json"])
+def test_an_archive_writes_nowhere_else(tmp_path: Path, name: str) -> None:
+    """Row "archive that leads out": refused whole."""
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+        archive.writestr(name, "{}")
+    with pytest.raises(TraceError, match="leads out") as caught:
+        list(read_traces(tmp_path / "bad.zip"))
+    assert caught.value.code == "E_ARCHIVE"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
+
+
+def test_an_archive_that_grows_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what it gives, not by what it says; and by the number of its entries."""
+    monkeypatch.setattr("ufo_experience.traces.archives.MAX_UNPACKED", 1 << 20)
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b"0" * (3 << 20)))
+    with pytest.raises(TraceError, match="unpacks to more"):
+        list(read_traces(tmp_path / "bomb.json.gz"))
+    assert MAX_ENTRIES <= 100_000
+
+
+@pytest.mark.parametrize("name", ["broken.zip", "broken.json.gz", "episode.pkl.gz", "runs.tar.gz"])
+def test_an_archive_that_cannot_be_read_says_what_to_do(tmp_path: Path, name: str) -> None:
+    """Damaged, a pickle, a tar: one error with the file."""
+    (tmp_path / name).write_bytes(b"no archive")
+    with pytest.raises(TraceError) as caught:
+        list(read_traces(tmp_path / name))
+    assert (caught.value.code, caught.value.file) == ("E_ARCHIVE", str(tmp_path / name))
+
+
+# -- files nobody knows
+
+
+def test_an_unknown_file_is_answered_with_an_example_of_its_own(tmp_path: Path) -> None:
+    """The plain format, with the values the file has under other names."""
+    record = {"objective": "Pay the bill", "events": [{"kind": "tapped", "widget": "Pay now"}]}
+    (tmp_path / "x.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(TraceError) as caught:
+        list(read_traces(tmp_path / "x.json"))
+    assert caught.value.code == "E_UNKNOWN_FORMAT"
+    assert '{"task": "Pay the bill", "steps": [{"action": "tapped", "control": "Pay now"}, "…"]}' in caught.value.reason
+
+
+@pytest.mark.parametrize(("name", "hint"), [("a.har", "Chrome's Recorder"), ("a.pkl", "never opened")])
+def test_a_file_of_a_kind_that_cannot_be_read_says_what_to_do(tmp_path: Path, name: str, hint: str) -> None:
+    """HAR holds no actions, a pickle is a program."""
+    (tmp_path / name).write_text("{}", encoding="utf-8")
+    with pytest.raises(TraceError, match=hint):
+        list(read_traces(tmp_path / name))
+
+
+def test_a_folder_of_all_formats_is_read_without_a_problem(tmp_path: Path) -> None:
+    """Nothing in it is passed over or failed but the snapshot, which belongs to its session."""
+    shutil.copytree(DATA, tmp_path / "logs")
+    report = ReadReport()
+    found = list(read_traces(tmp_path / "logs", report=report))
+    assert len(found) == len(EXPECTED) + 2
+    assert report.failed == []
+    assert [Path(path).name for path, _ in report.skipped] == ["001.snapshot.yml"]

@@ -1,0 +1,73 @@
+"""What to say of a file that no reader knows: how it would look in the plain format, made from its own fields."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.errors import DataError
+from ufo_experience.fileio.regular import read_regular
+from ufo_experience.fileio.strict_json import parse
+from ufo_experience.traces.coerce import as_dict, as_list, as_name
+from ufo_experience.traces.json_lines import peek
+
+UNKNOWN = "not a trace of a known format"
+MAX_LOOKED_AT = 1 << 24  # bytes of a file nobody knows
+_SHOWN = 40
+_EXAMPLE = '{"task": "…", "application": "…", "steps": [{"action": "click", "control": "Save", "parameters": {}}]}'
+_RENAMED = (  # a field of ours, and parts of names under which files have it
+    ("task", ("task", "goal", "instruction", "intent", "objective", "query", "prompt", "title", "question", "request")),
+    ("action", ("action", "op", "event", "command", "verb", "tool", "function", "type", "kind")),
+    ("control", ("control", "target", "element", "selector", "widget", "node", "label", "button", "name")),
+)
+_HINTS = {
+    ".har": "a HAR file holds network requests, not what a person did; record with Chrome's Recorder instead",
+    ".pkl": "a pickle can run code and is never opened; export it as JSON",
+    ".parquet": "convert it to JSON lines first, one row a line",
+    ".csv": "convert it to JSON lines first, one step a line",
+    ".mht": "a recording of Steps Recorder: save its steps as JSON in the plain format",
+    ".xml": "convert it to JSON in the plain format",
+    ".tar": "unpack it and give the folder",
+    ".7z": "unpack it and give the folder",
+}
+
+
+def unknown_message(path: Path) -> str:
+    """Why a file is not read, and the plain format with an example in its own words."""
+    if hint := _HINTS.get(path.suffix.casefold()):
+        return f"{UNKNOWN}: {hint}"
+    record = next((found for value in peek(path) for item in as_list(value)[:1] if (found := as_dict(item))), {})
+    if not record:
+        return f"{UNKNOWN}{_damage(path)}; the plain format is {_EXAMPLE}"
+    keys = ", ".join(list(map(str, record))[:12])[:200]
+    return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {_example(record)}"
+
+
+def _damage(path: Path) -> str:
+    """What is wrong with a file that calls itself JSON."""
+    if path.suffix.casefold() != ".json":
+        return ""
+    try:
+        parse(read_regular(path, MAX_LOOKED_AT), file=path.name)
+    except DataError as error:
+        return f": {error}"
+    return ""
+
+
+def _example(record: dict[str, Any]) -> str:
+    """A run in the plain format, with the values the file has under other names."""
+    listed = next((value for value in record.values() if isinstance(value, list) and as_dict((value or [0])[0])), [])
+    step = as_dict(listed[0]) if listed else record
+    task = _value(record, "task") or "what was to be done"
+    made = {"action": _value(step, "action") or "click", "control": _value(step, "control") or "Save"}
+    return json.dumps({"task": task, "steps": [made, "…"]}, ensure_ascii=False)
+
+
+def _value(record: dict[str, Any], ours: str) -> str:
+    parts = next(parts for name, parts in _RENAMED if name == ours)
+    for part in parts:
+        for key, value in record.items():
+            if part in str(key).casefold() and isinstance(value, str) and value.strip():
+                return as_name(value)[:_SHOWN]
+    return ""
