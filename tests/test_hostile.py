@@ -5,17 +5,25 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
+from time import process_time
 
 import pytest
 
 from tests.openai_stub import FakeTime, Fault, OpenAIStub, Reply, edited
+from tests.store_helpers import experience
 from ufo_experience.fileio.disk import Disk
 from ufo_experience.openai_api import connection
 from ufo_experience.openai_api.client import QUERY, OpenAIService
 from ufo_experience.openai_api.errors import OpenAICallError
 from ufo_experience.openai_api.limits import CircuitBreaker
 from ufo_experience.openai_api.settings import OpenAISettings
+from ufo_experience.redaction import redact_text
+from ufo_experience.redaction.keystrokes import is_chord
+from ufo_experience.redaction.vault import slot_type
+from ufo_experience.schema import Experience
 from ufo_experience.session.service_server import SessionServer
+from ufo_experience.trust.risk import risks
+from ufo_experience.trust.values import presentable
 
 MORE = {"Content-Type": "application/json"}
 
@@ -101,3 +109,42 @@ def test_a_page_that_rebinds_its_name_is_not_served(host, served):
     server = SessionServer(lambda *parts: None)  # type: ignore[arg-type, return-value]
     assert server._is_for_us([host]) is served
     assert not server._is_for_us([host, host])
+
+
+def _record(text: str) -> Experience:
+    step = {
+        "step_number": 1,
+        "action_type": "click",
+        "target_control": {"name": text[:8000]},
+        "parameters": {"t": text},
+    }
+    return experience(1, action={"steps": [step]})
+
+
+def _show(text: str) -> None:
+    presentable(_record(text), "do it")
+
+
+def _risks(text: str) -> None:
+    risks(_record(text))
+
+
+HOSTILE = ("a", "0", ".", "^", "a.", "http://", "\n", "(", "password ", "-p ", "1 a", "а", "code 1 ", "^(", "x_pw=")
+
+
+@pytest.mark.parametrize("seed", HOSTILE, ids=repr)
+@pytest.mark.parametrize("look", [redact_text, slot_type, is_chord, _show, _risks], ids=lambda one: one.__name__)
+def test_no_text_costs_more_than_in_proportion_to_its_length(look, seed):
+    """Four times the text in at most ten times the processor time; a quadratic pattern takes sixteen."""
+
+    def cost(length: int) -> float:
+        text = (seed * length)[:length]
+        best = float("inf")
+        for place in range(3):
+            begun = process_time()
+            look(f"{text}{place}")
+            best = min(best, process_time() - begun)
+        return best
+
+    short, long = cost(4_000), cost(16_000)
+    assert long < 10 * short + 0.02

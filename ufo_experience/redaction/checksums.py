@@ -37,8 +37,8 @@ _NO_VALUES = listed(
     "string value field input text redacted removed masked changeme example"
 )
 _VARIABLE = re.compile(
-    r"\$\{?[A-Za-z_]\w*\}?$|\$\(|%\w+%$|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\(|[*•●.]{3}|x{3,}$"
-    r"|(?:os|env|process|self|config|settings)[.\[]|\w*get\w*\(|your[-_ ]",
+    r"\$\{?[A-Za-z_]\w{0,200}\}?$|\$\(|%\w{1,200}%$|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\(|[*•●.]{3}|x{3,}$"
+    r"|(?:os|env|process|self|config|settings)[.\[]|\w{0,40}get\w{0,40}\(|your[-_ ]",
     re.IGNORECASE,
 )
 

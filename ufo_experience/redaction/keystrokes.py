@@ -28,7 +28,7 @@ _NAMED = listed(
 _KEYS = _MODIFIERS | _NAMED | {f"f{n}" for n in range(1, 25)}
 
 _TOKEN = re.compile(r"\{(?:VK_)?([A-Za-z]+\d{0,2})(?: +(?:\d+|down|up))?\}", re.IGNORECASE)
-_SYMBOL_CHORD = re.compile(r"[\^%+]+(?:\{[^{}]+\}|[A-Za-z0-9]|\((?:[^()]*)\))")
+_SYMBOL_CHORD = re.compile(r"(?<![\^%+])[\^%+]{1,8}(?:\{[^{}]{1,80}\}|[A-Za-z0-9]|\([^()]{0,80}\))")
 _BRACED_RUN = re.compile(r"(?:\{.\}|\{SPACE\}){2,}", re.IGNORECASE)
 _SHIFTED = re.compile(r"(?i)(?:\{VK_SHIFT down\}|\{SHIFT down\}|shift ?\+ ?)(.)(?:\{(?:VK_)?SHIFT up\})?$")
 _BACKSPACES = ("backspace", "back", "bs", "bksp")

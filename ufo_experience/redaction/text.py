@@ -27,9 +27,9 @@ _SCREENSHOTS = (
 )
 _URL = re.compile(
     r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)"
-    r"[^\s\"'<>?#\\]*[?#][^\s\"'<>\\]*"
+    r"[^\s\"'<>?#\\]{0,2048}[?#][^\s\"'<>\\]*"
 )
-_END = re.compile(r"[)\].,;:!?]*$")
+_CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
 
 # Given the secret and its kind, what stands in its place.
 Naming = Callable[[str, str], str]
@@ -135,8 +135,7 @@ def _block(match: re.Match[str]) -> str:
 def _without_query(match: re.Match[str]) -> str:
     url = match[0]
     cut = min(place for place in (url.find("?"), url.find("#")) if place >= 0)
-    tail = _END.search(url, cut)
-    return url[:cut] + (tail[0] if tail else "")
+    return url[:cut] + url[max(cut, len(url.rstrip(_CLOSING))) :]
 
 
 def _anonymous(value: str, kind: str) -> str:

@@ -69,7 +69,7 @@ _NO_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 def slot_type(value: str) -> str:
     """Say what kind of thing a typed value is: email, url, date, time, number, phone, formula, path, file or text."""
-    bare = value.strip()
+    bare = value.strip()[:2048]
     return next((name for name, pattern in _TYPES if pattern.fullmatch(bare)), "text")
 
 

@@ -20,7 +20,7 @@ _STORES = {
     "postgresql": ("ufo_experience.store.postgres.store", "PostgresStore"),
     "postgres": ("ufo_experience.store.postgres.store", "PostgresStore"),
 }
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters or more: C:\… is a path
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{1,40})://")  # two letters or more: C:\… is a path
 
 
 def open_store(location: str | Path, **options: Any) -> ExperienceStore:

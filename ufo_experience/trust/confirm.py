@@ -100,7 +100,7 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 _CARRIES_OUT = re.compile(  # carries out what was chosen before
-    r"(?i)\s*(?:ok|okay|yes|save(?: changes)?|apply|done|confirm\b.*|continue|proceed|finish|next|authori[sz]e"
+    r"(?i)(?:ok|okay|yes|save(?: changes)?|apply|done|confirm\b[^\n]{0,60}|continue|proceed|finish|next|authori[sz]e"
     r"|accept|agree|create|add|update"
     r"|ja|speichern|sichern|übernehmen|fertig|bestätigen|weiter|ausführen|oui|enregistrer|appliquer|terminer"
     r"|valider|confirmer|sí|si|guardar"
@@ -109,7 +109,7 @@ _CARRIES_OUT = re.compile(  # carries out what was chosen before
     r"|zapisz|zastosuj|potwierdź|uložit|potvrdit|mentés|kaydet|uygula|onayla|tamam|да|сохранить|применить|готово"
     r"|подтвердить|зберегти"
     r"|确定|確定|保存|应用|套用|完成|确认|確認|適用|完了|はい|확인|저장|적용|완료|예|حفظ|تطبيق|تم|موافق|تأكيد|שמור"
-    r"|החל|אישור)\s*"
+    r"|החל|אישור)"
 )
 _ACTS = frozenset("button menuitem checkbox radio radiobutton toggle togglebutton switch splitbutton".split()) | {""}
 _LEADS_ON = frozenset("tab treeitem listitem link hyperlink row cell dataitem option text label header image".split())
@@ -118,7 +118,7 @@ _MESSAGE = re.compile(
     r"(?i)\b(?:message|chat|comment|reply|post|nachricht|kommentar|messag\w*|mensaje|mensagem|messaggio|bericht"
     r"|сообщен\w*)\b|消息|メッセージ|메시지"
 )
-_LOOKS_ROUND = re.compile(r"(?i)\s*(?:cd|pushd)(?:\s+[\w./~ -]*)?\s*")
+_LOOKS_ROUND = re.compile(r"(?i)(?:cd|pushd)(?: [\w./~ -]{0,200})?")
 _ENTER = frozenset("enter return".split())
 _DELETE_KEYS = frozenset("delete del".split())
 
@@ -131,7 +131,7 @@ def confirm_of(step: Step, before: Sequence[Step] = ()) -> str | None:
     kind = _does(step)
     if kind:
         return kind
-    if _CARRIES_OUT.fullmatch(step.target_control.name) or _pressed(step) & _ENTER:
+    if _CARRIES_OUT.fullmatch(step.target_control.name.strip()) or _pressed(step) & _ENTER:
         return _pending(before)
     return None
 
@@ -163,7 +163,7 @@ def _pending(before: Sequence[Step]) -> str | None:
         name = step.target_control.name
         if is_typing(step.action_type) and _MESSAGE.search(name):
             return SEND
-        if _CARRIES_OUT.fullmatch(name):
+        if _CARRIES_OUT.fullmatch(name.strip()):
             return None
         kind = _kind(f"{name} {_chosen(step)}")
         if kind:
@@ -190,7 +190,7 @@ def _in_terminal(step: Step) -> bool:
 def _only_moves(step: Step) -> bool:
     """True for changing the folder, which changes nothing else."""
     texts = [value for value in step.parameters.values() if isinstance(value, str)]
-    return bool(texts) and all(_LOOKS_ROUND.fullmatch(text) for text in texts)
+    return bool(texts) and all(_LOOKS_ROUND.fullmatch(text.strip()) for text in texts)
 
 
 def _pressed(step: Step) -> set[str]:
