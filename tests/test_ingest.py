@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.disks import UnsyncedDisk
 from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.config import Settings
+from ufo_experience.errors import UsageError
 from ufo_experience.ingest import _without_our_prompts, ingest
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.prompt.data_block import frame
 from ufo_experience.schema import Experience, Hit, Trust, validate
 from ufo_experience.store import open_store
+from ufo_experience.store.folder.store import FileStore
 from ufo_experience.summarizer import ExtractiveSummarizer
 from ufo_experience.traces import read_traces
 
@@ -117,3 +122,55 @@ def test_a_summarizer_that_is_interrupted_keeps_what_was_committed(tmp_path):
     with suppress(KeyboardInterrupt):
         ingest(files, store, Stops())
     assert len(open_store(tmp_path / "db").ids()) == 64
+
+
+class ReadingDisk(UnsyncedDisk):
+    """Counts the record files that are opened."""
+
+    read_records = 0
+
+    def open(self, path: Path) -> int:
+        self.read_records += path.parent.parent.name == "records"
+        return super().open(path)
+
+
+def test_one_more_run_of_a_task_costs_the_same_however_many_are_stored(tmp_path):
+    """No stored run of the task is read for it: a scheduled task learns in linear time."""
+    disk = ReadingDisk()
+    settings = Settings(db=str(tmp_path / "db"), embedder="hashing:64", summarizer="extractive")
+    memory = ExperienceMemory(FileStore.open(tmp_path / "db", disk=disk), settings)
+    costs = []
+    for number in range(12):
+        before = disk.read_records
+        assert len(memory.ingest(run_file(tmp_path, f"run-{number}.json", session=f"s-{number}")).added) == 1
+        costs.append(disk.read_records - before)
+    assert costs[11] == costs[3]
+
+
+def test_a_log_that_was_changed_after_it_was_learned_from_is_quarantined(tmp_path):
+    """The same source and session with other content: the trusted version stands, the new one waits."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing:64")
+    first = memory.ingest(run_file(tmp_path, session="s-1"), force=True)
+    memory.store.set_status(first.added[0], trust=Trust.VERIFIED)
+    step = {"action": "click", "control": "Delete", "observation": "The page is open."}
+    second = memory.ingest(run_file(tmp_path, session="s-1", steps=[step]), force=True)
+    assert [id for id, _ in second.conflicts] == second.added
+    assert memory.store.get(second.added[0]).trust is Trust.QUARANTINED
+
+
+@pytest.mark.slow
+def test_several_processes_learn_the_same_in_the_same_order(tmp_path):
+    """Ids, order, trust and what was skipped, for any number of jobs."""
+    reports = []
+    for jobs in (1, 2):
+        store = open_store(tmp_path / f"db{jobs}")
+        report = ingest([SAMPLES], store, ExtractiveSummarizer(), jobs=jobs)
+        reports.append((report.added, report.skipped, report.failed, [store.get(id).trust for id in report.added]))
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 65])
+def test_a_number_of_jobs_that_makes_no_sense_is_refused(jobs, tmp_path):
+    """Before anything is read."""
+    with pytest.raises(UsageError, match="jobs"):
+        learn(tmp_path, run_file(tmp_path), jobs=jobs)
