@@ -64,7 +64,9 @@ class Console:
 
         shown = Table(box=None, pad_edge=False, header_style="bold")
         for place, header in enumerate(headers):
-            shown.add_column(header, no_wrap=place < len(headers) - 1, overflow="fold")
+            last = place == len(headers) - 1
+            width = max(len(printable(str(cell))) for cell in (header, *(row[place] for row in rows)))
+            shown.add_column(header, no_wrap=True, overflow="ellipsis", min_width=None if last else width)
         for row in rows:
             shown.add_row(*(Text(printable(str(cell)), style=_STYLES.get(str(cell), "")) for cell in row))
         RichConsole(file=self._out).print(shown)
