@@ -235,3 +235,11 @@ def test_a_folder_of_all_formats_is_read_without_a_problem(tmp_path: Path) -> No
     assert len(found) == len(EXPECTED) + 2
     assert report.failed == []
     assert [Path(path).name for path, _ in report.skipped] == ["001.snapshot.yml"]
+
+
+def test_a_title_the_recorder_made_by_itself_is_no_task(tmp_path: Path) -> None:
+    """ "Recording 01/01/2025 at 19:04:54" says when, not what."""
+    record = json.loads((DATA / "chrome_recorder.json").read_text(encoding="utf-8"))
+    record["title"] = "Recording 01/01/2025 at 19:04:54"
+    (tmp_path / "r.json").write_text(json.dumps(record), encoding="utf-8")
+    assert only(tmp_path / "r.json").request == UNKNOWN_TASK

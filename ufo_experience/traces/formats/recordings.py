@@ -22,6 +22,7 @@ from ufo_experience.traces.reader import ReadReport
 
 _NO_ACTION = ("setViewport", "emulateNetworkConditions", "keyUp", "waitForElement", "waitForExpression", "customStep")
 _CHROME = {"click", "change", "navigate", "doubleClick", "hover", "keyDown", "scroll", "close", *_NO_ACTION}
+_BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|test ?\d*$")
 _ARIA = re.compile(r"(?P<name>.*?)(?:\[role=\"(?P<role>\w+)\"\])?", re.DOTALL)
 _SELENIUM_PASSED = re.compile(
     r"(?:store|assert|verify|wait|echo|pause|setWindowSize|//|close|run|debugger)", re.IGNORECASE
@@ -54,7 +55,7 @@ class ChromeRecorderReader:
         problems: list[Problem] = []
         record = as_dict(load_document(path, problems))
         key = content_key(path.stem, 1, content_hash(record))
-        draft = Draft(path, format=self.name, session=key, request=record.get("title"))
+        draft = Draft(path, format=self.name, session=key, request=_title(record.get("title")))
         host = None
         for step in map(as_dict, as_list(record.get("steps"))):
             kind = as_name(step.get("type"))
@@ -90,7 +91,7 @@ class SeleniumIdeReader:
         number = 0
         for test in map(as_dict, as_list(record.get("tests"))):
             key = content_key(path.stem, number + 1, content_hash(test))
-            draft = Draft(path, format=self.name, session=key, request=test.get("name"))
+            draft = Draft(path, format=self.name, session=key, request=_title(test.get("name")))
             for command in map(as_dict, as_list(test.get("commands"))):
                 _add_command(draft, command, _host(record.get("url")))
             if draft.steps:
@@ -117,7 +118,7 @@ class PlaywrightTraceReader:
         errors = {row.get("callId"): as_dict(row.get("error")) for row in rows if row.get("type") == "after"}
         title = next((row.get("title") for row in rows if row.get("title")), None)
         key = content_key(path.stem, 1, content_hash([row.get("callId") for row in rows]))
-        draft = Draft(path, format=self.name, session=key, request=title)
+        draft = Draft(path, format=self.name, session=key, request=_title(title))
         host = None
         for row in rows:
             method = as_name(row.get("method")) or as_name(row.get("apiName")).rpartition(".")[2]
@@ -141,8 +142,14 @@ class PlaywrightTraceReader:
         yield _finished(draft, title, self.name, lines.problems, report)
 
 
+def _title(value: Any) -> str | None:
+    """A title that says something; what the recorder puts there by itself does not."""
+    title = as_name(value)
+    return None if _BY_ITSELF.match(title) else title or None
+
+
 def _finished(draft: Draft, title: Any, agent: str, problems: list[Problem], report: ReadReport) -> Trajectory:
-    if not as_name(title):
+    if not _title(title):
         message = "the recording has no title that says what the task was; --task gives it"
         problems.append(Problem(file=str(draft.path), code=NO_TASK, message=message))
     report.problems += problems
