@@ -321,7 +321,7 @@ class Trajectory(Model):
 
 
 class Hit(Model):
-    """One answer of the retriever. `score` is in [0, 1], higher is better, and belongs to the engine in `ranked_by`."""
+    """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it."""
 
     experience: Experience
     score: float

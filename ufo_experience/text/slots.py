@@ -46,7 +46,7 @@ _SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n+")
 _PIECE = re.compile('[\ue000-\uf8ff]|<\\w+>|[^\\s,;:!?()\\[\\]"\ue000-\uf8ff]+|[,;:!?()\\[\\]]')
 _NAME = re.compile(r"[^\W\d_]*[A-Z][\w'’&.+-]*|\w*[_/]\w[\w./-]*|\w+\.\w[\w.]*")
 _NOT_NAMES = {"I", "I'm", "I'd", "I've", "I'll", "A"}
-_PRODUCTS = frozenset(  # part of the procedure, not a value
+_PRODUCTS = frozenset(  # part of the procedure, not a value; 43 of these 45 occur in OSWorld, a development set
     "excel word powerpoint outlook teams onenote onedrive sharepoint access office windows explorer edge notepad paint"
     " calculator cortana settings chrome chromium firefox safari opera bing google gmail youtube maps drive vlc gimp"
     " libreoffice openoffice impress calc writer thunderbird vscode code studio terminal bash powershell ubuntu linux"

@@ -19,7 +19,7 @@ from ufo_experience.text.slots import mask_slots
 
 @dataclass(frozen=True)
 class TermWeights:
-    """What a term is worth before its rarity; measured on one half of two task sets, checked on the other."""
+    """What a term is worth before its rarity; chosen with all of WebArena and OSWorld in view."""
 
     pair: float = 0.5
     head: float = 1.5
