@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -75,8 +76,8 @@ class SharedGenerations(Generations):
         return b""
 
     def append_tail(self, frame: Frame, position: TailPosition) -> TailPosition | None:
-        """Nothing is written; see `read_tail`."""
-        return position
+        """Nothing is written, see `read_tail`; but what a generation is due for is counted."""
+        return replace(position, rows=position.rows + len(frame.catalog.rows) + len(frame.removed))
 
     @contextmanager
     def publisher(self, keep: int = KEEP) -> Iterator[Publish]:
