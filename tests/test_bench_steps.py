@@ -343,6 +343,7 @@ def test_the_gpt_agent_works_at_a_workplace(tmp_path, monkeypatch):
             "function": function,
             "control_id": ids[name],
             "arguments": [{"name": key, "value": value} for key, value in arguments.items()],
+            "then": [],
             "result": "",
         }
 

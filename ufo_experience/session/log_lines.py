@@ -54,7 +54,6 @@ def app_line(step: StepRecord) -> dict[str, Any]:
         "status": step.decision.status.value,
         "request": step.request,
         "llm_cost": step.decision.cost,
-        "tokens": step.decision.tokens,
         "action": actions,
         "action_type": [action["result"]["namespace"] or "" for action in actions],
         "subtask": step.subtask,
@@ -99,7 +98,6 @@ def host_line(step: StepRecord) -> dict[str, Any]:
         "agent_name": HOST,
         "application": step.application,
         "cost": step.decision.cost,
-        "tokens": step.decision.tokens,
         "results": str(first.get("result", {}).get("result") or ""),
         "result": step.decision.result or None,
         "last_error": step.error,
@@ -204,6 +202,7 @@ def _more(target: Target) -> dict[str, Any]:
 
 def _said(decision: Decision) -> dict[str, Any]:
     said = {
+        "tokens": decision.tokens,
         "observation": decision.observation,
         "thought": decision.thought,
         "plan": list(decision.plan),
