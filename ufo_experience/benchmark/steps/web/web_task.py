@@ -16,6 +16,7 @@ from ufo_experience.benchmark.steps.browser import Browser
 from ufo_experience.benchmark.steps.desktop import command_of
 from ufo_experience.benchmark.steps.environment import Command, Observation, Reply
 from ufo_experience.benchmark.steps.web.accessibility import AccessiblePage
+from ufo_experience.benchmark.steps.web.django_admin import start_django_admin
 from ufo_experience.benchmark.steps.web.server import Rows, WebServer
 from ufo_experience.benchmark.steps.web.trac import start_trac
 from ufo_experience.errors import UsageError
@@ -35,6 +36,19 @@ class WebApplication:
 APPLICATIONS: Mapping[str, WebApplication] = {
     "trac": WebApplication(
         "Trac", start_trac, ("ticket", "ticket_change", "milestone", "component", "version", "enum", "wiki", "report")
+    ),
+    "django": WebApplication(
+        "Django",
+        start_django_admin,
+        (
+            "auth_user",
+            "auth_group",
+            "auth_user_groups",
+            "django_redirect",
+            "django_flatpage",
+            "django_flatpage_sites",
+            "django_site",
+        ),
     ),
 }
 
