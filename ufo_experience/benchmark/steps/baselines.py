@@ -19,11 +19,12 @@ class NearestByWords:
 
     def __init__(self, records: Iterable[Experience]) -> None:
         self._records = list(records)
-        self._engine = PlainBM25([one.state.request or one.state.task for one in self._records])
+        texts = [one.state.request or one.state.task for one in self._records]
+        self._engine = PlainBM25(texts) if texts else None
 
     def find(self, task: str) -> Experience | None:
         """The nearest; None when nothing shares a word with the task."""
-        if not self._records:
+        if self._engine is None:
             return None
         scores = self._engine.scores(task)
         best = int(scores.argmax())
