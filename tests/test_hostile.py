@@ -9,8 +9,8 @@ from time import process_time
 
 import pytest
 
+from tests.builders import a_record
 from tests.openai_stub import FakeTime, Fault, OpenAIStub, Reply, edited
-from tests.store_helpers import experience
 from ufo_experience.fileio.disk import Disk
 from ufo_experience.openai_api import connection
 from ufo_experience.openai_api.client import QUERY, OpenAIService
@@ -118,7 +118,7 @@ def _record(text: str) -> Experience:
         "target_control": {"name": text[:8000]},
         "parameters": {"t": text},
     }
-    return experience(1, action={"steps": [step]})
+    return a_record(1, action={"steps": [step]})
 
 
 def _show(text: str) -> None:

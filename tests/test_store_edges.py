@@ -35,13 +35,13 @@ from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Generations
 from ufo_experience.maintenance import purge
 from ufo_experience.schema import Trust
+from ufo_experience.store import postgres as postgres_store
 from ufo_experience.store.base import without
 from ufo_experience.store.exchange import MAX_IMPORT_CHARS, import_json
 from ufo_experience.store.folder.check import Finding
 from ufo_experience.store.folder.commit import OLD_S, SEVERAL, new_files, recover
 from ufo_experience.store.folder.layout import Layout
 from ufo_experience.store.folder.store import FileStore
-from ufo_experience.store.postgres import store as postgres_store
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 

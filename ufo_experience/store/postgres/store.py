@@ -7,8 +7,6 @@ the same bytes that a file store writes, so that its hash goes with it from one 
 from __future__ import annotations
 
 import logging
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from json import dumps
@@ -21,6 +19,7 @@ from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, Verdict, validate
 from ufo_experience.store.base import Added, StoreReport
 from ufo_experience.store.folder.location import LOCAL
+from ufo_experience.store.postgres import cache_place
 from ufo_experience.store.postgres.schema import open_tables
 from ufo_experience.store.records import (
     Status,
@@ -31,22 +30,6 @@ from ufo_experience.store.records import (
     experience_of,
 )
 from ufo_experience.text.applications import application_key
-
-VARIABLE = "UFO_EXPERIENCE_CACHE"
-_NAME = "ufo-experience"
-
-
-def cache_place() -> Path:
-    """The folder `UFO_EXPERIENCE_CACHE` names, else ours in the user's cache folder of this system."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / _NAME / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / _NAME
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / _NAME
-
 
 GROUP = 512  # records in one transaction
 PAGE = 500  # records fetched at once
