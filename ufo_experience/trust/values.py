@@ -111,7 +111,7 @@ def facts(experience: Experience) -> frozenset[str]:
     found = set()
     for step in experience.action.steps:
         application = step.application or experience.state.application
-        for text in (step.target_control.name, *_texts(step.parameters)):
+        for text in (step.target_control.name, step.observation, *_texts(step.parameters)):
             if text.strip() and not PLACEHOLDER.search(text) and len(text) <= 256:
                 found.add(fact(text, application))
     return frozenset(found)
@@ -175,13 +175,17 @@ class _Filter:
                 "action_type": verb[0] if verb else "act",
                 "target_control": Control(name=name, type=role[0] if role else None),
                 "parameters": self._object(step.parameters, application, own, runs),
-                "observation": self._prose(step.observation),
+                "observation": self._observation(step.observation, application),
                 "result": "",
                 "error": step.error and (self._prose(step.error) or "failed"),
                 "application": self._application(step.application),
                 "agent": None,
             }
         )
+
+    def _observation(self, text: str, application: str | None) -> str:
+        """What was seen: as it is where other runs saw the same, such as the title of a window."""
+        return text if text and self._agreement.agreed(text, application) else self._prose(text)
 
     def _application(self, name: str | None) -> str | None:
         if not name or name == self._experience.state.application or self._explained(application_key(name)):
@@ -194,7 +198,21 @@ class _Filter:
             return name
         if self._is_label(name) or self._agreement.agreed(name, application):
             return name
+        if PLACEHOLDER.search(name):
+            return self._around_slots(name)
         return self._slot(name, _words_of_role(role) or "control")
+
+    def _around_slots(self, name: str) -> str:
+        """A name around slots, with "…" for words only its record knows: "{{input:1}}, from Jane" ends in "from …"."""
+        parts, end = [], 0
+        for match in PLACEHOLDER.finditer(name):
+            parts += [self._known_words(name[end : match.start()]), match[0]]
+            end = match.end()
+        return "".join([*parts, self._known_words(name[end:])])
+
+    def _known_words(self, text: str) -> str:
+        kept = [word if self._says_nothing_new(word) else "…" for word in re.split(r"(\s+)", text)]
+        return re.sub(r"…(?:\s*…)+", "…", "".join(kept))
 
     def _is_label(self, name: str) -> bool:
         """True for a name made of known words: by itself, by the task, or half by either where nothing else speaks."""
@@ -244,7 +262,8 @@ class _Filter:
         if (bare, kind) not in self._names:
             name = f"input:{self._next}"
             self._next += 1
-            self._slots[name] = kind + self._from_task(bare)
+            place = self._from_task(bare)
+            self._slots[name] = f"{slot_type(bare)}{place}" if place else kind
             self._names[bare, kind] = "{{" + name + "}}"
         self._hidden += 1
         return self._names[bare, kind]

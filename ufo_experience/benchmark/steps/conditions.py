@@ -65,7 +65,8 @@ class ReadOnly:
     ) -> PromptBlock:
         """As the memory builds it, but with the same nonce every time, so that tokens can be compared."""
         limit = max_tokens or self._memory.settings.max_tokens
-        return build_prompt(task, hits or (), max_tokens=limit, nonce=_NONCE)
+        agreement = self._memory.wiring.finder().agreement if hits else None
+        return build_prompt(task, hits or (), max_tokens=limit, agreement=agreement, nonce=_NONCE)
 
     def guide(
         self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0, same_task: bool = False
