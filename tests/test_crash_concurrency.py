@@ -18,7 +18,7 @@ from tools.crash.worker import record, settings
 from ufo_experience.errors import LockedError
 from ufo_experience.index.build import load_snapshot, sync
 from ufo_experience.index.generations import Generations
-from ufo_experience.maintenance import verify
+from ufo_experience.maintenance.inspection import verify
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
 from ufo_experience.wiring import Wiring

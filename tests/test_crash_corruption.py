@@ -18,7 +18,7 @@ from ufo_experience.index import generations as generations_module
 from ufo_experience.index import manifest as manifests
 from ufo_experience.index.build import load_snapshot, sync
 from ufo_experience.index.generations import Generations
-from ufo_experience.maintenance import verify
+from ufo_experience.maintenance.inspection import verify
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
 from ufo_experience.store.folder.store import FileStore

@@ -346,7 +346,7 @@ def test_another_embedder_is_refused_until_the_index_is_rebuilt(url, on_machine)
 
 def test_removed_and_purged_records_leave_the_vectors(url, on_machine):
     """Purge takes the vectors out of the server and the generation out of the database."""
-    from ufo_experience.maintenance import purge
+    from ufo_experience.maintenance.changes import purge
 
     memory = on_machine("a", url)
     memory.store.add(a_record(number) for number in range(6))

@@ -15,7 +15,7 @@ from tools.crash.worker import record
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import CorruptError, ExperienceError
 from ufo_experience.index.build import prune, sync
-from ufo_experience.maintenance import purge
+from ufo_experience.maintenance.changes import purge
 from ufo_experience.store.exchange import write_view
 from ufo_experience.text.frames import readable_intent
 

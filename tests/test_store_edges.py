@@ -33,7 +33,7 @@ from ufo_experience.fileio.reading import UNSAFE, read_file, unreadable
 from ufo_experience.ids import new_id
 from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Generations
-from ufo_experience.maintenance import purge
+from ufo_experience.maintenance.changes import purge
 from ufo_experience.schema import Trust
 from ufo_experience.store import postgres as postgres_store
 from ufo_experience.store.base import without

@@ -13,7 +13,6 @@ What takes ids takes the beginnings of ids, too (at least 4 digits). Whatever is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -21,15 +20,15 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
-from ufo_experience.errors import LockedError, NotFoundError, ServiceError, UsageError
-from ufo_experience.index.build import IndexReport, Progress
+from ufo_experience.index.build import Progress
+from ufo_experience.maintenance import Maintenance
 from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.retrieval.signals import credited
 from ufo_experience.schema import Experience, Hit, Judge, State, Trust, Usage, Verdict, expect, validate
-from ufo_experience.store import open_store, scheme_of
+from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.selection import RecordFilter, chosen, resolve, select, trust_level
+from ufo_experience.store.selection import resolve, trust_level
 from ufo_experience.wiring import Wiring
 
 # Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
@@ -40,10 +39,8 @@ if TYPE_CHECKING:
     from ufo_experience.guide.guide import Guide
     from ufo_experience.index.manifest import Calibration
     from ufo_experience.ingest import IngestReport
-    from ufo_experience.maintenance import ChangeReport, ExportReport, SourceInfo, StoreStats, Verification
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieval.structured import ActionAdvice
-    from ufo_experience.store.exchange import ImportReport
     from ufo_experience.traces.builder import LogGaps
     from ufo_experience.traces.in_memory import RunDetails, Said, Steps
 
@@ -51,11 +48,9 @@ Records = list[Experience]  # named here: inside the class `list` is a method
 Hits = list[Hit]
 Ids = list[str]
 Advice = list["ActionAdvice"]
-Sources = list["SourceInfo"]
-VIEW_RECORDS = 1_000  # rewriting the YAML view of more is work for a rebuild
 
 
-class ExperienceMemory:
+class ExperienceMemory(Maintenance):
     """A store, its index and the stages around them. Safe to use from many threads; `with` closes it at the end."""
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
@@ -235,29 +230,6 @@ class ExperienceMemory:
         self.store.add(experiences)
         self.index_if_possible()
 
-    def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
-        """Bring the index in line with the store (see `index.build.sync`), and `experience.yaml` in a folder.
-
-        The view is written anew if the store has changed since; in stores of more than `VIEW_RECORDS` records by a
-        rebuild only.
-        """
-        report = self.live.sync(rebuild=rebuild, progress=progress)
-        if not scheme_of(self.store.location) and (rebuild or report.records <= VIEW_RECORDS):
-            from ufo_experience.store.exchange import VIEW, update_view
-
-            update_view(self.store, Path(self.store.location) / VIEW)
-        return report
-
-    def index_if_possible(self) -> str | None:
-        """Index what was stored; records wait (and are found by their words) when the embedder cannot answer now,
-        or another process is publishing.
-        """
-        try:
-            self.live.sync()
-        except (ServiceError, LockedError) as error:
-            return str(error)
-        return None
-
     def retrieve(
         self,
         task: str,
@@ -395,131 +367,6 @@ class ExperienceMemory:
         self.live.publish(found)
         return found
 
-    # ---------------------------------------------------------------- looking after records
-
-    def get(self, id: str) -> Experience:
-        """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
-        return self.store.get(resolve(self.store, [id])[0])
-
-    def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
-        """The records that are meant (default: all), the newest first; at most `limit`."""
-        found = select(self.store, _filter(ids, where) or RecordFilter(all=True))
-        return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
-
-    def approve(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
-        """Sign records off: they may be shown to agents everywhere. See `maintenance.set_trust`.
-
-        Named by a filter, records with a risky step are left out (and listed) unless the filter says `risk`.
-        """
-        from ufo_experience.maintenance import set_trust
-
-        return set_trust(self.store, _filter(ids, where) or RecordFilter(), Trust.APPROVED, dry_run=dry_run)
-
-    def quarantine(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
-        """Take records out of use without deleting them. See `maintenance.set_trust`."""
-        from ufo_experience.maintenance import set_trust
-
-        return set_trust(self.store, _filter(ids, where) or RecordFilter(), Trust.QUARANTINED, dry_run=dry_run)
-
-    def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
-        """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
-        from ufo_experience.maintenance import remove
-
-        return remove(self.store, _filter(ids, where) or RecordFilter(), dry_run=dry_run)
-
-    def undo_remove(self, *ids: str) -> Records:
-        """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        from ufo_experience.maintenance import undo_remove
-
-        back = undo_remove(self.store, ids)
-        self.index_if_possible()
-        return back
-
-    def purge(
-        self, source: str | Path | None = None, *, where: RecordFilter | None = None, dry_run: bool = False
-    ) -> ChangeReport:
-        """Erase what came from a source (a file, a folder above it, a session), or what a filter says, everywhere:
-        records, index, cached vectors, damaged copies. See `maintenance.purge`.
-
-        Raises:
-            NotFoundError: no record comes from this source; the nearest known ones are named.
-        """
-        from ufo_experience.maintenance import ChangeReport, known_sources, purge
-
-        meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
-        if source is not None and where is not None:
-            raise UsageError("give a source or a filter, not both (a filter has a source, too)")
-        if dry_run and not meant.source:
-            return ChangeReport(tuple(chosen(self.store, meant)), dry_run=True)
-        gone = select(self.store, meant) if dry_run else purge(self.store, self.live.generations, meant)
-        if not gone and meant.source:
-            near = ", ".join(known_sources(self.store, meant.source))
-            raise NotFoundError(f"no record comes from {meant.source!r}" + (f"; nearest: {near}" if near else ""))
-        if not gone and not meant.all:
-            raise NotFoundError("no record fits", file=self.store.location)
-        return ChangeReport(tuple(gone), dry_run=dry_run)
-
-    def verify(self, *, repair: bool = False) -> Verification:
-        """Read every byte of records, index and cached vectors. `repair` first sets aside what cannot be used (into
-        `corrupt/`) and makes the index again.
-        """
-        from ufo_experience.maintenance import repair as mend
-        from ufo_experience.maintenance import verify
-
-        if not repair:
-            return verify(self.store, self.live.generations)
-        mended = mend(self.store)
-        if verify(self.store, self.live.generations).index != "ok":
-            self.index(rebuild=True)
-        found = verify(self.store, self.live.generations)
-        found.repaired = mended
-        return found
-
-    def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
-        """Write all records to one file, or into the report's `text`. See `maintenance.export`."""
-        from ufo_experience.maintenance import export
-
-        return export(self.store, format, output)
-
-    def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
-        """Take in an export of this package, UFO's `experience.yaml`, or logs; quarantined until approved.
-
-        `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
-        your own backup (JSON): trust and use are taken as written.
-
-        Raises:
-            DataError: the file as a whole cannot be read.
-        """
-        from ufo_experience.maintenance import import_file
-
-        report = import_file(self.store, Path(file), restore=restore)
-        if approve:
-            report.approved = [one.id for one in self._approve_import(Path(file), report)]
-        self.index_if_possible()
-        return report
-
-    def _approve_import(self, file: Path, report: ImportReport) -> Records:
-        """Approve what came in now and what came from the same file before."""
-        from ufo_experience.maintenance import set_trust
-
-        known = {*report.added, *report.known}
-        known |= {one.id for one in self.store.scan() if _same_file(one.provenance.source, file)}
-        if not known:
-            return []
-        return list(set_trust(self.store, RecordFilter(ids=tuple(sorted(known))), Trust.APPROVED))
-
-    def stats(self) -> StoreStats:
-        """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
-        from ufo_experience.maintenance import stats
-
-        return stats(self.store, self.live.generations)
-
-    def sources(self) -> Sources:
-        """Where the records came from, the newest first."""
-        from ufo_experience.maintenance import sources
-
-        return sources(self.store)
-
     # ---------------------------------------------------------------- state → action → outcome
 
     def add_experience(
@@ -583,21 +430,6 @@ class ExperienceMemory:
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
 
-    def export_json(self) -> str:
-        """All records with their trust and usage as JSON text."""
-        from ufo_experience.store.exchange import export_json
-
-        return export_json(self.store)
-
-    def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
-        """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
-        from ufo_experience.store.exchange import import_json
-
-        expect(str, json_str, "json_str")
-        report = import_json(self.store, json_str, restore=restore)
-        self.index_if_possible()
-        return report
-
 
 def _id(one: Hit | Experience | str) -> str:
     if isinstance(one, Hit):
@@ -605,16 +437,3 @@ def _id(one: Hit | Experience | str) -> str:
     if isinstance(one, Experience):
         return one.id
     return str(expect(str, one, "id"))
-
-
-def _filter(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter | None:
-    """The filter with these ids; None when neither is given."""
-    if not ids:
-        return where
-    for one in ids:
-        expect(str, one, "id")
-    return replace(where or RecordFilter(), ids=(*ids, *(where.ids if where else ())))
-
-
-def _same_file(source: str, file: Path) -> bool:
-    return Path(source).name == file.name and Path(source).resolve() == file.resolve()

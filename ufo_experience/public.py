@@ -47,7 +47,9 @@ from ufo_experience.integrations.memory_article import (
     record_experience,
     retrieve_relevant_experiences,
 )
-from ufo_experience.maintenance import ChangeReport, ExportReport, SourceInfo, StoreStats, Verification
+from ufo_experience.maintenance.changes import ChangeReport
+from ufo_experience.maintenance.inspection import SourceInfo, StoreStats, Verification
+from ufo_experience.maintenance.transfer import ExportReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import Format, PromptBlock, build_prompt, inject, parse_block, strip_block
 from ufo_experience.redaction import redact, redact_text

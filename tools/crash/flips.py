@@ -16,7 +16,7 @@ from ufo_experience.config import Settings
 from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import DataError
 from ufo_experience.index.generations import Generations
-from ufo_experience.maintenance import verify
+from ufo_experience.maintenance.inspection import verify
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
 from ufo_experience.store.folder.store import FileStore

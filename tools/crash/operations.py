@@ -14,7 +14,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.index.build import sync
 from ufo_experience.index.generations import Generations
 from ufo_experience.ingest import ingest
-from ufo_experience.maintenance import purge
+from ufo_experience.maintenance.changes import purge
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import import_json, write_view
 from ufo_experience.store.folder.store import FileStore

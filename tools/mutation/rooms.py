@@ -36,7 +36,7 @@ ROOMS: dict[str, dict[str, tuple[str, ...]]] = {
         "trust/risk.py": ("test_risk.py", "test_trust.py"),
         "retrieval/retriever.py": ("test_retriever.py", *_TRUST),
         "prompt/audit.py": ("test_trust.py", "test_windows.py"),
-        "maintenance.py": ("test_purge.py", _EDGES, "test_memory.py"),
+        "maintenance/*.py": ("test_purge.py", _EDGES, "test_memory.py"),
     },
     "prompt": {
         "prompt/builder.py": _PROMPT,

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ufo_experience.ingest import IngestReport
-    from ufo_experience.maintenance import ChangeReport, StoreStats
+    from ufo_experience.maintenance.changes import ChangeReport
+    from ufo_experience.maintenance.inspection import StoreStats
     from ufo_experience.memory import ExperienceMemory
     from ufo_experience.retrieval.answer import Retrieval
     from ufo_experience.schema import Experience, Hit

@@ -24,7 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ufo_experience.errors import ConflictError, ExperienceError, NotFoundError, UsageError
-from ufo_experience.maintenance import Verification
+from ufo_experience.maintenance.inspection import Verification
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.review.actions import Actions, Change, difference, edited, seen_now
 from ufo_experience.review.guard import Guard, TooLargeError

@@ -7,6 +7,7 @@ AndroidWorld, where the environment judged.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ _REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)\s*->\s*(?P<op>\w+)(
 _NO_ACTION = ("wait", "status", "answer", "unknown", "noop")
 
 
-class _RowsReader:
+class _RowsReader(ABC):
     """Reads files of rows, one run each."""
 
     name = ""
@@ -36,13 +37,13 @@ class _RowsReader:
         values = [item for value in peek(path) for item in as_list(value)[:3]]
         return any(isinstance(item, dict) and self.is_row(item) for item in values)
 
+    @abstractmethod
     def is_row(self, row: dict[str, Any]) -> bool:
         """True for a row of this data set."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         """Add the steps of a row; returns what `Draft.finish` takes."""
-        raise NotImplementedError
 
     def task_of(self, row: dict[str, Any]) -> Any:
         """What was to be done."""
