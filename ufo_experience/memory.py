@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
+from ufo_experience.guide.screen import in_view
 from ufo_experience.index.build import Progress
 from ufo_experience.maintenance import Maintenance
 from ufo_experience.retrieval.answer import Retrieval
@@ -241,19 +242,23 @@ class ExperienceMemory(Maintenance):
         near: int = 0,
         exclude_session: str | None = None,
         only: Collection[str] | None = None,
+        controls: Iterable[Any] | None = None,
+        done: Iterable[str] = (),
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
         `similarity_threshold` None means the one calibrated for the embedder in use. `near` asks for so many of the
-        best below it, too. `only` are ids: no other record answers, and they are ranked among themselves.
+        best below it, too. `only` are ids: no other record answers, and they are ranked among themselves. `controls`
+        are those in view (as for `Guide.next`), `done` the names of those acted on so far: among equals the way comes
+        first whose next target is on the screen.
         """
         expect(str, task, "task")
-        threshold = similarity_threshold
-        if threshold is None and self.settings.threshold != "auto":
-            threshold = self.settings.threshold
+        own = None if self.settings.threshold == "auto" else self.settings.threshold
+        threshold = own if similarity_threshold is None else similarity_threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
-        query = Query(task, application, env, k, threshold, exclude_session, among, near)
+        screen = None if controls is None else in_view(controls, done, application)
+        query = Query(task, application, env, k, threshold, exclude_session, among, near, screen)
         return self.wiring.retriever().retrieve(query)
 
     def build_prompt(

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from ufo_experience.redaction.names import listed
+from ufo_experience.retrieval.on_screen import OnScreen
 from ufo_experience.text.controls import bare, fingerprint, is_fixed, role_of
 
 APPLICATION = "application"
@@ -134,6 +135,11 @@ def read_screen(controls: Iterable[Any]) -> Screen:
         {one.bare: one for one in shown if one.role == APPLICATION},
         bool(dialogs) or any(one.dialog for one in shown),
     )
+
+
+def in_view(controls: Iterable[Any], done: Iterable[str] = (), application: str | None = None) -> OnScreen:
+    """The same controls as retrieval looks at them, with the names of those acted on so far."""
+    return OnScreen.of(((one.name, one.type) for one in read_screen(controls).controls), done, application)
 
 
 def _first(read: Read, part: str) -> Any:

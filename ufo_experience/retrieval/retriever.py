@@ -28,6 +28,7 @@ from ufo_experience.retrieval.background import REFERENCES, hear
 from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.fusion import Fusion
+from ufo_experience.retrieval.on_screen import OnScreen, among_equals
 from ufo_experience.retrieval.signals import drag, usefulness
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
@@ -36,6 +37,7 @@ from ufo_experience.text.frames import readable_intent
 
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
+MAX_EQUALS = 20  # near-duplicates that are read to see which of them goes on from the screen
 EQUAL = 0.05  # near-duplicates within this score are equals: the most useful, then the shortest stands for them
 
 
@@ -43,7 +45,8 @@ EQUAL = 0.05  # near-duplicates within this score are equals: the most useful, t
 class Query:
     """What is asked. `threshold` None means the one of the embedder in use; `only` are the ids that may answer.
 
-    `near` asks for that many of the best below the threshold, too.
+    `near` asks for that many of the best below the threshold, too. Among equals the way goes first that can be gone on
+    from what is `on_screen`.
     """
 
     task: str
@@ -54,6 +57,7 @@ class Query:
     exclude_session: str | None = None
     only: frozenset[str] | None = None
     near: int = 0
+    on_screen: OnScreen | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
@@ -110,7 +114,7 @@ class Retriever:
         threshold = self._threshold(query, ranking.fusion)
         said = list(notes)
         hits, negatives = (
-            self._load(islice(self._choose(text, ranking, threshold, failed), query.k), ranking, said, now)
+            self._served(self._choose(text, ranking, threshold, failed, query.on_screen), query, ranking, said, now)
             for failed in (False, True)
         )
         withheld = self._withheld(text, ranking, threshold)
@@ -136,6 +140,15 @@ class Retriever:
             notes=tuple(said),
             near=self._load(self._below(text, ranking, threshold, query.near), ranking, said, now),
         )
+
+    def _served(
+        self, places: Iterator[int], query: Query, ranking: Ranking, notes: list[str], now: datetime | None
+    ) -> tuple[Hit, ...]:
+        """The k best; where the screen is known, of all that are equal to the last of them."""
+        if query.on_screen is None:
+            return self._load(islice(places, query.k), ranking, notes, now)
+        found = self._load(islice(places, max(query.k, MAX_EQUALS)), ranking, notes, now)
+        return among_equals(found, query.on_screen, EQUAL)[: query.k]
 
     def rank(self, text: str, query: Query) -> Ranking:
         """Candidates inside the filters, best first, without threshold or diversity: what `retrieve` chooses from."""
@@ -182,7 +195,9 @@ class Retriever:
         except ServiceError as error:
             return None, f"embeddings unavailable: {error}"
 
-    def _choose(self, text: str, ranking: Ranking, threshold: float, failed: bool) -> Iterator[int]:
+    def _choose(
+        self, text: str, ranking: Ranking, threshold: float, failed: bool, on_screen: OnScreen | None = None
+    ) -> Iterator[int]:
         """Places in the ranking, best first: at or above the threshold, no opposites, one per group and session."""
         candidates = ranking.candidates
         is_failed = self._catalog.column("success")[candidates.rows] == 0
@@ -190,7 +205,7 @@ class Retriever:
         column = self._catalog.column("session")
         sessions: set[int] = set()
         for group in self._groups(candidates, passing):
-            place = self._representative(candidates, group)
+            place = self._representative(candidates, group, on_screen)
             row = int(candidates.rows[place])
             session = int(column[row])
             if session in sessions or conflict(text, self._catalog.text(row)):
@@ -207,8 +222,10 @@ class Retriever:
             groups.setdefault((task, application), []).append(place)
         return list(groups.values())
 
-    def _representative(self, candidates: Candidates, group: list[int]) -> int:
-        """Of equals (scores within `EQUAL` of the best) the most useful, then the shortest, then the newest."""
+    def _representative(self, candidates: Candidates, group: list[int], on_screen: OnScreen | None = None) -> int:
+        """Of equals (scores within `EQUAL` of the best) the one to go on with from what is on the screen, where that is
+        known; then the most useful, then the shortest, then the newest.
+        """
         if len(group) == 1:
             return group[0]
         column = self._catalog.column
@@ -217,7 +234,16 @@ class Retriever:
         useful = usefulness(column("helped")[rows], column("hurt")[rows])
         quality = outcome_quality(column("success")[rows], column("score")[rows])
         best = np.lexsort((rows, -column("created")[rows], -quality, column("steps")[rows], -useful))
-        return equals[int(best[0])]
+        if on_screen is None:
+            return equals[int(best[0])]
+        order = [equals[int(place)] for place in best[:MAX_EQUALS]]
+        return max(order, key=lambda place: self._fit(int(candidates.rows[place]), on_screen))
+
+    def _fit(self, row: int, on_screen: OnScreen) -> float:
+        try:
+            return on_screen.fit(self._store.get(self._catalog.ids(np.array([row]))[0]))
+        except DataError:  # named when it is to be served
+            return 0.0
 
     def _load(self, places: Iterator[int], ranking: Ranking, notes: list[str], now: datetime | None) -> tuple[Hit, ...]:
         """Read the records at these places, sorted by score; one that cannot be read is named and left out."""

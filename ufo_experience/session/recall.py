@@ -3,7 +3,7 @@
     task       before a request is begun
     subtask    before a sub-task is begun
     risk       before a step that cannot be taken back: failures and ways of just this action, not shown yet
-    failure    after an action failed again: the same
+    failure    after an action failed again: the same, and ways whose next target is on the screen now
 
 Memory helps or is silent: when it cannot answer, that is logged and the session goes on without.
 """
@@ -14,8 +14,9 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ufo_experience.errors import ExperienceError
 from ufo_experience.guide.offer import PROVEN_AFTER
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ufo_experience.schema import Hit
 
 STEP_CANDIDATES = 10  # looked through for those that speak of the step at hand
+IN_VIEW = 0.9  # how well the next target of a way fits a control in view, to be taken for it
 
 # Actions that are hard to take back, as they are called in names of tools and controls.
 RISKY_WORDS = frozenset(
@@ -50,8 +52,16 @@ class ExperienceSource(Protocol):
         """Learn from logs."""
         ...
 
-    def retrieve(self, task: str, *, application: str | None = None, top_k: int | None = None) -> Retrieval:
-        """Find what helps with a task."""
+    def retrieve(
+        self,
+        task: str,
+        *,
+        application: str | None = None,
+        top_k: int | None = None,
+        controls: Iterable[Any] | None = None,
+        done: Iterable[str] = (),
+    ) -> Retrieval:
+        """Find what helps with a task; among equals what goes on from the controls in view, after what was done."""
         ...
 
     def build_prompt(
@@ -69,6 +79,14 @@ class ExperienceSource(Protocol):
     def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
         """Credit what was injected with the outcome."""
         ...
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The controls in view, and the names of those acted on so far."""
+
+    controls: tuple[Any, ...]
+    done: tuple[str, ...]
 
 
 class Recall:
@@ -111,10 +129,21 @@ class Recall:
         return await asyncio.to_thread(self._ask, "subtask", subtask, application or None)
 
     async def before_step(
-        self, moment: str, task: str, commands: Sequence[Command], application: str | None = None
+        self,
+        moment: str,
+        task: str,
+        commands: Sequence[Command],
+        application: str | None = None,
+        *,
+        controls: Sequence[Any] = (),
+        done: Sequence[str] = (),
     ) -> PromptBlock | None:
-        """The block of experiences, failures first, that speak of one of `commands` and were not shown yet."""
-        return await asyncio.to_thread(self._ask, moment, task, application or None, tuple(commands))
+        """The block of experiences, failures first, that speak of one of `commands` and were not shown yet.
+
+        With the `controls` in view (and the names of those acted on so far) also ways whose next target is among them.
+        """
+        seen = _Seen(tuple(controls), tuple(done)) if controls else None
+        return await asyncio.to_thread(self._ask, moment, task, application or None, tuple(commands), seen)
 
     def credit(self, success: bool) -> list[str]:
         """Credit or blame everything that was shown with the outcome of the session; returns the ids updated.
@@ -136,11 +165,17 @@ class Recall:
         return updated
 
     def _ask(
-        self, moment: str, task: str, application: str | None, commands: tuple[Command, ...] = ()
+        self,
+        moment: str,
+        task: str,
+        application: str | None,
+        commands: tuple[Command, ...] = (),
+        seen: _Seen | None = None,
     ) -> PromptBlock | None:
+        more: dict[str, Any] = {"controls": seen.controls, "done": seen.done} if seen is not None else {}
         try:
             found = self._memory.retrieve(
-                task, application=application, top_k=STEP_CANDIDATES if commands else self._top_k
+                task, application=application, top_k=STEP_CANDIDATES if commands else self._top_k, **more
             )
             hits = self._about(commands, [*found.negatives, *found]) if commands else [*found, *found.negatives]
             block = self._memory.build_prompt(task, hits, max_tokens=self._max_tokens) if hits else None
@@ -166,13 +201,16 @@ class Recall:
         self._guides += [self.guide] if self.guide is not None else []
 
     def _about(self, commands: Sequence[Command], hits: Sequence[Hit]) -> list[Hit]:
-        """Those not shown yet that have a step like one of `commands`."""
+        """Those not shown yet that have a step like one of `commands`, or go on from what is on the screen."""
         wanted = {_act(command.tool_name, command.target.name if command.target else "") for command in commands}
         return [
             hit
             for hit in hits
             if hit.experience.id not in self._injected
-            and wanted & {_act(step.action_type, step.target_control.name) for step in hit.experience.action.steps}
+            and (
+                hit.explanation.get("on_screen", 0.0) >= IN_VIEW
+                or wanted & {_act(step.action_type, step.target_control.name) for step in hit.experience.action.steps}
+            )
         ]
 
     def _write_down(

@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.session.context import Context, ContextNames
@@ -28,6 +29,7 @@ from ufo_experience.session.protocols import (
     Decision,
     Outcomes,
     ResultStatus,
+    Target,
     Turn,
     describe,
     signature,
@@ -60,6 +62,7 @@ class BaseRound:
         self._injected: tuple[str, ...] = ()
         self._last: Outcomes = ()
         self._failed: Counter[tuple[str, str]] = Counter()
+        self._done: list[str] = []
         self._agent_steps: Counter[str] = Counter()
         self._errors = 0
         self._follower = Follower(shared.config.look, shared.config.recovery)
@@ -161,7 +164,10 @@ class BaseRound:
         if isinstance(decided, Failure) or self._shared.recall is None or moment is None:
             return decided
         first, task = decided.value, self.subtask or self.request
-        block = await self._shared.recall.before_step(moment, task, first.commands, self.application)
+        seen = await self._in_view(first) if moment == "failure" else ()
+        block = await self._shared.recall.before_step(
+            moment, task, first.commands, self.application, controls=seen, done=self._done
+        )
         if block is None:
             return decided
         self._injected += block.ids
@@ -170,6 +176,13 @@ class BaseRound:
             return again
         both = replace(again.value, cost=again.value.cost + first.cost, tokens=again.value.tokens + first.tokens)
         return Done(both)
+
+    async def _in_view(self, decision: Decision) -> Sequence[Target | Mapping[str, Any]]:
+        """The controls an agent saw, else those the dispatcher tells where it can be asked; none when nobody knows."""
+        if decision.controls or self._shared.config.recall_mode == "advise":
+            return decision.controls
+        view = await self._follower.view(self.context)
+        return view.controls if view is not None else ()
 
     async def _ask(self, turn: Turn) -> Done[Decision] | Failure:
         decided = await attempt(self.agent.act(turn), self._shared.config.recovery.agent_timeout)
@@ -230,7 +243,7 @@ class BaseRound:
         if app_agent is None:  # only a host assigns; `_works_as_host` has seen to it
             return
         self.subtask, self.agent = decision.subtask or self.request, app_agent
-        self._last = ()
+        self._last, self._done = (), []
         self._enter(decision.application)
         self.context.set(ContextNames.SUBTASK, self.subtask)
         self.context.add(ContextNames.SUBTASK_AMOUNT, 1)
@@ -270,6 +283,7 @@ class BaseRound:
                 self._failed[signature(command)] += 1
             elif result.ok:
                 self._failed.pop(signature(command), None)
+                self._done += [command.target.name] if command.target is not None else []
 
     def _works_as_host(self) -> bool:
         return self._shared.app_agent is not None and self.agent is self._starter

@@ -23,6 +23,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ufo_experience.benchmark.steps.baselines import NearestByWords, Shape, all_steps, as_it_is, first_step
 from ufo_experience.benchmark.steps.plan import Case
@@ -56,9 +57,11 @@ class ReadOnly:
         """Nothing is learned."""
         return IngestReport()
 
-    def retrieve(self, task: str, *, application: str | None = None, top_k: int | None = None) -> Retrieval:
+    def retrieve(
+        self, task: str, *, application: str | None = None, top_k: int | None = None, **screen: Any
+    ) -> Retrieval:
         """As the memory answers."""
-        return self._memory.retrieve(task, application=application, top_k=top_k, only=self._only)
+        return self._memory.retrieve(task, application=application, top_k=top_k, only=self._only, **screen)
 
     def build_prompt(
         self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None
@@ -86,7 +89,9 @@ class OneExperience(ReadOnly):
         super().__init__(memory)
         self._hit = Hit(experience=memory.store.get(identifier), score=1.0, ranked_by="structured")
 
-    def retrieve(self, task: str, *, application: str | None = None, top_k: int | None = None) -> Retrieval:
+    def retrieve(
+        self, task: str, *, application: str | None = None, top_k: int | None = None, **screen: Any
+    ) -> Retrieval:
         """The one experience."""
         return Retrieval((self._hit,))
 
@@ -99,7 +104,9 @@ class Nearest(ReadOnly):
         ids = [one for ids in learned.families.values() for one in ids]
         self._nearest, self._shape = NearestByWords(learned.memory.store.get(one) for one in ids), shape
 
-    def retrieve(self, task: str, *, application: str | None = None, top_k: int | None = None) -> Retrieval:
+    def retrieve(
+        self, task: str, *, application: str | None = None, top_k: int | None = None, **screen: Any
+    ) -> Retrieval:
         """The one experience, or none when no word is shared."""
         found = self._nearest.find(task)
         return Retrieval(

@@ -1,0 +1,81 @@
+"""State-aware recall: among equals comes the way whose next target is on the screen now."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.session_parts import CONTINUE, act, click, config, linux, log, run
+from ufo_experience import ExperienceMemory
+from ufo_experience.retrieval.on_screen import OnScreen
+from ufo_experience.session.protocols import Decision, Target
+
+TASK = "Insert a table into the document"
+RIBBON = [
+    {"action": "click", "control": "Insert", "control_type": "TabItem"},
+    {"action": "click", "control": "Table", "control_type": "Button"},
+]
+MENU = [
+    {"action": "click", "control": "Menu", "control_type": "MenuItem"},
+    {"action": "click", "control": "Insert table…", "control_type": "MenuItem"},
+    {"action": "click", "control": "OK", "control_type": "Button"},
+]
+
+
+@pytest.fixture
+def memory(tmp_path):
+    opened = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    for steps in (RIBBON, MENU):
+        opened.remember(TASK, steps, success=True, application="Word", judge="person")
+    return opened
+
+
+def first_of(memory, controls, done=()):
+    """The first step of the way that is found."""
+    found = memory.retrieve(TASK, application="Word", controls=[{"name": n, "type": t} for n, t in controls], done=done)
+    return found[0].experience.action.steps[0].target_control.name
+
+
+@pytest.mark.parametrize(
+    ("controls", "done", "first"),
+    [
+        ([("Insert", "TabItem"), ("Home", "TabItem")], (), "Insert"),
+        ([("Menu", "MenuItem"), ("Help", "MenuItem")], (), "Menu"),
+        ([("Table", "Button"), ("Menu", "MenuItem")], ["Insert"], "Insert"),
+        ([("insert table", "MenuItem"), ("Table of contents", "Hyperlink")], ["Menu", "Insert"], "Menu"),
+        ([("Close", "Button")], (), "Insert"),
+    ],
+)
+def test_the_way_that_can_be_gone_on_from_here_comes_first(memory, controls, done, first):
+    """Of two runs of one task; where neither can be, the shorter one."""
+    assert first_of(memory, controls, done) == first
+
+
+def test_a_word_that_few_controls_bear_tells_more(memory):
+    """Of names that share a word with the target, and by role where the names are the same."""
+    (way,) = (one for one in memory.list() if len(one.action.steps) == 2)
+    rows = [(f"Insert row {number}", "Button") for number in range(5)]
+    exact, other_role, common, absent = (
+        OnScreen.of(seen).fit(way)
+        for seen in ([*rows, ("Insert", "TabItem")], [*rows, ("Insert", "Button")], rows, [("Close", "Button")])
+    )
+    assert exact == 1.0
+    assert exact > other_role > common > absent == 0.0
+
+
+def test_a_way_that_is_at_its_end_or_elsewhere_fits_less(memory):
+    """Nothing is next; the same name in another application is half as sure."""
+    (way,) = (one for one in memory.list() if len(one.action.steps) == 2)
+    seen = [("Insert", "TabItem"), ("Table", "Button")]
+    assert OnScreen.of(seen, ["Insert", "Table"]).fit(way) == 0.0
+    assert OnScreen.of(seen, (), "Excel").fit(way) == 0.5 * OnScreen.of(seen, (), "WINWORD.EXE").fit(way) == 0.5
+
+
+def test_a_session_asks_again_with_the_screen_when_an_action_failed(memory, tmp_path):
+    """The way around is shown although it does not speak of the failed control."""
+    shown = Target("Menu", "MenuItem", "1")
+    tried = Decision(CONTINUE, act(click("Broken")).commands, controls=(shown,))
+    session = linux(tmp_path, [tried] * 2, request=TASK, memory=memory, config=config(tmp_path, top_k=1))
+    run(session)
+    task, failure = log(session, "memory.audit")
+    assert [len(task["injected"]), len(failure["injected"])] == [1, 1]
+    assert task["injected"][0]["id"] != failure["injected"][0]["id"]
