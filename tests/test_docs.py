@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pkgutil
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -13,24 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_runner import ENV, Cli
+from tests.docs_blocks import Page, blocks_of
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-NONCE = re.compile(r"\b[0-9a-f]{32}\b(?=[-\s>\]])")
-
-
-def run(command: str, folder: Path) -> str:
-    """What a command of the README prints (its first word is our program)."""
-    program, *arguments = shlex.split(command)
-    assert program == "ufo-experience"
-    return Cli(folder)(*arguments, COLUMNS="120").stdout
-
-
-def same_every_time(output: str) -> str:
-    """Output with what differs from run to run (nonces, ages) put out of sight."""
-    return re.sub(r"\d+ days? ago|today", "AGE", NONCE.sub("NONCE", output)).strip()
 
 
 def clone_of_the_project(folder: Path) -> Path:
@@ -43,31 +29,69 @@ def clone_of_the_project(folder: Path) -> Path:
     return folder / "clone"
 
 
-def test_the_sessions_of_the_readme_print_what_it_shows(tmp_path):
-    """Every `console` block is run in order in a clone, as a newcomer has it. UPDATE_DOCS=1 writes what was printed."""
-    clone = clone_of_the_project(tmp_path)
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as a newcomer has it."""
+    return clone_of_the_project(tmp_path_factory.mktemp("cloned"))
 
-    def rerun(match: re.Match[str]) -> str:
-        commands = [line for line in match.group(1).splitlines() if line.startswith("$ ")]
-        parts = [f"{command}\n{same_every_time(run(command[2:], clone))}" for command in commands]
-        return "```console\n" + "\n".join(parts) + "\n```"
 
-    text = README.read_text(encoding="utf-8")
-    rerun_text = re.sub(r"```console\n(.*?)```", rerun, text, flags=re.DOTALL)
+# What a page says is the reader's: names its Python blocks use, made by code that is run before them, and what must
+# hold of them when all blocks were run.
+GIVEN = {
+    "guide.md": """
+from ufo_experience import Act, ExperienceMemory, Target
+memory, task = ExperienceMemory.open("guide_db", embedder="hashing"), "Turn on Bluetooth"
+memory.remember(
+    task, [{"action": "click", "control": "Bluetooth", "control_type": "Button"}], success=True, application="Settings"
+)
+controls = [{"id": "1", "name": "Bluetooth", "type": "Button"}]
+act = Act("click", Target("Bluetooth", "Button", id="1"), {})
+""",
+    "steps.md": "import io, sys; sys.stdin = io.StringIO()",
+}
+HOLDS = {
+    "README.md": "assert 'Table' in start.block and recorder.fault is None",
+    "integrations.md": "assert recorder.fault is None and len(ExperienceMemory.open('experience_db')) > 10",
+    "guide.md": "assert step.action == 'click' and callable(work)",
+}
+PAGES = [path for path in DOCUMENTS if blocks_of(path.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_block_of_a_document_runs_and_prints_what_it_shows(path, clone, tmp_path, monkeypatch):
+    """In order, with the shipped store and the sample logs of a clone. UPDATE_DOCS=1 writes what was printed."""
+    monkeypatch.setattr("sys.stdin", sys.stdin)
+    page = Page(path, clone if path == README else folder_of_a_reader(clone, tmp_path))
+    page.aside(GIVEN.get(path.name, ""))
+    written = page.run()
+    page.aside(HOLDS.get(path.name, ""))
     if os.environ.get("UPDATE_DOCS"):
-        README.write_text(rerun_text, encoding="utf-8", newline="\n")
-    assert README.read_text(encoding="utf-8") == rerun_text
+        path.write_text(written, encoding="utf-8", newline="\n")
+    assert path.read_text(encoding="utf-8") == written
 
 
-def test_the_python_of_the_readme_runs(tmp_path):
-    """The example is executed as it stands; the second task is shown the way of the first."""
-    code = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL).group(1)
-    assert len(code.splitlines()) <= 12, "ten lines, and an import or two"
-    check = "\nassert 'Table' in start.block, start\nassert recorder.fault is None\n"
-    done = subprocess.run(
-        [sys.executable, "-c", code + check], cwd=tmp_path, env=ENV, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
+def folder_of_a_reader(clone: Path, folder: Path) -> Path:
+    """A folder with the store of the clone and with logs: its samples, and an experience file of UFO's."""
+    shutil.copytree(clone / "experience_db", folder / "experience_db")
+    shutil.copytree(clone / "ufo_experience" / "samples", folder / "logs")
+    (folder / "vectordb" / "experience").mkdir(parents=True)
+    shutil.copy(clone / "experience_db" / "experience.yaml", folder / "vectordb" / "experience")
+    return folder
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_no_command_hides_outside_of_a_block(path):
+    """An indented command is run by no test; `sh`, `console` and `python` blocks are."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    inside = "\n".join(block.text for block in blocks_of("\n".join(lines) + "\n"))
+    hidden = [line for line in lines if re.match(r"(    |\$ )(ufo-experience|pip|python|pytest) ", line)]
+    assert [line for line in hidden if line not in inside] == []
+
+
+def test_the_python_of_the_readme_is_short():
+    """An agent of one's own in at most twelve lines, imports and all."""
+    code = next(one.text for one in blocks_of(README.read_text(encoding="utf-8")) if one.language == "python")
+    assert len(code.splitlines()) <= 12
 
 
 def test_every_command_stands_in_the_readme_and_has_help():
@@ -87,6 +111,13 @@ def test_links_to_files_lead_somewhere(document):
     """Relative links of every document exist."""
     links = re.findall(r"\]\((?!https?://)([^)#]+)", document.read_text(encoding="utf-8"))
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_every_page_stands_in_the_site_and_on_its_first_page():
+    """A page nobody is led to is not read."""
+    site, first = ((ROOT / name).read_text(encoding="utf-8") for name in ("mkdocs.yml", "docs/index.md"))
+    pages = [path.name for path in (ROOT / "docs").glob("*.md") if path.name != "index.md"]
+    assert sorted(name for name in pages if f": {name}" not in site or f"({name})" not in first) == []
 
 
 def test_the_two_commands_of_the_readme_are_the_ones_ci_runs():
@@ -133,6 +164,16 @@ def test_every_name_of_the_map_can_be_imported():
     named = set(re.findall(rf"`(?:ufo_experience\.)?((?:{rooms})\.[\w.]+)", text))
     assert len(named) > 10
     assert [name for name in sorted(named) if not is_name(f"ufo_experience.{name}")] == []
+
+
+def test_the_messages_that_are_explained_are_those_of_the_program():
+    """First column of the tables of `docs/troubleshooting.md`: what stands in backticks stands in the code."""
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    code = " ".join("".join(path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))).split())
+    said = [one for row in re.findall(r"^\| (.*?) \|", text, re.MULTILINE) for one in re.findall(r"`([^`]+)`", row)]
+    pieces = {part.strip(" ,:()") for one in said for part in re.split(r"…|\b[NXY]\b|[()]|(?<=: )", one)} - {""}
+    assert len(pieces) > 20
+    assert sorted(piece for piece in pieces if piece not in code) == []
 
 
 def is_name(name: str) -> bool:

@@ -25,37 +25,64 @@ Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
-    """What can be configured.
-
-    Trust: `min_trust` for own records (None: verified, and approved in a store shared with others), and
-    `min_trust_imported` for imported ones. `index` is an engine, see `open_index`.
-    `allow_http_service` lets a service inside a private network be asked over http:// (vLLM, Ollama).
-    `allow_network_store` lets a folder be written whose files are carried to other machines.
-
-    Money (US dollars): `max_cost` per run, `max_cost_per_day` per UTC day for all processes of this store. Embedding
-    many texts sends `concurrency` requests at once, within the limits per minute.
-    """
+    """What can be configured; the description of each field is its line in `docs/settings.md`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     db: Annotated[str, Field(min_length=1)] = "experience_db"
+    """The store: a folder, or the URL of a PostgreSQL database."""
+
     embedder: str = "auto"
+    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`, `model2vec:FOLDER`;
+    `auto` is that of the index, for a new store OpenAI's if a key is set, else `hashing`."""
+
     index: str = "auto"
+    """The engine of the index or its URL: `faiss`, `pgvector`, `milvus://…`; `auto` is that of the store."""
+
     summarizer: str = "auto"
+    """Who words an experience: `extractive`, `openai`, `openai:MODEL`; `auto` is OpenAI if a key is set."""
+
     top_k: Annotated[int, Field(ge=1, le=50)] = 3
+    """How many experiences an answer holds at most, 1 to 50."""
+
     threshold: Threshold | Literal["auto"] = "auto"
+    """The lowest score that is served, a number from 0 to 1; `auto` is the calibrated one, else 0.5."""
+
     max_tokens: Annotated[int, Field(ge=1)] = 1200
+    """Budget of the few-shot block, in tokens."""
+
     min_trust: Trust | None = None
+    """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`."""
+
     min_trust_imported: Trust = Trust.APPROVED
+    """The same for records that were imported."""
+
     allow_network_store: bool = False
+    """Write a folder whose files are carried to other machines (a network drive, OneDrive, Dropbox)."""
+
     allow_http_service: bool = False
+    """Ask a model service inside your own network over http:// (vLLM, Ollama), without TLS."""
+
     lock_timeout: Annotated[float, Field(ge=0.0)] = 10.0
+    """How long a writer waits for another one, in seconds."""
+
     max_cost: Annotated[float, Field(ge=0.0)] | None = None
+    """What one run may spend on model services, in US dollars; unset: no limit."""
+
     max_cost_per_day: Annotated[float, Field(ge=0.0)] | None = None
+    """The same for all processes of the store in one UTC day."""
+
     concurrency: Annotated[int, Field(ge=1, le=64)] = 4
+    """Requests for vectors that are sent at once, 1 to 64."""
+
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    """Limit of the service; unset: none of ours, its refusals are waited out."""
+
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
+    """The same in tokens."""
+
     audit: bool = True
+    """Keep a line of each question and of what was shown (`audit.jsonl` in the store)."""
 
 
 def load_settings(
