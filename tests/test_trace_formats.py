@@ -16,6 +16,7 @@ from ufo_experience.schema import UNKNOWN_TASK, Trajectory
 from ufo_experience.traces import FORMATS, ReadReport, read_traces
 from ufo_experience.traces.actions import calls_in
 from ufo_experience.traces.archives import MAX_ENTRIES
+from ufo_experience.traces.in_memory import run_of
 from ufo_experience.traces.naming import name_of_next, names_in
 
 DATA = Path(__file__).parent / "data" / "traces"
@@ -128,6 +129,23 @@ def test_a_captcha_or_an_impossible_task_is_no_judgement(tmp_path: Path) -> None
 def test_an_action_is_read_in_every_shape(action: object, calls: list[tuple[str, dict[str, object]]]) -> None:
     """Names, source, objects of tool calls, and none where there is none."""
     assert [(call.name, call.arguments) for call in calls_in(action)] == calls
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ({"type": "tool_use", "name": "click_element", "input": {"name": "News", "role": "Link"}}, ("News", "Link")),
+        ({"action": {"type": "tool_use", "name": "tap", "input": {"title": "News"}}}, ("News", None)),
+        ({"action": {"function": "left_click", "arguments": '{"label": "News"}'}}, ("News", None)),
+        ({"action": {"name": "click", "arguments": {"label": 7, "button": "left"}}}, ("", None)),
+        ({"action": {"name": "create_sheet", "arguments": {"name": "News"}}}, ("", None)),
+    ],
+)
+def test_the_argument_that_names_a_control_is_the_target(step: dict[str, object], told: tuple[str, str | None]) -> None:
+    """A number, a button of the mouse, and what another kind of tool is about are none."""
+    (read,) = run_of("Read the news", [step], success=None, session="s").trajectory.steps
+    assert read.action_type != "tool_use"
+    assert (read.target_control.name, read.target_control.type) == told
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redaction import redact
 from ufo_experience.schema import Experience, Trajectory, expect
 from ufo_experience.session.save_policy import SaveMode, SavePolicy
+from ufo_experience.traces.actions import take_target
 from ufo_experience.traces.in_memory import Said, run_of
 
 if TYPE_CHECKING:
@@ -34,16 +35,6 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer
-TARGETS = (
-    "control",
-    "element",
-    "target",
-    "control_name",
-    "label",
-    "button",
-    "field",
-    "name",
-)  # arguments that name one
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -160,9 +151,8 @@ class Recorder:
     ) -> None:
         """Note a tool call as a step: the argument that names a control is its target, the others are parameters."""
         given = _arguments(arguments)
-        key = next((one for one in TARGETS if isinstance(given.get(one), str) and given[one]), None)
-        target = given.pop(key) if key else ""
-        self.step(name, target, given, result=str(result)[:MAX_RESULT], error=error)
+        target, role = take_target(given, name)
+        self.step(name, target, given, result=str(result)[:MAX_RESULT], control_type=role or None, error=error)
 
     @quietly(_no_record)
     def finish(

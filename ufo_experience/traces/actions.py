@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from ufo_experience.redaction.names import words_of
 from ufo_experience.traces.coerce import as_dict, as_name, short_object
 from ufo_experience.traces.python_calls import commented_calls
 
@@ -22,6 +23,13 @@ TARGETS = (
     "target_control", "control_text", "control", "target", "element", "control_name", "target_element",
     "element_name", "element_description",
 )  # fmt: skip
+_LABELS = ("label", "field", "button")  # a control too, but for a number or a button of the mouse
+_TITLES = ("name", "title")  # a control for an action on controls, else whatever the tool is about
+_ROLES = ("role", "control_type", "element_type")
+_MOUSE = frozenset("left right middle primary secondary".split())
+_ON_CONTROLS = frozenset(
+    "click tap press push type fill enter input set select choose pick check uncheck tick toggle focus hover".split()
+)
 _NAMED = ("name", "text", "label", "title", "description", "aria-label", "placeholder", "content_description", "id")
 _TOOL_CALL = ("tool_use", "tool_call", "function_call", "function", "computer_call", "mcp_call", "tool")
 _OF_THE_CALL = ("id", "call_id", "tool_call_id", "status", "pending_safety_checks", "raw_response", "action_space")
@@ -103,6 +111,11 @@ def _of_object(action: dict[str, Any]) -> list[Call]:
     return [_unwrapped(as_name(named), arguments)]
 
 
+def is_tool_call(item: dict[str, Any]) -> bool:
+    """True for an object whose `type` only says that it is a call of a tool; what the tool is, it says elsewhere."""
+    return as_name(item.get("type")).casefold() in _TOOL_CALL
+
+
 def _unwrapped(name: str, arguments: dict[str, Any]) -> Call:
     """A tool that does many things names what it does in its arguments."""
     inner = as_name(arguments.get("action") or arguments.get("action_type"))
@@ -111,10 +124,22 @@ def _unwrapped(name: str, arguments: dict[str, Any]) -> Call:
     return Call(name, arguments)
 
 
-def take_target(arguments: dict[str, Any]) -> tuple[str, str]:
-    """Take the control out of the arguments that name it; returns its name and role, empty when none does."""
+def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
+    """Take the control out of the arguments of an action; returns its name and role, empty when none names it."""
     key = next((key for key in TARGETS if arguments.get(key)), None)
-    return named_control(arguments.pop(key)) if key else ("", "")
+    if key is not None:
+        name, role = named_control(arguments.pop(key))
+    else:
+        titles = _TITLES if "click" in action.casefold() or _ON_CONTROLS & set(words_of(action)) else ()
+        key = next((key for key in (*_LABELS, *titles) if _is_label(arguments.get(key))), None)
+        name, role = (str(arguments.pop(key)), "") if key is not None else ("", "")
+    kind = next((one for one in _ROLES if name and isinstance(arguments.get(one), str)), None)
+    return name, role or (arguments.pop(kind) if kind is not None else "")
+
+
+def _is_label(value: Any) -> bool:
+    """True for words that may name a control; numbers and buttons of the mouse are none."""
+    return isinstance(value, str) and any(map(str.isalpha, value)) and value.casefold() not in _MOUSE
 
 
 def named_control(value: Any) -> tuple[str, str]:

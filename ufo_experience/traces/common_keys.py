@@ -9,7 +9,16 @@ from typing import Any
 
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import Problem
-from ufo_experience.traces.actions import ARGUMENTS, TARGETS, Call, arguments_of, calls_in, named_control, take_target
+from ufo_experience.traces.actions import (
+    ARGUMENTS,
+    TARGETS,
+    Call,
+    arguments_of,
+    calls_in,
+    is_tool_call,
+    named_control,
+    take_target,
+)
 from ufo_experience.traces.builder import Draft
 from ufo_experience.traces.coerce import as_dict, as_list, as_name
 from ufo_experience.traces.json_lines import JsonLines, load_document, peek
@@ -89,7 +98,7 @@ def add_row(
     thought = first_of(record, _OBSERVATION)
     names = name_each(len(calls), [call.comment for call in calls], as_name(thought))
     for call, said in zip(calls, names, strict=True):
-        own = take_target(call.arguments)
+        own = take_target(call.arguments, call.name)
         stated = first_of(record, TARGETS)
         control, role = named_control(stated) if stated is not None else own
         draft.step(
@@ -113,6 +122,8 @@ def add_row(
 def _calls_of(record: dict[str, Any]) -> list[Call]:
     """The actions of a row; arguments beside a bare name are its own."""
     key = next((key for key in (*_ACTION, *_LOOSE_ACTION) if record.get(key) not in (None, "", [], {})), None)
+    if key == "type" and is_tool_call(record):
+        return calls_in(record)
     calls = calls_in(record[key]) if key else []
     if len(calls) != 1 or calls[0].arguments:
         return calls

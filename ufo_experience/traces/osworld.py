@@ -86,7 +86,7 @@ def _add_steps(draft: Draft, line: int, row: dict[str, Any], application: str | 
     words = " ".join(as_name(row[key]) for key in _WORDS if row.get(key)) or as_name(thought)
     names = names_of_calls(calls, words, named_at(row))
     for call, said in zip(calls, names, strict=True):
-        own, role = take_target(call.arguments)
+        own, role = take_target(call.arguments, call.name)
         draft.step(
             call.name,
             control=own,

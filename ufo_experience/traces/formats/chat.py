@@ -180,7 +180,7 @@ def _trajectory(
     host = None
     for one in made:
         host = _host(one.call) or host
-        control, role = take_target(one.call.arguments)
+        control, role = take_target(one.call.arguments, one.call.name)
         named = one.said if one.said and (not control or "ref" in one.call.arguments) else None
         draft.step(
             one.call.name,

@@ -79,7 +79,7 @@ def _trajectory(path: Path, trace: str, spans: list[_Span], number: int, problem
     for span in sorted((span for span in spans if span.is_tool), key=lambda span: span.start):
         arguments = arguments_of(span.given)
         for call in calls_in({"name": span.name, "arguments": arguments}):
-            control, role = take_target(call.arguments)
+            control, role = take_target(call.arguments, call.name)
             draft.step(
                 call.name.rpartition("__")[2] or call.name, control=control, control_type=role,
                 parameters=call.arguments, result=as_text(span.back), error=span.error, timestamp=as_time(span.start),
