@@ -65,8 +65,8 @@ def has_any(row: Any, keys: tuple[str, ...]) -> bool:
 
 
 def is_step(row: Any) -> bool:
-    """True for an object that names an action."""
-    return has_any(row, _ACTION)
+    """True for an object that names an action, or that is a call of a tool."""
+    return has_any(row, _ACTION) or (has_any(row, ("name",)) and is_tool_call(row))
 
 
 def is_item(row: Any) -> bool:
