@@ -166,6 +166,7 @@ def test_a_large_generation_is_hashed_in_the_background(folder, monkeypatch, cap
     """Damage in one too large to hash at open is found by a program that stays; then the records answer."""
     monkeypatch.setattr(generations_module, "VERIFY_AT_OPEN", 0)
     monkeypatch.setattr("ufo_experience.index.live.VERIFY_AT_OPEN", 0)
+    monkeypatch.setattr("ufo_experience.index.live.CHECK_AFTER_S", 0.0)
     path = folder / "index" / "1" / "terms_weights.npy"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

@@ -11,8 +11,13 @@ if TYPE_CHECKING:
     from ufo_experience.public import *  # noqa: F403
 
 
+_FIRST = {"ExperienceMemory": "ufo_experience.memory"}  # what a first question needs, and nothing beside it
+
+
 def __getattr__(name: str) -> Any:
     """Load the public names when the first of them is asked for: importing the package costs nothing."""
+    if name in _FIRST:
+        return getattr(import_module(_FIRST[name]), name)
     if not name.startswith("_") or name == "__all__":
         public = import_module("ufo_experience.public")
         if name == "__all__":

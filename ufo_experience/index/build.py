@@ -160,13 +160,16 @@ def sync_from(
         ServiceError: the embedder cannot answer; what it did answer is kept in its cache.
     """
     meter = _Meter(embedder)
-    tries = APPEND_TRIES
+    tries, anew = APPEND_TRIES, rebuild
     while True:
-        snapshot = start or _start(store, generations, embedder, rebuild=rebuild)
+        snapshot = start or _start(store, generations, embedder, rebuild=anew)
         snapshot, texts = _catch_up(store, snapshot, embedder, progress)
         manifest = snapshot.manifest
-        if manifest is None or rebuild or generations.should_publish(snapshot.count_changed, len(snapshot.catalog)):
-            if rebuild:
+        if manifest is None or generations.should_publish(snapshot.count_changed, len(snapshot.catalog)):
+            if manifest is not None and not _is_whole(generations.of(manifest)):
+                start, anew = None, True
+                continue
+            if anew:
                 snapshot.index.retain(snapshot.catalog.ids())
             generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
             return meter.report(generation.manifest, len(snapshot.catalog), texts), None
@@ -175,6 +178,16 @@ def sync_from(
         if saved is not None or not tries:  # where others write all the time, the records have it all
             return meter.report(manifest, len(snapshot.catalog), texts), saved
         start = None
+
+
+def _is_whole(generation: Generation) -> bool:
+    """True when every byte of a generation is as it was written: only then may the next one be made of it."""
+    try:
+        generation.check()
+    except CorruptError as error:
+        _log.warning("the index is built anew: %s", error)
+        return False
+    return True
 
 
 def _catch_up(
@@ -246,6 +259,8 @@ def prune(store: ExperienceStore, generations: Generations) -> None:
         return
     try:
         snapshot = load_snapshot(store, generations)
+        if snapshot is not None and snapshot.manifest is not None:
+            generations.of(snapshot.manifest).check()
     except (CorruptError, IndexMismatchError):
         snapshot = None
     if snapshot is None or snapshot.manifest is None:

@@ -7,8 +7,9 @@
     index/.building-<n>      a generation being written; that of a dead writer is swept by the next one
 
 FAISS and numpy notice neither flipped bits nor a file of another store, so the manifest does. Hashing costs about a
-second for each gigabyte: generations up to `VERIFY_AT_OPEN` are hashed whenever they are opened, larger ones by
-`verify`, and in the background by a program that stays (see `index.live`).
+second for each gigabyte: the smallest files, up to `VERIFY_AT_OPEN` together, are hashed whenever a generation is
+opened (at 10,000 records all but the vectors), the others by `verify`, by a program that stays (see `index.live`), and
+before they are copied into the next generation.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ __all__ = ["Calibration", "Generation", "Generations", "Manifest", "Publish", "i
 
 KEEP = 2  # the generation in use and the one before
 DUE_SHARE, DUE_LEAST, DUE_MOST = 0.05, 256, 2_048  # changes worth publishing: of all records, and at least, at most
-VERIFY_AT_OPEN = 64 * 2**20  # bytes
+VERIFY_AT_OPEN = 16 * 2**20  # bytes
 MANIFEST, CURRENT, BUILDING, TAIL = "MANIFEST.json", "CURRENT", ".building-", "tail-"
 
 _POINTER = re.compile(rb"([0-9]{1,12})\n")
@@ -149,13 +150,14 @@ class Generation:
             raise CorruptError(str(error), file=str(path)) from error
 
     def check(self, *, everything: bool = True) -> None:
-        """Compare sizes, and (for small ones, or if `everything`) hashes. Raises `CorruptError` naming the file."""
-        hashed = everything or self.size <= VERIFY_AT_OPEN
-        for name, entry in self.manifest.files.items():
+        """Compare sizes, and hashes: of all files, or of those hashed at open. Raises `CorruptError` naming the file."""
+        left = self.size if everything else VERIFY_AT_OPEN
+        for name, entry in sorted(self.manifest.files.items(), key=lambda file: (file[1].bytes, file[0])):
             path = self.folder / name
+            left -= entry.bytes
             try:
                 size = path.stat().st_size
-                digest = _hash_file(path) if hashed and size == entry.bytes else entry.sha256
+                digest = _hash_file(path) if left >= 0 and size == entry.bytes else entry.sha256
             except OSError as error:
                 raise unreadable(error, path) from error
             if size != entry.bytes:

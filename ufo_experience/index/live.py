@@ -32,6 +32,7 @@ from ufo_experience.store.base import ExperienceStore
 if TYPE_CHECKING:
     from ufo_experience.index.forecast import IndexPlan
 
+CHECK_AFTER_S = 2.0  # a command asks once and ends: it has no use for what this would find
 _log = logging.getLogger(__name__)
 
 
@@ -147,9 +148,11 @@ class LiveIndex:
         return snapshot
 
     def _check_later(self, generation: Generation) -> None:
-        """Hash a generation that was too large to be hashed when it was opened."""
+        """Hash what was too large to be hashed when it was opened, unless the program ends before it is time."""
         if generation.size > VERIFY_AT_OPEN:
-            threading.Thread(target=self._check, args=(generation,), name="ufo-experience-verify", daemon=True).start()
+            thread = threading.Timer(CHECK_AFTER_S, self._check, (generation,))
+            thread.name, thread.daemon = "ufo-experience-verify", True
+            thread.start()
 
     def _check(self, generation: Generation) -> None:
         try:

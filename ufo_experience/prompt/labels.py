@@ -8,7 +8,7 @@ from collections import Counter
 from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.redaction.vault import SLOT_TYPE
 from ufo_experience.schema import Experience
-from ufo_experience.text.slots import find_slots, mask_slots
+from ufo_experience.text.slots import find_slots, find_whole, mask_slots
 
 LABEL = re.compile(r"\[([a-z][a-z ]*) (\d{1,4})\]")
 _QUOTES = "\"'“”‘’`«»"
@@ -60,7 +60,7 @@ class Labels:
         found: dict[str, str] = {}
         for slot in find_slots(request):
             if slot.value and slot.value not in found:
-                known = re.search(rf"(?<!\w){re.escape(slot.value)}(?!\w)", task, re.IGNORECASE)
+                known = find_whole(slot.value.lower(), task.lower()) >= 0
                 found[slot.value] = slot.value if known else self._new(slot.kind)
         return found
 
@@ -73,12 +73,14 @@ class Labels:
         for value in self._places:
             if not value:
                 continue
-            found = re.search(rf"[{_QUOTES}]?(?<!\w){re.escape(value)}(?!\w)[{_QUOTES}]?", rest)
-            if found is None:
+            first = find_whole(value, rest)
+            if first < 0:
                 return _MASK.sub(r"[\1]", mask_slots(request))
-            label = self._of_value[value]
-            parts += [rest[: found.start()], found[0] if label == value else label]
-            rest = rest[found.end() :]
+            label, end = self._of_value[value], first + len(value)
+            first -= first > 0 and rest[first - 1] in _QUOTES
+            end += rest[end : end + 1] != "" and rest[end] in _QUOTES
+            parts += [rest[:first], rest[first:end] if label == value else label]
+            rest = rest[end:]
         return "".join([*parts, rest])
 
     def _label_of(self, placeholder: str) -> str:

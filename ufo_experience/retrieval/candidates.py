@@ -116,7 +116,7 @@ class CandidateFinder:
         rough = skeleton + words
         pool = self._thinned(self._top(rough, servable), rough)
         dense = (rough / np.sqrt(np.maximum(self.snapshot.catalog.column("length"), 1))).astype(np.float32)
-        pool = np.union1d(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
+        pool = _either(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
         scale = None
         if query is not None:
             scale = measure_scale(self._background(query))
@@ -124,7 +124,7 @@ class CandidateFinder:
             near = (
                 self._near(query.vector, servable, limits) if only is None else self._nearest_of(query.vector, servable)
             )
-            pool = np.union1d(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
+            pool = _either(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
         held = self._thinned(self._top(rough, blocked), rough)
         seen = _Seen(request_frame(text), skeleton, words, query, scale)
         best = float(np.max(skeleton, where=servable, initial=0.0))
@@ -240,8 +240,16 @@ def _lead(ranked: Floats, tasks: NDArray[np.uint64]) -> Floats:
 def _distinct_tasks(catalog: Catalog, trusted: Mask) -> Rows:
     """Rows of different tasks among the trusted ones, `SAMPLE` at most; ids are hashes, so any will do."""
     rows = np.flatnonzero(trusted)[: 20 * SAMPLE]
-    _, first = np.unique(catalog.column("task")[rows], return_index=True)
+    tasks = catalog.column("task")[rows]
+    order = np.argsort(tasks, kind="stable")
+    named = tasks[order]
+    first = order[np.append(True, named[1:] != named[:-1])[: len(named)]]
     return np.sort(rows[first])[:SAMPLE]
+
+
+def _either(some: Rows, others: Rows) -> Rows:
+    """The rows of both, in order, each once (`union1d` would load what a first question need not wait for)."""
+    return np.array(sorted({*some.tolist(), *others.tolist()}), np.int64)
 
 
 def _first_of_each(scores: Vector, rows: Mask, sessions: NDArray[np.uint64]) -> Mask:
@@ -257,8 +265,8 @@ def _first_of_each(scores: Vector, rows: Mask, sessions: NDArray[np.uint64]) -> 
 
 def _count_runs(sessions: NDArray[np.uint64]) -> int:
     """How many runs the records come from: those of one session are one, those without a session one each."""
-    named = sessions[sessions != 0]
-    return len(np.unique(named)) + len(sessions) - len(named)
+    named = np.sort(sessions[sessions != 0])
+    return int(np.count_nonzero(named[1:] != named[:-1])) + min(len(named), 1) + len(sessions) - len(named)
 
 
 def _top(scores: Vector, rows: Mask, count: int) -> Rows:

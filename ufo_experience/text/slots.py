@@ -90,6 +90,21 @@ def find_slots(text: str) -> list[Slot]:
     return found
 
 
+def find_whole(value: str, text: str, start: int = 0) -> int:
+    """Where a value stands in a text, not inside a longer word, from `start` on; -1 where it does not, or is empty."""
+    at = text.find(value, start) if value else -1
+    while at >= 0:
+        end = at + len(value)
+        if not (at and _in_word(text[at - 1])) and not (end < len(text) and _in_word(text[end])):
+            return at
+        at = text.find(value, at + 1)
+    return -1
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
 def cut_values(text: str) -> list[tuple[str, str]]:
     """The pieces of a text in order, each with the kind of value it is (empty for an ordinary word)."""
     words, slots = _cut(text)

@@ -28,7 +28,7 @@ from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.vault import slot_type
 from ufo_experience.schema import Action, Control, Experience, Step, Trust
 from ufo_experience.text.applications import application_key
-from ufo_experience.text.slots import Slot, find_slots, mask_slots
+from ufo_experience.text.slots import Slot, find_slots, find_whole, mask_slots
 from ufo_experience.text.terms import stem
 from ufo_experience.trust.confirm import confirms
 from ufo_experience.trust.risk import runs_commands
@@ -254,7 +254,7 @@ class _Filter:
 
     def _in_task(self, text: str) -> bool:
         bare = _plain(text)
-        return bool(bare) and re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", self._task) is not None
+        return find_whole(bare, self._task) >= 0
 
     def _slot(self, text: str, kind: str) -> str:
         """The placeholder of a text that is not shown; the same text has the same one."""
@@ -363,6 +363,8 @@ def _words_of_role(role: str) -> str:
 
 def _plain(text: str) -> str:
     """A text for comparing: compatibility forms, no invisible characters, lower case, single spaces."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text[:4096].lower().split())
     folded = unicodedata.normalize("NFKC", text[:4096]).casefold()
     return " ".join("".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()).split())
 

@@ -122,8 +122,7 @@ class FaissIndex:
         """Take ids out; see `VectorIndex.remove`."""
         names, removed = _names(ids), 0
         for place, segment in enumerate(self._segments):
-            rows = np.unique(segment.find(names))
-            rows = rows[rows >= 0]
+            rows = np.array(sorted({*segment.find(names).tolist()} - {-1}), np.int64)
             if len(rows):
                 self._replace(place, segment.without(rows))
                 removed += len(rows)
