@@ -150,7 +150,7 @@ class Generation:
             raise CorruptError(str(error), file=str(path)) from error
 
     def check(self, *, everything: bool = True) -> None:
-        """Compare sizes, and hashes: of all files, or of those hashed at open. Raises `CorruptError` naming the file."""
+        """Compare sizes, and hashes: of all, or of those hashed at open. Raises `CorruptError` naming the file."""
         left = self.size if everything else VERIFY_AT_OPEN
         for name, entry in sorted(self.manifest.files.items(), key=lambda file: (file[1].bytes, file[0])):
             path = self.folder / name

@@ -41,7 +41,7 @@ class CatalogAgreement:
 
     def _rows_of_task(self, task: str) -> Rows:
         rows = self._catalog.rows_of_task(task)
-        return rows[self._counted[rows]]
+        return np.asarray(rows[self._counted[rows]], np.int64)
 
     def _are_several(self, one: str) -> bool:
         rows = self._rows(one)[:_MOST]
