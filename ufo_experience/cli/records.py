@@ -3,16 +3,21 @@ stats, sources."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ufo_experience.cli.answers import answer_changes, answer_records, import_text, pairs, record_text, stats_text
 from ufo_experience.cli.app import Db, DryRun, Ids, Json, MaybeIds, Network, Where, app, open_memory, takes_filter
 from ufo_experience.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from ufo_experience.maintenance.changes import ChangeReport
+    from ufo_experience.memory import ExperienceMemory
+    from ufo_experience.store.selection import RecordFilter
 
 
 @app.command("list")
@@ -59,34 +64,37 @@ def judge(
         answer_records(console, [memory.judge(id, success=success, by=by, reason=reason) for id in full])
 
 
-@app.command()
-@takes_filter
-def approve(
-    where: Where,
-    ids: MaybeIds = None,
-    dry_run: DryRun = False,
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
-) -> None:
+Change = Callable[["ExperienceMemory", Sequence[str], "RecordFilter", bool], "ChangeReport"]
+
+
+def change_command(change: Change) -> None:
+    """Make a command of a change to records: named by ids or a filter, with a dry run; answered as `answer_changes`."""
+
+    def run(
+        where: Where,
+        ids: MaybeIds = None,
+        dry_run: DryRun = False,
+        db: Db = None,
+        network: Network = None,
+        json: Json = False,
+    ) -> None:
+        with open_memory(db, json=json, network=network) as (console, memory):
+            answer_changes(console, change(memory, ids or (), where, dry_run), change.__name__)
+
+    run.__name__, run.__doc__ = change.__name__, change.__doc__
+    app.command()(takes_filter(run))
+
+
+@change_command
+def approve(memory: ExperienceMemory, ids: Sequence[str], where: RecordFilter, dry_run: bool) -> ChangeReport:
     """Sign records off: they may be shown to agents everywhere. By filter, risky ones are left out."""
-    with open_memory(db, json=json, network=network) as (console, memory):
-        answer_changes(console, memory.approve(*(ids or ()), where=where, dry_run=dry_run), "approve")
+    return memory.approve(*ids, where=where, dry_run=dry_run)
 
 
-@app.command()
-@takes_filter
-def quarantine(
-    where: Where,
-    ids: MaybeIds = None,
-    dry_run: DryRun = False,
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
-) -> None:
+@change_command
+def quarantine(memory: ExperienceMemory, ids: Sequence[str], where: RecordFilter, dry_run: bool) -> ChangeReport:
     """Take records out of use without deleting them."""
-    with open_memory(db, json=json, network=network) as (console, memory):
-        answer_changes(console, memory.quarantine(*(ids or ()), where=where, dry_run=dry_run), "quarantine")
+    return memory.quarantine(*ids, where=where, dry_run=dry_run)
 
 
 @app.command()
@@ -108,20 +116,10 @@ def remove(
         answer_changes(console, memory.remove(*(ids or ()), where=where, dry_run=dry_run), "remove")
 
 
-@app.command()
-@takes_filter
-def purge(
-    where: Where,
-    ids: MaybeIds = None,
-    dry_run: DryRun = False,
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
-) -> None:
+@change_command
+def purge(memory: ExperienceMemory, ids: Sequence[str], where: RecordFilter, dry_run: bool) -> ChangeReport:
     """Erase records for good, with all that was made of them: index, cache, copies, removed ones."""
-    with open_memory(db, json=json, network=network) as (console, memory):
-        chosen = replace(where, ids=tuple(ids or ()))
-        answer_changes(console, memory.purge(where=chosen, dry_run=dry_run), "purge")
+    return memory.purge(where=replace(where, ids=tuple(ids)), dry_run=dry_run)
 
 
 @app.command("import")

@@ -1,4 +1,4 @@
-"""Stage 4, EMBED: texts to unit vectors. `open_embedder` makes one from its spec."""
+"""Stage 5, embed: texts to unit vectors. `open_embedder` makes one from its spec."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROVIDERS = {
     "openai": ("ufo_experience.embedding.openai", "OpenAIEmbedder"),
     "azure": ("ufo_experience.embedding.openai", "AzureEmbedder"),
     "local": ("ufo_experience.embedding.local", "LocalEmbedder"),
-    "model2vec": ("ufo_experience.embedding.static", "StaticEmbedder"),
+    "model2vec": ("ufo_experience.embedding.local", "StaticEmbedder"),
 }
 EXAMPLES = (
     "hashing, hashing:2048, openai:text-embedding-3-small, openai:text-embedding-3-large:256, azure:<deployment>, "

@@ -1,57 +1,63 @@
-"""Embeddings computed on this machine by a sentence-transformers model (an extra)."""
+"""Embeddings computed on this machine (extras): sentence-transformers models, and static models (model2vec).
+
+A static model is a table of word vectors: no torch, some tens of microseconds a text.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from typing_extensions import Self
 
 from ufo_experience.embedding.base import Kind, Spending, Vectors
+from ufo_experience.embedding.plain import unit_rows
 from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 
 if TYPE_CHECKING:
     from ufo_experience.openai_api.client import OpenAISettings
 
 
-class LocalEmbedder:
-    """`model` is a name (`all-MiniLM-L6-v2`) or a folder. It is loaded at first use; code in it is never run.
+class _LoadedModel(ABC):
+    """`model` is a folder or a name. It is loaded at first use.
 
     Raises:
-        MissingExtraError: sentence-transformers is not installed.
+        MissingExtraError: the package of the model is not installed.
     """
 
-    asymmetric = True  # some models prefix queries and documents differently
+    provider: ClassVar[str]  # of the spec, and the extra to install
+    package: ClassVar[str]
+    example: ClassVar[str]
 
     def __init__(self, model: str) -> None:
-        if importlib.util.find_spec("sentence_transformers") is None:
-            raise MissingExtraError("sentence-transformers", "local")
+        if importlib.util.find_spec(self.package) is None:
+            raise MissingExtraError(self.package.replace("_", "-"), self.provider)
         self.model = model
         self._loaded: Any = None
-        self._dim: int | None = None
         self._lock = threading.Lock()
 
     @classmethod
-    def from_spec(cls, rest: str, settings: OpenAISettings | None) -> LocalEmbedder:
-        """Build from a model's name or folder."""
+    def from_spec(cls, rest: str, settings: OpenAISettings | None) -> Self:
+        """Build from a model's name or folder. Raises `UsageError` without one."""
         if not rest:
-            raise UsageError("a local embedder needs a model: local:all-MiniLM-L6-v2, or local:<folder>")
+            raise UsageError(f"{cls.provider} needs a model: {cls.provider}:{cls.example}, or {cls.provider}:<folder>")
         return cls(rest)
 
     @property
     def name(self) -> str:
-        """`local:<model>`."""
-        return f"local:{self.model}"
+        """The spec: `<provider>:<model>`."""
+        return f"{self.provider}:{self.model}"
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """Length of a vector; loads the model."""
-        if self._dim is None:
-            self._dim = int(self.embed(["length"]).shape[1])
-        return self._dim
+        return int(self._embed(self.load(), ["length"], "document").shape[1])
 
     @property
     def spending(self) -> Spending:
@@ -66,28 +72,55 @@ class LocalEmbedder:
         """
         if not texts:
             return np.empty((0, self.dim), np.float32)
-        model = self._load()
-        prompt = kind if kind in (getattr(model, "prompts", None) or {}) else None
-        vectors = np.asarray(
-            model.encode(list(texts), prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False), np.float32
-        )
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(norms).all() or not norms.all():
-            raise ServiceError(f"{self.name} gave a vector that is zero or not finite", code="E_MODEL")
-        return np.asarray(vectors / norms, np.float32)
+        return unit_rows(self._embed(self.load(), list(texts), kind), len(texts), self.name)
 
-    def _load(self) -> Any:
+    def load(self) -> Any:
+        """The model, loaded once. Raises `ServiceError` when it cannot be."""
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load_model(self.model)
+                folder = Path(self.model).expanduser()
+                try:
+                    self._loaded = self._open(str(folder) if folder.is_dir() else self.model)
+                except (OSError, ValueError, KeyError, RuntimeError) as error:
+                    raise ServiceError(f"cannot load the model {self.name!r}: {error}", code="E_MODEL") from error
             return self._loaded
 
+    @abstractmethod
+    def _open(self, model: str) -> Any:
+        """Load the model from a folder or by its name."""
 
-def _load_model(model: str) -> Any:
-    from sentence_transformers import SentenceTransformer
+    @abstractmethod
+    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
+        """One row of numbers a text."""
 
-    folder = Path(model).expanduser()
-    try:
-        return SentenceTransformer(str(folder) if folder.is_dir() else model)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ServiceError(f"cannot load the local model {model!r}: {error}", code="E_MODEL") from error
+
+class LocalEmbedder(_LoadedModel):
+    """A sentence-transformers model, such as `all-MiniLM-L6-v2`. Code in it is never run."""
+
+    provider, package, example = "local", "sentence_transformers", "all-MiniLM-L6-v2"
+    asymmetric = True  # some models prefix queries and documents differently
+
+    def _open(self, model: str) -> Any:
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(model)
+
+    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
+        prompt = kind if kind in (getattr(model, "prompts", None) or {}) else None
+        return model.encode(texts, prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False)
+
+
+class StaticEmbedder(_LoadedModel):
+    """A model2vec model, such as `minishlab/potion-base-8M`; all texts of unknown words have the same vector."""
+
+    provider, package, example = "model2vec", "model2vec", "minishlab/potion-base-8M"
+
+    def _open(self, model: str) -> Any:
+        from model2vec import StaticModel
+
+        return StaticModel.from_pretrained(model, force_download=False)
+
+    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
+        found = np.array(model.encode(texts, use_multiprocessing=False), np.float32)
+        found[~found.any(axis=1)] = 1.0
+        return found

@@ -1,4 +1,4 @@
-"""Stage 5, INDEX: vectors to nearest ids. `open_index` opens the engine that keeps the vectors.
+"""Stage 6, index: vectors to nearest ids. `open_index` opens the engine that keeps the vectors.
 
 faiss                        in memory, saved with each generation: no server
 pgvector                     in the database of a PostgreSQL store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -156,3 +157,41 @@ class VectorIndex(Protocol):
     def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
         """Cosine similarity of one query (shape (dim,)) with each of `ids`, NaN for an id that is not here."""
         ...
+
+
+class ServerIndex(ABC):
+    """What the indexes of all servers share: they keep their vectors themselves, for all who use the server."""
+
+    def __init__(self, space: Space) -> None:
+        """An index of vectors of a space. Raises `DataError` when they have no dimension."""
+        if space.dim < 1:
+            raise DataError(f"a vector has at least one dimension, not {space.dim}", code="E_DIMENSION")
+        self._space = space
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self._space.dim
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and not self.missing([id])
+
+    @abstractmethod
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Those that have no vector here; see `VectorIndex.missing`."""
+
+    def copy(self) -> Self:
+        """Itself: the vectors are shared by all who use the server."""
+        return self
+
+    def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
+        """None: the server keeps them."""
+        return np.empty(0, np.int32), np.empty((0, self.dim), np.float32)
+
+    def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:  # noqa: B027
+        """Nothing to do: `vectors_of` gives none."""
+
+
+def columns_of(one: Attributes) -> dict[str, Any]:
+    """What a record may be filtered by, as servers compare it."""
+    return {**vars(one), "application": application_of(one.application), "env": env_of(one.env)}

@@ -1,4 +1,4 @@
-"""Secrets leave here, before anything is stored, embedded, logged or sent.
+"""Stage 2, redact: secrets leave here, before anything is stored, embedded, logged or sent.
 
 The order: typing that was logged key by key is joined; passwords are found by the control or argument they went into;
 typed text becomes slots; keys, tokens, cards and the like are found by shape and checksum; images, URL queries and

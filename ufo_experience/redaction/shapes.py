@@ -98,21 +98,6 @@ _USED_AS = re.compile(
     rf"mon )?(?:\w{{1,16}} ){{0,2}}?"
     rf"(?:{_STRONG})(?!\w)"
 )
-_OTHER_CODE = re.compile(
-    r"(?i)\b(?:area|postal|post|zip|country|error|product|colou?r|promo|order|invoice|article|status|bar|"
-    r"qr)[ -]?code"
-)
-_DOCUMENT = re.compile(
-    r"(?i)\b(?:passport|id card|identity card|driving licen[cs]e|driver'?s licen[cs]e|national id|tax id|"
-    r"ausweis\w*|reisepass\w*|passeport"
-    r"|pasaporte|passaporto)\b[^\n]{0,32}?(?<![\w-])(?P<v>(?=[A-Z0-9]{0,10}\d)[A-Z0-9]{7,12})(?!\w)"
-)
-_SHORT_WORDS = re.compile(r"(?<!\w)(?:(?:\d{1,2}[.)] ?)?[a-z]{3,8}(?:[ ,]{1,2}|$)){11,24}")
-_OF_PROSE = frozenset(  # a dozen words of a text hold one of these, those of a wallet none
-    "the and for with from that this are was were been has have had not you your our their its they them can "
-    "will into onto"
-    " then than when where which who what how all any but out off over under about after before each other more".split()
-)
 _NAMES_CODE = re.compile(
     r"(?i)(?<!\w)(?P<v>[A-Z]{1,3}-\d{4,8}|\d{3}[- ]\d{3}|\d{4,8})(?!\w)(?: is|:)? (?:your|is your|as your|"
     r"ist ihr) [\w ]{0,24}code"

@@ -1,1 +1,1 @@
-"""Stage 6, RETRIEVE: candidates by words and vectors, fused to one score; the structured ranker alongside."""
+"""Stage 7, retrieve: candidates by words and vectors, fused to one score; the structured ranker alongside."""

@@ -1,4 +1,4 @@
-"""STORE: experiences on disk (`files.py`) or elsewhere, chosen by a path or URL."""
+"""Stage 4, store: experiences in a folder or a database, chosen by a path or URL."""
 
 from __future__ import annotations
 

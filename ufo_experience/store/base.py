@@ -1,9 +1,10 @@
-"""What every experience store can do. `files.py` is the default; a URL picks another (see `open_store`)."""
+"""What every experience store can do. A folder is the default; a URL picks another (see `open_store`)."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from ufo_experience.store.folder.location import StorageLocation
 
 if TYPE_CHECKING:
     from ufo_experience.fileio.postgres import Database
+    from ufo_experience.store.records import Status
 
 
 def matches_source(provenance: Provenance, source: str) -> bool:
@@ -53,6 +55,37 @@ class StoreReport:
 
     records: int = 0
     corrupt: list[Problem] = field(default_factory=list)
+
+
+class ChangesStatus(ABC):
+    """The changes of a record's status, as every store makes them: one function from the old status to the new."""
+
+    def set_status(
+        self,
+        id: str,
+        *,
+        trust: Trust | None = None,
+        usage: Usage | None = None,
+        verdict: Verdict | None = None,
+        expected: str | None = None,
+    ) -> None:
+        """Replace what is given of a record's trust, usage and verdict, atomically; see `ExperienceStore`."""
+        given = {"trust": trust, "usage": usage, "verdict": verdict}
+        update = {name: value for name, value in given.items() if value is not None}
+        self._change_status(id, lambda old: old.model_copy(update=update), expected)
+
+    def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
+        """Replace a record's usage by `change` of it, while no other writer can; see `ExperienceStore`."""
+        return self._change_status(id, lambda old: old.model_copy(update={"usage": change(old.usage)})).usage
+
+    @abstractmethod
+    def _change_status(self, id: str, change: Callable[[Status], Status], expected: str | None = None) -> Status:
+        """Write `change` of the record's status, with no other writer between; returns it.
+
+        Raises:
+            NotFoundError, CorruptError: as `get`.
+            ConflictError: the record has another `fingerprint` than `expected`.
+        """
 
 
 class ExperienceStore(Protocol):

@@ -1,4 +1,4 @@
-"""Stage 2, SUMMARIZE: `Trajectory` → `Experience`. `open_summarizer` makes one from its spec."""
+"""Stage 3, summarize: `Trajectory` → `Experience`. `open_summarizer` makes one from its spec."""
 
 from __future__ import annotations
 

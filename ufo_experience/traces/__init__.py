@@ -1,4 +1,4 @@
-"""1 READ: logs of UI agents → `Trajectory`. One small file per format, found by name in `FORMATS`.
+"""Stage 1, read: logs of UI agents → `Trajectory`. One small file per format, found by name in `FORMATS`.
 
 for trajectory in read_traces("logs/"):
     print(trajectory.task, trajectory.outcome.success)

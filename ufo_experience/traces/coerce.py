@@ -8,6 +8,7 @@ import math
 import re
 from datetime import datetime, timezone
 from typing import Any
+from urllib.parse import urlsplit
 
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import MAX_TEXT
@@ -60,6 +61,12 @@ def as_lines(value: Any) -> tuple[str, ...]:
     items = as_list(value)
     lines = [line.strip() for item in items for line in as_text(item).split("\n")]
     return tuple(line for line in lines if line and line != "<FINISH>")
+
+
+def as_host(value: Any) -> str | None:
+    """The host of a web address; None for anything else."""
+    address = as_name(value)[:2000]
+    return urlsplit(address).hostname if address.startswith(("http://", "https://")) and "[" not in address else None
 
 
 def as_int(value: Any) -> int | None:

@@ -23,18 +23,20 @@ from urllib.request import url2pathname
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.errors import DataError, MissingExtraError, ServiceError, UsageError
+from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 from ufo_experience.index.base import (
     DECIMALS,
     Attributes,
     Content,
     Filter,
     Neighbour,
+    ServerIndex,
     Space,
     Vectors,
     application_of,
     check_counts,
     checked,
+    columns_of,
     env_of,
     ranked,
 )
@@ -58,13 +60,12 @@ _UNKNOWN = -1
 _FIELDS = ("application", "env", "trust", "imported", "success")
 
 
-class MilvusIndex:
+class MilvusIndex(ServerIndex):
     """One collection of vectors. Nothing is asked of the server before the first call."""
 
     def __init__(self, uri: str, name: str, space: Space) -> None:
-        if space.dim < 1:
-            raise DataError(f"a vector has at least one dimension, not {space.dim}", code="E_DIMENSION")
-        self._uri, self._space = uri, space
+        super().__init__(space)
+        self._uri = uri
         self._name = f"{name}_{sha256(repr(space).encode()).hexdigest()[:16]}"
         self._connected: MilvusClient | None = None
         self._lock = threading.RLock()
@@ -76,11 +77,6 @@ class MilvusIndex:
         """The collection of a space in the cluster or file a URL names; see `open_index`."""
         return cls(*_address(engine), space)
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return self._space.dim
-
     def __len__(self) -> int:
         with self._client() as client:
             return int(client.query(self._name, filter="", output_fields=["count(*)"], **_STRONG)[0]["count(*)"])
@@ -89,30 +85,16 @@ class MilvusIndex:
         with self._client() as client:
             return bool(client.query(self._name, filter="", limit=1, output_fields=["id"], **_STRONG))
 
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and not self.missing([id])
-
     def missing(self, ids: Sequence[str]) -> list[str]:
         """Those that have no vector here; see `VectorIndex.missing`."""
         known = {row["id"] for row in self._rows(ids, "id")}
         return [id for id in ids if id not in known]
-
-    def copy(self) -> MilvusIndex:
-        """Itself: the collection is shared by all who use the server."""
-        return self
 
     def save(self) -> dict[str, Content]:
         """No files; what was written is made durable."""
         with self._client() as client:
             client.flush(self._name)
         return {}
-
-    def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
-        """None: the server keeps them."""
-        return np.empty(0, np.int32), np.empty((0, self.dim), np.float32)
-
-    def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:
-        """Nothing to do: `vectors_of` gives none."""
 
     def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
         """Insert or replace; see `VectorIndex.add`."""
@@ -245,13 +227,7 @@ def _kind(uri: str) -> str:
 
 
 def _fields(one: Attributes) -> dict[str, Any]:
-    return {
-        "application": application_of(one.application),
-        "env": env_of(one.env),
-        "trust": one.trust,
-        "imported": one.imported,
-        "success": _UNKNOWN if one.success is None else int(one.success),
-    }
+    return {**columns_of(one), "success": _UNKNOWN if one.success is None else int(one.success)}
 
 
 def _condition(filter: Filter) -> str:

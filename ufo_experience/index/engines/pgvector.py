@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.errors import DataError, MissingExtraError, ServiceError, UsageError
+from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.index.base import (
     DECIMALS,
@@ -25,11 +25,13 @@ from ufo_experience.index.base import (
     Content,
     Filter,
     Neighbour,
+    ServerIndex,
     Space,
     Vectors,
     application_of,
     check_counts,
     checked,
+    columns_of,
     env_of,
     ranked,
 )
@@ -78,17 +80,6 @@ SELECT indexrelid::regclass FROM pg_index WHERE indrelid = %s::regclass AND NOT 
 """
 
 
-def columns(one: Attributes) -> dict[str, Any]:
-    """The columns a record may be filtered by, in the order of `FIELDS`."""
-    return {
-        "application": application_of(one.application),
-        "env": env_of(one.env),
-        "trust": one.trust,
-        "imported": one.imported,
-        "success": one.success,
-    }
-
-
 def where(filter: Filter) -> tuple[str, dict[str, Any]]:
     """The condition of a filter and its values."""
     parts = ["(CASE WHEN imported THEN trust >= %(imported)s ELSE trust >= %(own)s END)"]
@@ -122,13 +113,12 @@ _OWN = "pgvector"  # the engine's name for the database of the store itself
 _LOCK = 0x75666F5F766563  # of the advisory lock for changing tables and indexes
 
 
-class PgvectorIndex:
+class PgvectorIndex(ServerIndex):
     """One table of vectors. Nothing is asked of the server before the first call."""
 
     def __init__(self, database: Database, space: Space, *, exact_rows: int = EXACT_ROWS) -> None:
-        if space.dim < 1:
-            raise DataError(f"a vector has at least one dimension, not {space.dim}", code="E_DIMENSION")
-        self._plain, self._space, self._exact_rows = database, space, exact_rows
+        super().__init__(space)
+        self._plain, self._exact_rows = database, exact_rows
         self._database: Database | None = None
         self._filled = False
         self._counts: dict[Filter, tuple[int, float]] = {}
@@ -147,11 +137,6 @@ class PgvectorIndex:
             raise UsageError("the index pgvector is kept in the store's database; name one: --index postgresql://…")
         return cls(store.database, space)
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return self._space.dim
-
     def __len__(self) -> int:
         return int(self._select("SELECT count(*) FROM {table}")[0][0])
 
@@ -160,9 +145,6 @@ class PgvectorIndex:
             self._filled = bool(self._select("SELECT EXISTS (SELECT FROM {table})")[0][0])
         return self._filled
 
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and not self.missing([id])
-
     def missing(self, ids: Sequence[str]) -> list[str]:
         """Those that have no vector here; see `VectorIndex.missing`."""
         if not ids:
@@ -170,27 +152,16 @@ class PgvectorIndex:
         known = {id for (id,) in self._select("SELECT id FROM {table} WHERE id = ANY(%s)", (list(ids),))}
         return [id for id in ids if id not in known]
 
-    def copy(self) -> PgvectorIndex:
-        """Itself: the table is shared by all who use the database."""
-        return self
-
-    def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
-        """None: the server keeps them."""
-        return np.empty(0, np.int32), np.empty((0, self.dim), np.float32)
-
-    def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:
-        """Nothing to do: `vectors_of` gives none."""
-
     def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
         """Insert or replace, in one transaction; see `VectorIndex.add`."""
         matrix = checked(vectors, self.dim)
         check_counts(ids, matrix, attributes)
-        kept = [columns(one) for one in attributes]
+        kept = [columns_of(one) for one in attributes]
         self._change(UPSERT, [(ids[n], *kept[n].values(), matrix[n]) for n in _in_order(ids)])
 
     def update(self, ids: Sequence[str], attributes: Sequence[Attributes]) -> None:
         """Replace attributes; rows that have them already are not written. See `VectorIndex.update`."""
-        self._change(UPDATE, [{"id": ids[n], **columns(attributes[n])} for n in _in_order(ids)])
+        self._change(UPDATE, [{"id": ids[n], **columns_of(attributes[n])} for n in _in_order(ids)])
 
     def remove(self, ids: Sequence[str]) -> int:
         """Take ids out; see `VectorIndex.remove`."""

@@ -18,8 +18,8 @@ from ufo_experience.errors import DataError, NotFoundError, StorageError
 from ufo_experience.fileio.atomic import FSYNC_FAILED, Disk, make_folder, replace_file, sync_folder
 from ufo_experience.fileio.lock import WriterLock
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Problem, Trust, Usage, Verdict
-from ufo_experience.store.base import Added, StoreReport, without
+from ufo_experience.schema import Experience, Problem, Usage
+from ufo_experience.store.base import Added, ChangesStatus, StoreReport, without
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder import check
 from ufo_experience.store.folder.commit import new_files, recover, remove_file
@@ -34,7 +34,7 @@ _SHARD = re.compile("(?:records|status)/[0-9a-f]{2}")
 _log = logging.getLogger(__name__)
 
 
-class FileStore:
+class FileStore(ChangesStatus):
     """Experiences in a folder. Open it with `FileStore.open`."""
 
     def __init__(
@@ -156,28 +156,6 @@ class FileStore:
                 continue
             if experience is not None:
                 yield experience
-
-    def set_status(
-        self,
-        id: str,
-        *,
-        trust: Trust | None = None,
-        usage: Usage | None = None,
-        verdict: Verdict | None = None,
-        expected: str | None = None,
-    ) -> None:
-        """Replace what is given of a record's trust, usage and verdict, atomically. Raises as `get`, and as `add`.
-
-        Raises:
-            ConflictError: the record has another `fingerprint` than `expected`.
-        """
-        given = {"trust": trust, "usage": usage, "verdict": verdict}
-        update = {name: value for name, value in given.items() if value is not None}
-        self._change_status(id, lambda old: old.model_copy(update=update), expected)
-
-    def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
-        """Replace a record's usage by `change` of it, under the lock: no credit of another process is lost."""
-        return self._change_status(id, lambda old: old.model_copy(update={"usage": change(old.usage)})).usage
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
         """Delete records for good (readable or not); returns the ids that were there.

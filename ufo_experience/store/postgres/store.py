@@ -16,8 +16,8 @@ from typing import Any
 from ufo_experience.errors import CorruptError, DataError, NotFoundError
 from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Problem, Trust, Usage, Verdict, validate
-from ufo_experience.store.base import Added, StoreReport
+from ufo_experience.schema import Experience, Problem, Usage, Verdict, validate
+from ufo_experience.store.base import Added, ChangesStatus, StoreReport
 from ufo_experience.store.folder.location import LOCAL
 from ufo_experience.store.postgres import cache_place
 from ufo_experience.store.postgres.schema import open_tables
@@ -60,7 +60,7 @@ ON CONFLICT (name) DO UPDATE SET revision = excluded.revision
 _log = logging.getLogger(__name__)
 
 
-class PostgresStore:
+class PostgresStore(ChangesStatus):
     """Experiences in a database, one store in each. Open it with `PostgresStore.open`."""
 
     storage = LOCAL
@@ -144,24 +144,6 @@ class PostgresStore:
                 _log.warning("left out: %s", found)
             else:
                 yield found
-
-    def set_status(
-        self,
-        id: str,
-        *,
-        trust: Trust | None = None,
-        usage: Usage | None = None,
-        verdict: Verdict | None = None,
-        expected: str | None = None,
-    ) -> None:
-        """Replace what is given of a record's trust, usage and verdict, atomically; see `ExperienceStore`."""
-        given = {"trust": trust, "usage": usage, "verdict": verdict}
-        update = {name: value for name, value in given.items() if value is not None}
-        self._change_status(id, lambda old: old.model_copy(update=update), expected)
-
-    def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
-        """Replace a record's usage by `change` of it, while no other writer can; see `ExperienceStore`."""
-        return self._change_status(id, lambda old: old.model_copy(update={"usage": change(old.usage)})).usage
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
         """Delete records for good; returns the ids that were there."""

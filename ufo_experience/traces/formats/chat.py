@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.actions import Call, calls_in, take_target
 from ufo_experience.traces.builder import NO_TASK, Draft, content_key
-from ufo_experience.traces.coerce import as_dict, as_list, as_name, as_text
+from ufo_experience.traces.coerce import as_dict, as_host, as_list, as_name, as_text
 from ufo_experience.traces.common_keys import TASK, first_of, nothing_in, records_of, stated_outcome, states_outcome
 from ufo_experience.traces.formats.snapshot import names_by_ref
 from ufo_experience.traces.json_lines import peek
@@ -179,7 +178,7 @@ def _trajectory(
     draft = Draft(path, format=format, session=key, request=request)
     host = None
     for one in made:
-        host = _host(one.call) or host
+        host = as_host(one.call.arguments.get("url")) or host
         control, role = take_target(one.call.arguments, one.call.name)
         named = one.said if one.said and (not control or "ref" in one.call.arguments) else None
         draft.step(
@@ -239,8 +238,3 @@ def _text_of(content: Any) -> str:
         found = as_dict(block) if isinstance(block, dict) else {}
         words.append(as_text(next((found[key] for key in ("text", "thinking", "output_text") if found.get(key)), "")))
     return as_text("\n".join(word for word in words if word))
-
-
-def _host(call: Call) -> str | None:
-    address = as_name(call.arguments.get("url"))[:2000]
-    return urlsplit(address).hostname if address.startswith(("http://", "https://")) and "[" not in address else None

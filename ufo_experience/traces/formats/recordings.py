@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.builder import NO_TASK, Draft, content_key
-from ufo_experience.traces.coerce import as_dict, as_list, as_name
+from ufo_experience.traces.coerce import as_dict, as_host, as_list, as_name
 from ufo_experience.traces.common_keys import nothing_in
 from ufo_experience.traces.json_lines import JsonLines, load_document, peek
 from ufo_experience.traces.naming import Named
@@ -61,7 +60,7 @@ class ChromeRecorderReader:
             kind = as_name(step.get("type"))
             if kind in _NO_ACTION:
                 continue
-            host = _host(step.get("url")) or host
+            host = as_host(step.get("url")) or host
             name, role = _of_selectors(as_list(step.get("selectors")))
             given = {key: step[key] for key in ("url", "value", "key", "x", "y", "button") if step.get(key) is not None}
             parameters = {"text" if key == "value" else key: value for key, value in given.items()}
@@ -93,7 +92,7 @@ class SeleniumIdeReader:
             key = content_key(path.stem, number + 1, content_hash(test))
             draft = Draft(path, format=self.name, session=key, request=_title(test.get("name")))
             for command in map(as_dict, as_list(test.get("commands"))):
-                _add_command(draft, command, _host(record.get("url")))
+                _add_command(draft, command, as_host(record.get("url")))
             if draft.steps:
                 number += 1
                 yield _finished(draft, test.get("name"), self.name, problems, report)
@@ -125,7 +124,7 @@ class PlaywrightTraceReader:
             if row.get("type") not in ("before", "action") or method not in _PLAYWRIGHT:
                 continue
             given = as_dict(row.get("params"))
-            host = _host(given.get("url")) or host
+            host = as_host(given.get("url")) or host
             selector = as_name(given.get("selector"))
             name, role = _of_playwright(selector)
             kept = {key: given[key] for key in ("url", "value", "text", "key", "options") if given.get(key) is not None}
@@ -196,8 +195,3 @@ def _of_locators(ways: list[str]) -> str:
 def _of_playwright(selector: str) -> Named:
     found = list(_INTERNAL.finditer(selector))
     return (found[-1]["name"], found[-1]["role"] or "") if found else ("", "")
-
-
-def _host(url: Any) -> str | None:
-    address = as_name(url)[:2000]
-    return urlsplit(address).hostname if address.startswith(("http://", "https://")) and "[" not in address else None

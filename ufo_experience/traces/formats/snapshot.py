@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from ufo_experience.errors import TraceError
 from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.builder import NO_TASK, Draft, content_key
-from ufo_experience.traces.coerce import as_dict, as_name
+from ufo_experience.traces.coerce import as_dict, as_host, as_name
 from ufo_experience.traces.common_keys import nothing_in
 from ufo_experience.traces.json_lines import parse_json, peek_text, read_chunks
 from ufo_experience.traces.naming import Named
@@ -70,7 +69,7 @@ class PlaywrightMcpReader:
             end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
             body = text[head.end() : end]
             arguments = _arguments(body)
-            host = _host(arguments) or host
+            host = as_host(arguments.get("url")) or host
             element = as_name(arguments.pop("element", ""))
             named = names.get(as_name(arguments.get("ref") or arguments.get("target")))
             answer = _RESULT.search(body)
@@ -123,8 +122,3 @@ def _snapshot(path: Path, body: str) -> dict[str, Named]:
     if beside and beside.is_file() and not beside.is_symlink():
         return names_by_ref(peek_text(beside))
     return names_by_ref(body)
-
-
-def _host(arguments: dict[str, Any]) -> str | None:
-    address = as_name(arguments.get("url"))[:2000]
-    return urlsplit(address).hostname if address.startswith(("http://", "https://")) and "[" not in address else None
