@@ -2,7 +2,8 @@
 
     sync      embed what is new, take out what is gone, append that to the tail of the generation; when enough has
               come together, publish a new generation instead; nothing new, nothing written
-    rebuild   the same from scratch; the cache answers for every text that was embedded before
+    rebuild   the same from scratch, but for rows whose records have the same bytes (see `index.sources`); the cache
+              answers for every text that was embedded before
 
 Records are read in windows, so that memory holds the index and not the store. Interrupted work resumes: the vectors of
 each request are in the cache when its reply has come.
@@ -29,13 +30,16 @@ from ufo_experience.index.manifest import FORMAT
 from ufo_experience.index.snapshot import (
     Snapshot,
     apply,
+    digests_of,
     find_changes,
     find_removed,
     insert,
+    settled,
     unsaved_frame,
     with_tail,
     without,
 )
+from ufo_experience.index.sources import FILE, RULES, Sources, as_digests, read_sources, rules, unchanged
 from ufo_experience.store.base import ExperienceStore
 
 WINDOW = 4_096  # new records held at once; their texts make several requests
@@ -80,11 +84,17 @@ def load_snapshot(store: ExperienceStore, generations: Generations) -> Snapshot 
     for _ in range(LOAD_TRIES - 1):
         number = generations.number()
         try:
-            return _load(store, generations)
+            return _with_tail(_load(store, generations), generations)
         except CorruptError:
             if generations.number() == number:
                 raise  # else it was dropped while it was read: two newer ones have been published meanwhile
-    return _load(store, generations)
+    return _with_tail(_load(store, generations), generations)
+
+
+def _with_tail(snapshot: Snapshot | None, generations: Generations) -> Snapshot | None:
+    if snapshot is None or snapshot.manifest is None:
+        return snapshot
+    return with_tail(snapshot, generations.read_tail(snapshot.manifest.generation))
 
 
 def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
@@ -99,8 +109,10 @@ def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
     space = Space(manifest.store_id, manifest.embedder, manifest.template, manifest.dim)
     index = open_index(engine, space, store=store, generation=generation)
     _check_agreement(generation, catalog, index)
-    snapshot = Snapshot(catalog, index, mtimes=manifest.mtimes, manifest=manifest, engine=engine)
-    return with_tail(snapshot, generations.read_tail(manifest.generation))
+    sources = None
+    if f"{FILE}.npy" in manifest.files:
+        sources = Sources(catalog.column("id"), as_digests(generation.array(FILE), manifest.records))
+    return Snapshot(catalog, index, mtimes=manifest.mtimes, manifest=manifest, engine=engine, sources=sources)
 
 
 def _check_agreement(generation: Generation, catalog: Catalog, index: VectorIndex) -> None:
@@ -276,8 +288,8 @@ def prune(store: ExperienceStore, generations: Generations) -> None:
 
 
 def _files(snapshot: Snapshot) -> dict[str, Content]:
-    columns = {f"{name}.npy": npy(array) for name, array in snapshot.catalog.compact().arrays().items()}
-    return {**columns, **snapshot.index.save()}
+    arrays = {**snapshot.catalog.compact().arrays(), FILE: digests_of(snapshot)}
+    return {**{f"{name}.npy": npy(array) for name, array in arrays.items()}, **snapshot.index.save()}
 
 
 def _manifest(
@@ -294,14 +306,14 @@ def _manifest(
         ids_digest=ids_digest(ids),
         created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         mtimes=snapshot.mtimes,
-        versions={name: version(name) for name in ("faiss-cpu", "numpy")},
+        versions={**{name: version(name) for name in ("faiss-cpu", "numpy")}, RULES: rules()},
         calibration=calibration,
     )
 
 
 def _start(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool) -> Snapshot:
     if rebuild:
-        return begin(store, generations.engine, embedder)
+        return _start_anew(store, generations, embedder)
     try:
         snapshot = load_snapshot(store, generations)
     except CorruptError as error:  # a new generation takes its place; the damaged one stays beside it for a while
@@ -312,6 +324,44 @@ def _start(store: ExperienceStore, generations: Generations, embedder: Embedder,
     if snapshot.manifest is not None:
         check_embedder(snapshot.manifest, embedder)
     return snapshot
+
+
+def _start_anew(store: ExperienceStore, generations: Generations, embedder: Embedder) -> Snapshot:
+    """A view of nothing but what can be taken over from the current generation: rows of the same bytes, same rules."""
+    mtimes = settled(store.shard_mtimes())
+    sources = read_sources(store)  # before anything is decoded: what changes meanwhile has another digest then
+    fresh = replace(begin(store, generations.engine, embedder), sources=sources)
+    old = None if sources is None else _trusted_base(store, generations, embedder)
+    if old is None or old.sources is None or sources is None:
+        return fresh
+    kept = unchanged(old.sources.digests, sources.of(old.sources.ids))
+    gone = [one.decode("ascii") for one in old.sources.ids[~kept].tolist()]
+    statuses = {name: time for name, time in mtimes.items() if name.startswith("status/")}
+    return replace(without(old, gone), manifest=None, mtimes=statuses, sources=sources)
+
+
+def _trusted_base(store: ExperienceStore, generations: Generations, embedder: Embedder) -> Snapshot | None:
+    """The current generation, if it is whole and made by this embedder and these rules, its vectors on this machine."""
+    try:
+        old = _load(store, generations)
+        manifest = None if old is None else old.manifest
+        if (
+            old is None
+            or manifest is None
+            or not isinstance(old.index, FaissIndex)
+            or len(old.index) != len(old.catalog)
+        ):
+            return None
+        if manifest.versions.get(RULES) != rules() or (manifest.embedder, manifest.dim) != (
+            embedder.name,
+            embedder.dim,
+        ):
+            return None
+        generations.of(manifest).check()
+    except (CorruptError, IndexMismatchError) as error:
+        _log.info("nothing is taken over from the index before: %s", error)
+        return None
+    return old
 
 
 def check_embedder(manifest: Manifest, embedder: Embedder) -> None:

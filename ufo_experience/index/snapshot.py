@@ -10,12 +10,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import ServiceError
 from ufo_experience.index.base import VectorIndex
 from ufo_experience.index.catalog import Catalog, attributes
 from ufo_experience.index.document import embedded_text
 from ufo_experience.index.generations import Manifest
+from ufo_experience.index.sources import Digests, Sources, as_digests
 from ufo_experience.index.tail import Frame, TailPosition, changed_since, decode, merge
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
@@ -31,6 +34,7 @@ class Snapshot:
     """Columns and vectors of the same records. `reason` says why some have no vector yet.
 
     `young` are the versions of status files that were read from shards too young to be relied on.
+    `sources` tell what the published rows were made of (all rows, in a rebuild).
     `unsaved` are the ids that changed after `tail`, the end of the generation's tail when this was read.
 
     An index on a server (`engine`) is shared: it may know ids of later commits, which these columns do not have yet.
@@ -45,6 +49,7 @@ class Snapshot:
     reason: str | None = None
     young: Mapping[str, str] = field(default_factory=dict)
     tail: TailPosition | None = None
+    sources: Sources | None = None
     unsaved: frozenset[str] = frozenset()
 
     @property
@@ -75,7 +80,7 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
     With `limit` records found new the rest is left for the next call, so that many need not be held at once.
     """
     revision = store.revision()
-    mtimes = _settled(store.shard_mtimes())
+    mtimes = settled(store.shard_mtimes())
     before = snapshot.mtimes
     changed = sorted(
         shard for shard in mtimes.keys() | before.keys() if not _same(mtimes.get(shard), before.get(shard))
@@ -124,7 +129,7 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
 
 def find_removed(store: ExperienceStore, snapshot: Snapshot) -> list[str]:
     """Ids of the snapshot that the store no longer has; reads no record."""
-    mtimes, before = _settled(store.shard_mtimes()), snapshot.mtimes
+    mtimes, before = settled(store.shard_mtimes()), snapshot.mtimes
     shards = {name.partition("/")[2]: name for name in mtimes.keys() | before.keys() if name.startswith("records/")}
     removed: list[str] = []
     for prefix, shard in sorted(shards.items()):
@@ -158,6 +163,19 @@ def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Sn
     catalog = snapshot.catalog.with_changes(changed, changes.removed)
     unsaved = snapshot.unsaved.union(changes.removed, (one.id for one in changed))
     return replace(ahead, catalog=catalog, index=index, reason=reason, unsaved=unsaved)
+
+
+def digests_of(snapshot: Snapshot) -> Digests:
+    """What the rows of a snapshot were made of, in the order of their ids; zeros for what was added since."""
+    catalog = snapshot.catalog
+    rows = np.flatnonzero(catalog.live)
+    rows = rows[np.argsort(catalog.column("id")[rows], kind="stable")]
+    if snapshot.sources is None:
+        return as_digests(np.zeros(2 * len(rows), np.uint64), len(rows))
+    digests = snapshot.sources.of(catalog.column("id")[rows])
+    if snapshot.manifest is not None:
+        digests[rows >= catalog.published] = 0
+    return digests
 
 
 def with_tail(snapshot: Snapshot, data: bytes) -> Snapshot:
@@ -203,7 +221,7 @@ def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embe
     return len(new)
 
 
-def _settled(mtimes: dict[str, int]) -> dict[str, int]:
+def settled(mtimes: dict[str, int]) -> dict[str, int]:
     """Times too young to be relied on become negative; so do those of a clock that runs ahead."""
     edge = time.time_ns() - MTIME_GRANULARITY_NS
     return {shard: mtime if mtime < edge else -mtime for shard, mtime in mtimes.items()}

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, Verdict
 from ufo_experience.store.folder.location import StorageLocation
@@ -199,4 +199,15 @@ class ExperienceStore(Protocol):
 
     def revision(self) -> str:
         """A cheap token that differs after every committed change (microseconds, no listing)."""
+        ...
+
+
+@runtime_checkable
+class Digested(Protocol):
+    """A store that can tell, without decoding them, which records are as they were."""
+
+    def digests_in(self, shard: str) -> dict[str, bytes]:
+        """Of each live record of `records/<prefix>`, in order, 16 bytes that differ when anything of it or of its
+        status does, or the key they are signed with. What cannot be read is left out.
+        """
         ...

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 from ufo_experience.errors import (
@@ -190,6 +191,22 @@ class Layout:
             for id, info in ids.items()
             if info and max(info.st_mtime_ns, info.st_ctime_ns) >= since
         }
+
+    def digests_in(self, prefix: str) -> dict[str, bytes]:
+        """128 bits of the SHA-256 over key, record and status of each live record whose id begins so, by id."""
+        records, statuses = self.shard(RECORDS, prefix), self.shard(STATUS, prefix)
+        judged, gone = set(self.ids_in(statuses)), self.removed()
+        key = self.signer.identity if self.signer else b""
+        found: dict[str, bytes] = {}
+        for id in self.ids_in(records):
+            try:
+                record = None if id in gone else self.read(records / f"{id}.json")
+                status = self.read(statuses / f"{id}.json") if id in judged else None
+            except CorruptError:  # read again, and named, by whoever wants the record itself
+                continue
+            if record is not None:
+                found[id] = sha256(b"\0".join((key, record, status or b""))).digest()[:16]
+        return found
 
     def id_of(self, folder: Path, name: str) -> str | None:
         """The id a file of this name in this folder is about; None for a name that does not belong there."""

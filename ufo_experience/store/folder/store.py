@@ -221,6 +221,10 @@ class FileStore(ChangesStatus):
         """
         return self._layout.versions_in(self._layout.root / shard, since) if _SHARD.fullmatch(shard) else {}
 
+    def digests_in(self, shard: str) -> dict[str, bytes]:
+        """Hashes by which a rebuild tells what is as it was; see `Digested`."""
+        return self._layout.digests_in(shard[-2:]) if _SHARD.fullmatch(shard) else {}
+
     def _stream_ids(self) -> Iterator[str]:
         for folder in self._layout.shards(RECORDS):
             yield from self._layout.ids_in(folder)
