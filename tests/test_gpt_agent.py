@@ -232,4 +232,6 @@ def test_without_a_key_the_error_says_so(monkeypatch, tmp_path, capsys):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     assert main([REQUEST, "--no-memory"]) == 69
-    assert "OPENAI_API_KEY" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "OPENAI_API_KEY" in said
+    assert "embedder" not in said, "that is another part"

@@ -74,6 +74,19 @@ def extractive(trajectory: Trajectory):
 # ---- which steps are kept ----
 
 
+def test_what_holds_on_one_screen_only_is_no_part_of_an_experience():
+    """Pixels, element numbers and marks of a page go where the control is named; an option chosen by number stays."""
+    where = {"x": 3, "y": 4, "ref": "e5", "index": 7, "button": "right"}
+    steps = (
+        click(1, "Send", parameters=where),
+        step(2, "select_option", "Size", parameters={"index": 2}),
+        step(3, "drag", "Card", parameters={"target": "Done", "start_x": 1}),
+        step(4, "click", parameters={"x": 3, "y": 4}),
+    )
+    kept = [one.parameters for one in ExtractiveSummarizer().summarize(run(*steps)).action.steps]
+    assert kept == [{"button": "right"}, {"index": 2}, {"target": "Done", "start_x": 1}, {"x": 3, "y": 4}]
+
+
 def test_steps_that_worked_are_kept_in_order():
     """Nothing is lost of a straight run."""
     assert kept(*MAIL) == [1, 2, 3, 4]

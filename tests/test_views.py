@@ -172,6 +172,18 @@ def test_a_record_without_steps_still_has_a_ufo_entry() -> None:
     assert (example["Function"], example["Args"], example["Thought"], example["Plan"]) == ("", {}, "", "<FINISH>")
 
 
+def test_nothing_is_invented_for_what_a_log_does_not_tell():
+    """No thought is made up; what an agent of UFO 3 claims after a step is its comment, not what it saw before."""
+    step = Step(step_number=1, action_type="click", target_control={"name": "New"}, observation="The window is open.")
+    told = {"action": Action(steps=(step,)), "preconditions": ("Mail is open",)}
+    v2, v3 = (
+        to_ufo_example(an_experience(**told, provenance=Provenance(format=f"ufo-{release}")))["example"]
+        for release in ("v2", "v3")
+    )
+    assert (v2["Observation"], v2["Thought"], v2["Comment"]) == ("The window is open.", "", "")
+    assert (v3["Observation"], v3["Thought"], v3["Comment"]) == ("Mail is open", "", "The window is open.")
+
+
 def test_our_own_result_text_is_no_error() -> None:
     """A step of ours that says "failed" and has no error comes back without one."""
     step = Step(step_number=1, action_type="check", result="failed")

@@ -12,6 +12,7 @@ What takes ids takes the beginnings of ids, too (at least 4 digits). Whatever is
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -49,6 +50,8 @@ Records = list[Experience]  # named here: inside the class `list` is a method
 Hits = list[Hit]
 Ids = list[str]
 Advice = list["ActionAdvice"]
+
+_log = logging.getLogger(__name__)
 
 
 class ExperienceMemory(Maintenance):
@@ -151,6 +154,8 @@ class ExperienceMemory(Maintenance):
             report.trusted = self._trust_known(report.known, level)
         if report.added:
             self.index_if_possible()
+        if report.failed and not (report.read or report.added or report.known):
+            _log.warning("nothing was read; %s: %s", *report.failed[0])
         return report
 
     def _trust_known(self, known: Ids, level: Trust) -> Ids:

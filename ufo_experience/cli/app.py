@@ -99,7 +99,9 @@ HttpService = Annotated[
     typer.Option("--allow-http-service", help="Ask a model service in your own network over http://, without TLS."),
 ]
 Task = Annotated[list[str], typer.Argument(help="What the agent is to do, in the user's words.", metavar="TASK")]
-App = Annotated[str | None, typer.Option("--app", help="Only experiences of this application (exact).")]
+App = Annotated[
+    str | None, typer.Option("--app", "--application", help="Only experiences of this application (exact).")
+]
 Env = Annotated[str | None, typer.Option("--env", help="Only experiences of this environment (exact).")]
 TopK = Annotated[int | None, typer.Option("-k", "--top-k", help="How many at most (1 to 50). Default: 3.")]
 Threshold = Annotated[str, typer.Option(help="Lowest score: a number from 0 to 1, or auto.")]
@@ -199,7 +201,9 @@ def read_json(given: str) -> Any:
 
 def record_filter(
     everything: Annotated[bool, typer.Option("--all", help="Every record.")] = False,
-    application: Annotated[str | None, typer.Option("--app", help="Records of this application (exact).")] = None,
+    application: Annotated[
+        str | None, typer.Option("--app", "--application", help="Records of this application (exact).")
+    ] = None,
     source: Annotated[str | None, typer.Option(help="Records from this file, folder or session.")] = None,
     session: Annotated[str | None, typer.Option(help="Records of this session.")] = None,
     format: Annotated[str | None, typer.Option(help="Records from logs of this format.")] = None,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -92,7 +95,7 @@ def ingest(
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes that read, for many logs.")] = 1,
     task: Annotated[str | None, typer.Option("--task", help="The task of logs that do not say it.")] = None,
     application: Annotated[
-        str | None, typer.Option("--app", help="The application of logs that do not say it.")
+        str | None, typer.Option("--app", "--application", help="The application of logs that do not say it.")
     ] = None,
     success: Annotated[
         bool | None, typer.Option("--success/--failure", help="Your judgement of runs that nobody has judged.")
@@ -105,7 +108,7 @@ def ingest(
     from ufo_experience.schema import Trust
 
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
-        with console.progress("reading") as progress:
+        with console.progress("reading") as progress, in_our_words():
             report = memory.ingest(
                 *paths,
                 format=format,
@@ -142,11 +145,24 @@ def ingest(
             raise SystemExit(DataError.exit_code)
 
 
+@contextmanager
+def in_our_words() -> Iterator[None]:
+    """Keep the façade's warnings of unread logs quiet: the command tells of each."""
+    logger = logging.getLogger("ufo_experience.memory")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
 @app.command()
 def remember(
     task: Task,
     steps: Annotated[str, typer.Option(help="The steps: a JSON file, - for stdin, or a JSON list itself.")],
-    application: Annotated[str | None, typer.Option("--app", help="The application it ran in.")] = None,
+    application: Annotated[
+        str | None, typer.Option("--app", "--application", help="The application it ran in.")
+    ] = None,
     success: Annotated[bool | None, typer.Option("--success/--failure", help="How it ended. Default: unknown.")] = None,
     judge: Annotated[
         Literal["person", "program", "llm", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ufo_experience.errors import AgentError, ExperienceError
+from ufo_experience.errors import AgentError, ExperienceError, ServiceError
 from ufo_experience.examples.form import APPLICATION, TOOLS, FormApp, make_judge
 from ufo_experience.examples.gpt_reply import INSTRUCTIONS, Foreseen, Reply
 from ufo_experience.memory import ExperienceMemory
@@ -188,7 +188,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     app = FormApp()
     try:
         address = {"base_url": given.base_url} if given.base_url else {}
-        service = OpenAIService(OpenAISettings.from_env(**address))
+        settings = OpenAISettings.from_env(**address)
+        if not (settings.has_key() or settings.is_local):
+            raise ServiceError(
+                "no key: set OPENAI_API_KEY, or --base-url to a service on this machine", code="E_NO_KEY"
+            )
+        service = OpenAIService(settings)
         memory = None if given.no_memory else ExperienceMemory.open(given.db)
         session = make_session(given.request, service, memory, model=given.model, log_root=given.logs, app=app)
         asyncio.run(session.run())

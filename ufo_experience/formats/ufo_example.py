@@ -22,6 +22,7 @@ FINISHED = "<FINISH>"
 
 _NOTES = ("Thought", "ControlLabel", "Status", "Comment")
 _SNAKE = {"Observation": "observation", "Thought": "thought", "Plan": "plan", "Comment": "comment"}
+_USUAL = {"button": "left", "double": False}  # how a click is unless the log says otherwise
 _EPHEMERAL = frozenset({"id", "name"})  # v3 names the control inside the arguments
 
 
@@ -31,17 +32,20 @@ def to_ufo_example(experience: Experience) -> dict[str, Any]:
     steps = [step for step in experience.action.steps if step.ok]
     first = steps[0] if steps else Step(step_number=1, result="")
     finished = len(steps) < 2 and not experience.action.plan
+    seen, said = first.observation, ""
+    if _tells_claims_only(experience):
+        seen, said = "; ".join(experience.preconditions), first.observation
     return {
         "example": {
-            "Observation": first.observation,
-            "Thought": notes.get("Thought", [_thought(first)])[0],
+            "Observation": seen,
+            "Thought": notes.get("Thought", [""])[0],
             "ControlLabel": notes.get("ControlLabel", [""])[0],
             "ControlText": first.target_control.name,
             "Function": first.action_type,
             "Args": first.model_dump(mode="json", include={"parameters"})["parameters"],
             "Status": notes.get("Status", ["FINISH" if finished else "CONTINUE"])[0],
             "Plan": "\n".join(plan_lines(experience)),
-            "Comment": notes.get("Comment", [""])[0],
+            "Comment": notes.get("Comment", [said])[0],
         },
         "Tips": "\n".join(experience.action.tips),
         "request": experience.state.request or experience.state.task,
@@ -54,7 +58,7 @@ def plan_lines(experience: Experience) -> list[str]:
     """What follows the first step, numbered as UFO does: the remaining steps, else the recorded plan, else <FINISH>."""
     rest = [step for step in experience.action.steps if step.ok][1:]
     if rest:
-        return [f"({number}) {_thought(step)}" for number, step in enumerate(rest, start=1)]
+        return [f"({number}) {_in_words(step)}" for number, step in enumerate(rest, start=1)]
     return list(experience.action.plan) or [FINISHED]
 
 
@@ -101,12 +105,18 @@ def from_ufo_example(
     return validate(Experience, record)
 
 
-def _thought(step: Step) -> str:
+def _tells_claims_only(experience: Experience) -> bool:
+    """True for logs of UFO 3: they hold no observation, only what the agent says of a step after it."""
+    return (experience.provenance.format or "").startswith("ufo-v3")
+
+
+def _in_words(step: Step) -> str:
     """A step in words: `set_edit_text on 'To' with {"text": "…"}.`"""
     if not step.action_type:
         return ""
     target = f" on '{step.target_control.name}'" if step.target_control.name else ""
-    arguments = f" with {json.dumps(step.parameters, ensure_ascii=False)}" if step.parameters else ""
+    said = {name: value for name, value in step.parameters.items() if _USUAL.get(name) != value}
+    arguments = f" with {json.dumps(said, ensure_ascii=False)}" if said else ""
     return f"{step.action_type}{target}{arguments}."
 
 

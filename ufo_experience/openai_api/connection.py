@@ -114,7 +114,9 @@ def _make_client(settings: OpenAISettings) -> OpenAI:
 
     if not (settings.has_key() or settings.is_local):
         variable = "AZURE_OPENAI_API_KEY" if settings.azure_endpoint else "OPENAI_API_KEY"
-        raise ServiceError(f"no key: set {variable}, or work offline with the hashing embedder", code="E_NO_KEY")
+        raise ServiceError(
+            f"no key: set {variable}, or work offline: --embedder hashing, --summarizer extractive", code="E_NO_KEY"
+        )
     shared: dict[str, Any] = {
         "api_key": settings.api_key or "none",
         "organization": settings.organization,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -31,6 +32,10 @@ from ufo_experience.trust.completeness import missing
 
 _UNNAMED_TASK = "unnamed task"
 _PATH_STEPS = 10
+# Arguments that say where on one screen a control stood; `ref` and its like are the marks of one look at a page.
+_PLACES = frozenset("x y coordinate coordinates position point index element_index".split())
+_MARKS = frozenset("ref element_ref target bid".split())
+_MARK = re.compile(r"[a-z]{0,2}\d{1,6}")
 
 
 class Summarizer(Protocol):
@@ -108,7 +113,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
     against the schema once more. A success that does not say what was asked, what was done or to what stays
     `observed`, whoever judged it.
     """
-    steps = tuple(step.model_copy(update={"step_number": n}) for n, step in enumerate(summary.steps, 1))
+    steps = tuple(_portable(step).model_copy(update={"step_number": n}) for n, step in enumerate(summary.steps, 1))
     application = _main_application(trajectory, steps)
     action = Action(
         strategy=_path(steps),
@@ -230,6 +235,22 @@ def _slots(trajectory: Trajectory, summary: Summary, text: str) -> dict[str, str
 
 def _lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(clip(line, MAX_TEXT) for line in dict.fromkeys(lines) if line.strip())[:MAX_TAGS]
+
+
+def _portable(step: Step) -> Step:
+    """A step on a named control without its place on one screen; an option that is chosen by its number keeps it."""
+    if not step.target_control.name:
+        return step
+    by_number = step.action_type.startswith(("select", "choose"))
+    kept = {
+        name: value
+        for name, value in step.parameters.items()
+        if not (
+            name in _PLACES and isinstance(value, (int, float, list, tuple)) and not (by_number and "index" in name)
+        )
+        and not (name in _MARKS and isinstance(value, str) and _MARK.fullmatch(value))
+    }
+    return step if len(kept) == len(step.parameters) else step.model_copy(update={"parameters": kept})
 
 
 def _optional(text: str | None) -> str | None:
