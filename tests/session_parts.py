@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.linux import LinuxSession
+from ufo_experience.session.interact import ScriptedAgent, ScriptedEvaluator
 from ufo_experience.session.parts import SessionConfig, SessionParts
 from ufo_experience.session.protocols import (
     AgentStatus,
@@ -16,7 +16,7 @@ from ufo_experience.session.protocols import (
     Target,
 )
 from ufo_experience.session.recovery import RecoveryPolicy
-from ufo_experience.session.scripted import ScriptedAgent, ScriptedEvaluator
+from ufo_experience.session.session_types import LinuxSession
 
 CONTINUE, FINISH, FAIL = AgentStatus.CONTINUE, AgentStatus.FINISH, AgentStatus.FAIL
 YES = ScriptedEvaluator(lambda request, context: {"complete": "yes", "reason": "seen", "sub_scores": []})

@@ -14,14 +14,12 @@ from pathlib import Path
 
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block, read_step
-from ufo_experience.session.context import Context
 from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.linux import LinuxSession
-from ufo_experience.session.parts import SessionConfig, SessionParts
-from ufo_experience.session.pool import SessionPool, TaskStatus
-from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
-from ufo_experience.session.save_policy import SavePolicy
-from ufo_experience.session.scripted import ScriptedEvaluator
+from ufo_experience.session.factory import SessionPool, TaskStatus
+from ufo_experience.session.interact import ScriptedEvaluator
+from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
+from ufo_experience.session.protocols import AgentStatus, Command, Context, Decision, Target, Turn
+from ufo_experience.session.session_types import LinuxSession
 
 PAGES = {
     "Network": ("wireless", "bluetooth", "hotspot", "tethering"),

@@ -21,7 +21,7 @@ from ufo_experience.redaction import redact_text
 from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.vault import slot_type
 from ufo_experience.schema import Experience
-from ufo_experience.session.service_server import SessionServer
+from ufo_experience.session.service import SessionServer
 from ufo_experience.trust.risk import risks
 from ufo_experience.trust.values import presentable
 

@@ -12,18 +12,17 @@ import pytest
 from tests.session_parts import YES, Desktop, act, assign, click, config, fill, linux, log, parts, run
 from tests.test_blackboard import PNG
 from ufo_experience.errors import StorageError, UsageError
-from ufo_experience.session.context import Context, ContextNames
 from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.interact import AbsentUser, ScriptedUser
-from ufo_experience.session.linux import LinuxSession
+from ufo_experience.session.interact import AbsentUser, ScriptedAgent, ScriptedEvaluator, ScriptedUser
 from ufo_experience.session.log_writer import SessionLog, claim_folder, folder_name
 from ufo_experience.session.protocols import (
     AgentStatus,
+    Context,
+    ContextNames,
     Decision,
 )
 from ufo_experience.session.round import NOT_ALLOWED
-from ufo_experience.session.scripted import ScriptedAgent, ScriptedEvaluator
-from ufo_experience.session.windows import OpenAIOperatorSession, Session
+from ufo_experience.session.session_types import LinuxSession, OpenAIOperatorSession, Session
 
 # ---- rounds and agents
 

@@ -14,11 +14,10 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Usage
 from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.linux import LinuxSession
-from ufo_experience.session.parts import SessionConfig, SessionParts
+from ufo_experience.session.interact import ScriptedEvaluator
+from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
-from ufo_experience.session.save_policy import SavePolicy
-from ufo_experience.session.scripted import ScriptedEvaluator
+from ufo_experience.session.session_types import LinuxSession
 
 
 class BackupApp:

@@ -9,10 +9,10 @@ import pytest
 
 from tests.session_parts import Desktop, parts, run
 from ufo_experience.errors import DataError
-from ufo_experience.session.context import ContextNames
 from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.from_file import FollowerSession, FromFileSession
 from ufo_experience.session.interact import ConsoleInteractor, ScriptedUser
+from ufo_experience.session.protocols import ContextNames
+from ufo_experience.session.session_types import FollowerSession, FromFileSession
 
 # ---- plans
 

@@ -12,10 +12,9 @@ import pytest
 
 from tests.session_parts import CONTINUE, Desktop, act, assign, click, config, parts
 from ufo_experience.errors import AgentError, DataError, SchemaError, UsageError
-from ufo_experience.session.factory import SessionFactory, plan_files
-from ufo_experience.session.pool import SessionPool, TaskStatus
+from ufo_experience.session.factory import SessionFactory, SessionPool, TaskStatus, plan_files
+from ufo_experience.session.interact import ScriptedAgent
 from ufo_experience.session.protocols import Decision
-from ufo_experience.session.scripted import ScriptedAgent
 
 
 def write_plans(folder: Path, *names: str) -> Path:

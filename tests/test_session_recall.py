@@ -10,16 +10,14 @@ import pytest
 from tests.session_parts import CONTINUE, FINISH, YES, Desktop, act, assign, click, config, linux, log, parts, run
 from ufo_experience.errors import StorageError, UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.session.interact import ScriptedUser
-from ufo_experience.session.linux import LinuxSession
+from ufo_experience.session.interact import ScriptedAgent, ScriptedEvaluator, ScriptedUser
+from ufo_experience.session.parts import SavePolicy, score_of
 from ufo_experience.session.protocols import (
     AgentStatus,
     Decision,
 )
 from ufo_experience.session.recall import is_risky
-from ufo_experience.session.save_policy import SavePolicy, score_of
-from ufo_experience.session.scripted import ScriptedAgent, ScriptedEvaluator
-from ufo_experience.session.windows import Session
+from ufo_experience.session.session_types import LinuxSession, Session
 
 # ---- saving
 

@@ -10,20 +10,19 @@ import pytest
 
 from tests.session_parts import YES, Desktop, act, assign, click, config, fill, linux, log, parts, run
 from ufo_experience.errors import DataError
-from ufo_experience.session.context import ContextNames
-from ufo_experience.session.linux import LinuxSession
+from ufo_experience.session.interact import ScriptedAgent
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentError,
     Command,
     ConnectionLostError,
+    ContextNames,
     Result,
     ResultStatus,
     Target,
 )
 from ufo_experience.session.recovery import Done, Failure, RecoveryPolicy, attempt, execute
-from ufo_experience.session.scripted import ScriptedAgent
-from ufo_experience.session.windows import Session
+from ufo_experience.session.session_types import LinuxSession, Session
 
 # ---- recovery
 

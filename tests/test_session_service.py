@@ -22,7 +22,7 @@ from ufo_experience.errors import (
 from ufo_experience.session.factory import SessionFactory
 from ufo_experience.session.protocols import Command, Result, ResultStatus, Target
 from ufo_experience.session.recovery import RecoveryPolicy
-from ufo_experience.session.service_client import ServiceClient
+from ufo_experience.session.service import ServiceClient, SessionServer
 from ufo_experience.session.service_protocol import (
     CommandsMessage,
     ResultsMessage,
@@ -34,7 +34,6 @@ from ufo_experience.session.service_protocol import (
     encode,
     results_message,
 )
-from ufo_experience.session.service_server import SessionServer
 
 websockets = pytest.importorskip("websockets")
 server = pytest.mark.server

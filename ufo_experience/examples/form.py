@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ufo_experience.session.context import Context
 from ufo_experience.session.dispatcher import LocalCommandDispatcher, Tool
-from ufo_experience.session.protocols import Target
-from ufo_experience.session.scripted import ScriptedEvaluator
+from ufo_experience.session.interact import ScriptedEvaluator
+from ufo_experience.session.protocols import Context, Target
 
 APPLICATION = "Staff form"
 PAGES = {"Contact": ("Name", "Email"), "Work": ("Department", "Start date")}

@@ -23,12 +23,10 @@ from ufo_experience.examples.form import APPLICATION, TOOLS, FormApp, make_judge
 from ufo_experience.examples.gpt_reply import INSTRUCTIONS, Foreseen, Reply
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.openai_api.client import OpenAIService, OpenAISettings, Timeouts
-from ufo_experience.session.context import ContextNames
-from ufo_experience.session.linux import LinuxSession
 from ufo_experience.session.memory import Memory, MemoryItem
-from ufo_experience.session.parts import SessionConfig, SessionParts
-from ufo_experience.session.protocols import DATA_COLLECTION, AgentStatus, Command, Decision, Target, Turn
-from ufo_experience.session.save_policy import SavePolicy
+from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
+from ufo_experience.session.protocols import DATA_COLLECTION, AgentStatus, Command, ContextNames, Decision, Target, Turn
+from ufo_experience.session.session_types import LinuxSession
 from ufo_experience.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redaction import redact
 from ufo_experience.schema import Experience, Trajectory, expect
-from ufo_experience.session.save_policy import SaveMode, SavePolicy
+from ufo_experience.session.parts import SaveMode, SavePolicy
 from ufo_experience.traces.actions import take_target
 from ufo_experience.traces.in_memory import Said, run_of
 

@@ -9,26 +9,41 @@
     operator           OpenAIOperatorSession    –
 
 Follower and batch take a plan file or a folder of them, one session each.
+
+A pool runs many, one after the other or some at a time; one that fails never stops the others. How far a batch has
+come is kept in a file (which tasks are done, which failed and why), so that it can be resumed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import platform as host
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, UsageError
-from ufo_experience.session.files import StrPath
-from ufo_experience.session.from_file import FollowerSession, FromFileSession
-from ufo_experience.session.linux import LinuxSession
+from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.parts import SessionParts
-from ufo_experience.session.pool import FILE_NAME, TaskStatus
-from ufo_experience.session.service_session import LinuxServiceSession, ServiceSession
+from ufo_experience.session.protocols import ContextNames
+from ufo_experience.session.recovery import Failure, attempt
 from ufo_experience.session.session import BaseSession
-from ufo_experience.session.windows import OpenAIOperatorSession, Session
+from ufo_experience.session.session_types import (
+    FollowerSession,
+    FromFileSession,
+    LinuxServiceSession,
+    LinuxSession,
+    OpenAIOperatorSession,
+    ServiceSession,
+    Session,
+)
 
+FILE_NAME = "tasks_status.json"
 PLAN_SUFFIX = ".json"
 
 MakeParts = Callable[[str], SessionParts]
@@ -50,7 +65,130 @@ _FROM_FILE: dict[tuple[str, str], type[BaseSession]] = {
 }
 _KINDS = _INTERACTIVE | _SERVICE | _FROM_FILE
 
+_MAX_BYTES = 16 * 1024 * 1024
+
+
+class TaskState(str, Enum):
+    """Where a task stands. RUNNING in a file that nobody writes any more means that its session was killed."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class TaskStatus:
+    """The status file of a batch: `{task: {"state", "attempts", "at", "error"}}`. Thread-safe; whole after a crash."""
+
+    def __init__(self, path: StrPath) -> None:
+        """Take up the file if there is one.
+
+        Raises:
+            DataError: it cannot be read, or (as `SchemaError`) is no status file.
+        """
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._tasks: dict[str, dict[str, Any]] = _load(self.path)
+
+    def begin(self, task: str) -> None:
+        """Note that a task is being worked on."""
+        attempts = int(self.of(task).get("attempts", 0)) + 1
+        self._set(task, TaskState.RUNNING, attempts, None)
+
+    def end(self, task: str, error: str | None = None) -> None:
+        """Note that a task is done or, with an error, failed."""
+        state = TaskState.DONE if error is None else TaskState.FAILED
+        self._set(task, state, int(self.of(task).get("attempts", 1)), error)
+
+    def is_done(self, task: str) -> bool:
+        """True when a task needs no further attempt."""
+        return self.of(task).get("state") == TaskState.DONE.value
+
+    def of(self, task: str) -> Mapping[str, Any]:
+        """What is known of a task; empty when nothing is."""
+        with self._lock:
+            return dict(self._tasks.get(task, {}))
+
+    def failed(self) -> list[str]:
+        """The tasks to try again: failed, or broken off."""
+        with self._lock:
+            return [task for task, known in self._tasks.items() if known.get("state") != TaskState.DONE.value]
+
+    def _set(self, task: str, state: TaskState, attempts: int, error: str | None) -> None:
+        known = {"state": state.value, "attempts": attempts, "at": datetime.now(timezone.utc), "error": error}
+        with self._lock:
+            self._tasks[task] = known
+            write_atomic(self.path, dump(self._tasks) + "\n")
+
+
+def _load(path: Path) -> dict[str, dict[str, Any]]:
+    if not path.exists():
+        return {}
+    data = read_json(path, _MAX_BYTES)
+    if not isinstance(data, dict) or not all(isinstance(known, dict) for known in data.values()):
+        raise SchemaError("not a status file: a mapping of tasks to objects", file=str(path))
+    return data
+
+
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SessionReport:
+    """How one session of a pool ended. `error` None: it ran to its end, whatever was judged of it."""
+
+    task: str
+    id: str | int
+    results: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+
+
+class SessionPool:
+    """Runs sessions in the order given, `max_parallel` at a time."""
+
+    def __init__(
+        self, session_list: Iterable[BaseSession] = (), *, max_parallel: int = 1, status: TaskStatus | None = None
+    ) -> None:
+        """With `status`, how each session ends is kept in that file under its task name."""
+        if max_parallel < 1:
+            raise UsageError(f"at least one session at a time, not {max_parallel}")
+        self._sessions = list(session_list)
+        self._max_parallel = max_parallel
+        self._status = status
+
+    @property
+    def session_list(self) -> list[BaseSession]:
+        """The sessions waiting or run, in order."""
+        return list(self._sessions)
+
+    def add_session(self, session: BaseSession) -> None:
+        """Add a session at the end."""
+        self._sessions.append(session)
+
+    def next_session(self) -> BaseSession | None:
+        """Take the first session out of the pool; None when it is empty."""
+        return self._sessions.pop(0) if self._sessions else None
+
+    async def run_all(self) -> list[SessionReport]:
+        """Run every session; one report each, in order."""
+        slots = asyncio.Semaphore(self._max_parallel)
+        return list(await asyncio.gather(*(self._run_one(session, slots) for session in self._sessions)))
+
+    async def _run_one(self, session: BaseSession, slots: asyncio.Semaphore) -> SessionReport:
+        async with slots:
+            if self._status is not None:
+                self._status.begin(session.task)
+            done = await attempt(session.run())
+            error = done.message if isinstance(done, Failure) else _error_of(session)
+            if error is not None:
+                _log.error("session %s failed: %s", session.task, error)
+            if self._status is not None:
+                self._status.end(session.task, error)
+            return SessionReport(session.task, session.id, list(session.results), error)
+
+
+def _error_of(session: BaseSession) -> str | None:
+    """Why a session that ran to its end is in error."""
+    return str(session.context.get(ContextNames.ERROR_MESSAGE) or "in error") if session.is_error() else None
 
 
 class SessionFactory:

@@ -17,11 +17,11 @@ from typing import Any, Literal
 from ufo_experience.guide.block import ahead_block
 from ufo_experience.guide.guide import Act, Guide, Stop, check_action
 from ufo_experience.guide.procedure import Target as Aim
-from ufo_experience.session.context import Context
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentStatus,
     Command,
+    Context,
     Decision,
     Outcomes,
     Target,

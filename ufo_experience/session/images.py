@@ -16,10 +16,9 @@ from typing import Any, Final
 
 from ufo_experience.errors import ConnectionLostError, DataError, StorageError
 from ufo_experience.fileio.regular import read_regular
-from ufo_experience.session.context import Context
 from ufo_experience.session.files import StrPath, dump, write_atomic
 from ufo_experience.session.memory import MemoryItem
-from ufo_experience.session.protocols import DATA_COLLECTION, Command
+from ufo_experience.session.protocols import DATA_COLLECTION, Command, Context
 from ufo_experience.session.recovery import RecoveryPolicy, execute
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024

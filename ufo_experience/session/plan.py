@@ -21,7 +21,7 @@ from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.procedure import Procedure, ProcedureStep, kind_of
 from ufo_experience.guide.procedure import Target as Aim
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
-from ufo_experience.session.log_lines import APP, HOST
+from ufo_experience.session.log_writer import APP, HOST
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
 
 if TYPE_CHECKING:

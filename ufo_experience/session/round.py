@@ -17,15 +17,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError
-from ufo_experience.session.context import Context, ContextNames
 from ufo_experience.session.files import plain
 from ufo_experience.session.following import REPLAYED, Follower, names_only
-from ufo_experience.session.log_lines import APP, HOST, StepRecord
+from ufo_experience.session.log_writer import APP, HOST, StepRecord
 from ufo_experience.session.parts import RoundContext
 from ufo_experience.session.protocols import (
     Agent,
     AgentStatus,
     ConnectionLostError,
+    Context,
+    ContextNames,
     Decision,
     Outcomes,
     ResultStatus,

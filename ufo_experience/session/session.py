@@ -15,16 +15,14 @@ from typing import Any
 
 from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.session.blackboard import Blackboard
-from ufo_experience.session.context import Context, ContextNames
 from ufo_experience.session.files import StrPath
 from ufo_experience.session.images import capture_screenshot, capture_ui_tree
 from ufo_experience.session.log_writer import LogFile, SessionLog, write_markdown
-from ufo_experience.session.parts import RoundContext, SessionParts
-from ufo_experience.session.protocols import Agent, AgentStatus
+from ufo_experience.session.parts import RoundContext, SessionParts, verdict_of
+from ufo_experience.session.protocols import Agent, AgentStatus, Context, ContextNames
 from ufo_experience.session.recall import Recall
 from ufo_experience.session.recovery import Done, call
 from ufo_experience.session.round import BaseRound
-from ufo_experience.session.save_policy import verdict_of
 
 
 class SessionState:

@@ -17,8 +17,7 @@ from ufo_experience.benchmark.steps.workplace import Workplace
 from ufo_experience.errors import UsageError
 from ufo_experience.guide.block import NEXT_ACTIONS
 from ufo_experience.prompt.builder import parse_block
-from ufo_experience.session.context import ContextNames
-from ufo_experience.session.protocols import Agent, AgentStatus, Command, Decision, Target, Turn
+from ufo_experience.session.protocols import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
 
 
 class ReadingAgent:

@@ -17,14 +17,12 @@ from ufo_experience.benchmark.steps.environment import Environment
 from ufo_experience.benchmark.steps.episode import MAX_STEPS
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
 from ufo_experience.guide.offer import PROVEN_AFTER
-from ufo_experience.session.context import ContextNames
 from ufo_experience.session.following import RecallMode
-from ufo_experience.session.linux import LinuxSession
-from ufo_experience.session.parts import SessionConfig, SessionParts
-from ufo_experience.session.protocols import Agent, Decision, Turn
+from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
+from ufo_experience.session.protocols import Agent, ContextNames, Decision, Turn
 from ufo_experience.session.recall import ExperienceSource
 from ufo_experience.session.recovery import RecoveryPolicy
-from ufo_experience.session.save_policy import SavePolicy
+from ufo_experience.session.session_types import LinuxSession
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ from ufo_experience.benchmark.steps.environment import Command, ControlView, Obs
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
 from ufo_experience.errors import AgentError, DataError, UsageError
 from ufo_experience.fileio.strict_json import parse
-from ufo_experience.session.context import ContextNames
-from ufo_experience.session.protocols import AgentStatus, Decision, Turn
+from ufo_experience.session.protocols import AgentStatus, ContextNames, Decision, Turn
 from ufo_experience.session.protocols import Command as SessionCommand
 
 MAX_CALLS = 40

@@ -14,8 +14,7 @@ from typing import Any
 
 from ufo_experience.benchmark.steps.environment import Command as ScreenCommand
 from ufo_experience.benchmark.steps.environment import Environment, Observation
-from ufo_experience.session.context import Context
-from ufo_experience.session.protocols import ACTION, Agent, Command, Result, ResultStatus
+from ufo_experience.session.protocols import ACTION, Agent, Command, Context, Result, ResultStatus
 from ufo_experience.text.tokens import estimate_tokens
 
 NAMESPACE = "browser"
