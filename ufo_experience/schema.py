@@ -237,7 +237,11 @@ class Verdict(Model):
 
 
 class Experience(Model):
-    """One remembered experience. `slots` maps a placeholder in the steps (`input:1`) to the type of its value."""
+    """One remembered experience. `slots` maps a placeholder in the steps (`input:1`) to the type of its value.
+
+    `sealed` holds, for placeholders whose value the task does not name, what is needed to know the value again when
+    another run typed the same, and no clear text (see `redaction.sealing`).
+    """
 
     id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
     state: State
@@ -250,6 +254,7 @@ class Experience(Model):
     provenance: Provenance = Provenance()
     usage: Usage = Usage()
     slots: dict[Name, Name] = Field(default_factory=dict)
+    sealed: dict[Name, Name] = Field(default_factory=dict)
     preconditions: Lines = ()
     avoid_when: Lines = ()
     schema_version: Literal[1] = 1
@@ -290,8 +295,9 @@ class Trajectory(Model):
     """One run as its log tells it: a sub-task, or (with `subtask` None) the whole request.
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
-    `slots` is filled by redaction (placeholder → type); `sensitive` holds values a reader knows to be secret, for
-    redaction to remove everywhere. It is never written out, nor is `visibility`, which the summarizer uses.
+    `slots` is filled by redaction (placeholder → type), and `sealed` (see `Experience`); `sensitive` holds values a
+    reader knows to be secret, for redaction to remove everywhere. It is never written out, nor is `visibility`, which
+    the summarizer uses.
     """
 
     request: Text
@@ -311,6 +317,7 @@ class Trajectory(Model):
     problems: tuple[Problem, ...] = ()
     tips: Lines = ()
     slots: dict[Name, Name] = Field(default_factory=dict)
+    sealed: dict[Name, Name] = Field(default_factory=dict, exclude=True)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     visibility: Visibility = Field(default_factory=Visibility, repr=False, exclude=True)
 

@@ -75,7 +75,7 @@ class Wiring:
         snapshot = self.live.snapshot()
         with self._lock:
             if self._finder is None or self._finder.snapshot is not snapshot:
-                self._finder = CandidateFinder(snapshot, self._trust_policy(), before=self._finder)
+                self._finder = CandidateFinder(snapshot, self._trust_policy(), before=self._finder, read=self.store.get)
             return self._finder
 
     @property

@@ -13,7 +13,7 @@ from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import stem
-from ufo_experience.trust.values import Agreement, presentable
+from ufo_experience.trust.values import Agreement, presentable, with_constants
 
 _ALIKE = 0.6  # of the words of two tasks, for a way to be carried out without anybody looking
 _WORD = re.compile(r"[^\W_]+")
@@ -43,7 +43,8 @@ def offer(
         if conflict(task, request) or (same_task and not reads_alike(task, request)):
             continue
         try:
-            procedure = procedure_of(experience, presentable(experience, task, agreement).experience)
+            shown = presentable(experience, task, agreement)
+            procedure = procedure_of(with_constants(experience, shown.constants), shown.experience)
         except DataError:
             continue  # no way to follow; it is shown as an example all the same
         return Guide(bind(procedure, task, binder))

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.redaction.trajectory import Cleaner, prepare
+from ufo_experience.redaction.trajectory import Cleaner, prepare, run_of
 from ufo_experience.schema import Action, Experience, State, Trajectory
 
 
@@ -18,7 +18,9 @@ def redact_record(experience: Experience) -> Experience:
 
     Idempotent and deterministic. A record without such a value, as that of a redacted log, is returned itself.
     """
-    run, fields, cleaner = prepare(_as_run(experience), also=list(_other_texts(experience)))
+    told = experience.provenance.session or experience.id
+    named = run_of(told, experience.state.request or experience.state.task)
+    run, fields, cleaner = prepare(_as_run(experience), also=list(_other_texts(experience)), run=named)
     run = cleaner.clean(run, fields)
     state, action, outcome = experience.state, experience.action, run.outcome
     name, line = cleaner.name, cleaner.prose
@@ -39,6 +41,7 @@ def redact_record(experience: Experience) -> Experience:
             "preconditions": tuple(map(line, experience.preconditions)),
             "avoid_when": tuple(map(line, experience.avoid_when)),
             "slots": cleaner.slots,
+            "sealed": cleaner.sealed,
         }
     )
     return experience if clean == experience else clean
@@ -55,6 +58,7 @@ def _as_run(experience: Experience) -> Trajectory:
         outcome=experience.outcome,
         format="record",
         slots=experience.slots,
+        sealed=experience.sealed,
         sensitive=tuple(value for part in (state.signals, action.parameters) for value in _named_secrets(part)),
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.fields import Field, fields_of
 from ufo_experience.redaction.parameters import SECRET, TYPED, is_placeholder, rewrite_parameters, strings_in
+from ufo_experience.redaction.sealing import constants_typed, seal
 from ufo_experience.redaction.secrets import find_secrets
 from ufo_experience.redaction.text import PLACEHOLDER, scrub
 from ufo_experience.redaction.vault import TaskValues, Vault
@@ -25,14 +26,20 @@ def redact(trajectory: Trajectory) -> Trajectory:
 
     Idempotent and deterministic. The same value has the same placeholder throughout.
     """
-    joined, fields, cleaner = prepare(trajectory)
+    joined, fields, cleaner = prepare(trajectory, run=run_of(trajectory.session, trajectory.request))
     return cleaner.clean(joined, fields)
 
 
-def prepare(trajectory: Trajectory, also: Sequence[str] = ()) -> tuple[Trajectory, list[Field], Cleaner]:
+def run_of(session: str, request: str) -> str:
+    """What tells the run of a seal from another: its session and what was asked."""
+    return f"{session}\x1f{request.strip().casefold()}"
+
+
+def prepare(trajectory: Trajectory, also: Sequence[str] = (), *, run: str) -> tuple[Trajectory, list[Field], Cleaner]:
     """Find every value of a trajectory and of the texts that belong to it; returns what takes them out.
 
-    Returned are the trajectory with the keys of one text joined, where each of its steps types, and the cleaner.
+    Returned are the trajectory with the keys of one text joined, where each of its steps types, and the cleaner. `run`
+    names the run in the seals of what it typed (see `sealing`).
     """
     steps = keystrokes.join_steps(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
@@ -40,7 +47,17 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = ()) -> tuple[Trajector
     texts = [*_texts(trajectory), *also]
     vault = Vault(trajectory.slots, texts)
     _collect(trajectory, fields, vault, texts)
-    return trajectory, fields, Cleaner(vault, _labels(trajectory, fields))
+    seals = dict(_seals(trajectory, fields, vault, run))
+    return trajectory, fields, Cleaner(vault, _labels(trajectory, fields), {**trajectory.sealed, **seals})
+
+
+def _seals(trajectory: Trajectory, fields: list[Field], vault: Vault, run: str) -> Iterator[tuple[str, str]]:
+    """What was typed and is named neither by the task nor by the request: placeholder → seal."""
+    for place in constants_typed(trajectory.steps, fields):
+        for value, role in _typed_pieces(trajectory.steps[place], fields[place]):
+            slot = vault.add_input(value, "text").strip("{}") if role == TYPED else ""
+            if slot.startswith("input:") and " from " not in vault.slots[slot] and (sealed := seal(value, run)):
+                yield slot, sealed
 
 
 def _labels(trajectory: Trajectory, fields: list[Field]) -> frozenset[str]:
@@ -69,7 +86,7 @@ def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, texts: I
 
 
 def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault) -> None:
-    task, request = (Cleaner(vault).wish(text) for text in (trajectory.task, trajectory.request))
+    task, request = (Cleaner(vault, frozenset(), {}).wish(text) for text in (trajectory.task, trajectory.request))
     named = TaskValues(task, request)
     # A control that is named after a value of the task (a message, a file) has another name in the next task.
     chosen = [
@@ -124,9 +141,10 @@ def _typed_pieces(step: Step, field: Field) -> list[tuple[str, str]]:
 class Cleaner:
     """Writes the clean copy. Every text passes: images and URLs, known values, then shapes."""
 
-    def __init__(self, vault: Vault, labels: frozenset[str] = frozenset()) -> None:
+    def __init__(self, vault: Vault, labels: frozenset[str], sealed: Mapping[str, str]) -> None:
         self._vault = vault
         self._labels = labels
+        self.sealed = dict(sealed)
         self._done: dict[tuple[str, str], str] = {}
 
     def clean(self, trajectory: Trajectory, fields: list[Field]) -> Trajectory:
@@ -150,7 +168,7 @@ class Cleaner:
             "problems": problems,
             "sensitive": (),
         }
-        return trajectory.model_copy(update={**update, "slots": dict(self._vault.slots)})
+        return trajectory.model_copy(update={**update, "slots": dict(self._vault.slots), "sealed": self.sealed})
 
     def _step(self, step: Step, field: Field) -> Step:
         control, source = step.target_control, step.source

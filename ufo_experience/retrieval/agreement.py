@@ -1,33 +1,41 @@
-"""What trusted runs agree on, read from the catalog: names and values that stand in runs of different sessions."""
+"""What trusted runs agree on: names and values that stand in runs of different sessions, read from the catalog.
+
+Record files are opened for sealed constants only (see `constants`), once for each task.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.errors import DataError
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.document import fact_term
+from ufo_experience.retrieval.constants import RUNS, Places, constants_of, typed_by
 from ufo_experience.schema import Experience
 from ufo_experience.trust.values import fact
 
-RUNS = 2  # different sessions with different requests that must hold a value for it to be a constant
 _MOST = 64  # rows looked at for one value
+_MOST_RUNS = 16  # of one task, the newest, whose records are opened
 _KEPT = 8_192  # answers kept: the same window titles and buttons come again in every question
 
 Rows = NDArray[np.int64]
+Read = Callable[[str], Experience]
 
 
 class CatalogAgreement:
-    """`trust.values.Agreement` over the trusted, successful, own runs of a catalog; opens no record file."""
+    """`trust.values.Agreement` over the trusted, successful, own runs of a catalog; `read` gives a record by its id."""
 
-    def __init__(self, catalog: Catalog, trusted: Mask) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, trusted: Mask, read: Read | None = None) -> None:
+        self._catalog, self._read = catalog, read
         self._counted = trusted & ~catalog.column("imported") & (catalog.column("success") == 1)
         self._rows = lru_cache(_KEPT)(self._find_rows)
         self._agreed = lru_cache(_KEPT)(self._are_several)
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
+        self._places: dict[tuple[str, str], Places] = {}
 
     def agreed(self, text: str, application: str | None) -> bool:
         """True when runs of `RUNS` different sessions and requests hold this name or value in the application."""
@@ -38,6 +46,29 @@ class CatalogAgreement:
         of_task = self._of_task(experience.state.task)
         holding = _among(of_task, self._rows(fact(text, experience.state.application)))
         return len(self._sessions(of_task[holding])), len(self._sessions(of_task))
+
+    def constants(self, experience: Experience, task: str) -> Mapping[str, str]:
+        """Placeholder → value, for what the runs of a record's task typed alike and is due for `task`, too."""
+        if not experience.sealed:
+            return {}
+        key = (experience.state.task, experience.state.application or "")
+        if key not in self._places:
+            self._places[key] = typed_by(self._runs(experience))
+        return constants_of(experience, self._places[key], task)
+
+    def _runs(self, experience: Experience) -> Iterator[Experience]:
+        """The newest counted runs of the same task in the same application."""
+        rows = self._of_task(experience.state.task)
+        newest = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:_MOST_RUNS]
+        for identifier in self._catalog.ids(newest):
+            if self._read is None:
+                return
+            try:
+                run = self._read(identifier)
+            except DataError:  # named by `verify`; what cannot be read agrees with nobody
+                continue
+            if run.state.application == experience.state.application:
+                yield run
 
     def _rows_of_task(self, task: str) -> Rows:
         rows = self._catalog.rows_of_task(task)

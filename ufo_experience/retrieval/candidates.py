@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.snapshot import Snapshot
-from ufo_experience.retrieval.agreement import CatalogAgreement
+from ufo_experience.retrieval.agreement import CatalogAgreement, Read
 from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, Scale, Voice, measure_scale
 from ufo_experience.retrieval.features import WordWeights, as_array, compare
@@ -63,10 +63,12 @@ class CandidateFinder:
         policy: TrustPolicy,
         before: CandidateFinder | None = None,
         counted: Mask | None = None,
+        read: Read | None = None,
     ) -> None:
         """What the finder of an earlier snapshot worked out and still holds is taken from it.
 
-        `counted` are the rows that statistics come from, where these are not the trusted ones.
+        `counted` are the rows that statistics come from, where these are not the trusted ones. `read` gives the record
+        of an id, to open the constants its runs agree on.
         """
         self.snapshot, self.policy = snapshot, policy
         self._limits = Filter(min_trust=policy.own.rank, min_trust_imported=policy.imported.rank)
@@ -81,7 +83,7 @@ class CandidateFinder:
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
         self.voice: Voice | None = before.voice if before else None
         self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
-        self.agreement = CatalogAgreement(snapshot.catalog, self.trusted)
+        self.agreement = CatalogAgreement(snapshot.catalog, self.trusted, read)
 
     def why_held(self, row: int) -> Why:
         """Why the record of this row may not be injected: unproven (by trust) or harmful (by what became)."""

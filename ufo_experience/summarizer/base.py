@@ -132,6 +132,8 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
     outcome = trajectory.outcome.model_copy(
         update={"failure_reason": _optional(summary.failure_reason or trajectory.outcome.failure_reason)}
     )
+    kept = " ".join(part.model_dump_json() for part in (state, action, outcome))
+    slots = _slots(trajectory, summary, kept)
     values = {
         "id": experience_id(trajectory),
         "state": state,
@@ -142,7 +144,8 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
         "created_at": _when(trajectory),
         "trust": trust_of(trajectory),
         "provenance": _provenance(trajectory, summary, summarizer),
-        "slots": _slots(trajectory, summary, " ".join(part.model_dump_json() for part in (state, action, outcome))),
+        "slots": slots,
+        "sealed": {slot: value for slot, value in trajectory.sealed.items() if slot in slots},
         "preconditions": _lines(summary.preconditions),
         "avoid_when": _lines(summary.avoid_when),
     }

@@ -4,8 +4,9 @@ A name, an address, a path, an amount, a command or any other text of a record i
 
 1. stands in the new task,
 2. is a slot to be filled, or
-3. is a constant of the procedure: other runs, of other sessions and other requests, hold it too (`Agreement`), or it is
-   made of nothing but words of interfaces (`vocabulary`) and of the task itself; or a person approved the record.
+3. is a constant of the procedure: other runs, of other sessions and other requests, hold it too (`Agreement`; what was
+   typed is sealed until then, see `redaction.sealing`), or it is made of nothing but words of interfaces
+   (`vocabulary`) and of the task itself; or a person approved the record.
 
 Everything else becomes a slot, so that what only one record knows never reaches a prompt or a guide, in whatever
 language or encoding it is written. What stays is the way: the verb, the kind of control, the order of the steps.
@@ -15,8 +16,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -70,6 +71,10 @@ class Agreement(Protocol):
         """(runs that hold the name, runs) among those of the same task; (0, 0) where nothing is known."""
         ...
 
+    def constants(self, experience: Experience, task: str) -> Mapping[str, str]:
+        """Placeholder → value, for what all runs of the record's task typed there when it was asked like this."""
+        ...
+
 
 class NoAgreement:
     """Nothing is known of other runs."""
@@ -80,6 +85,9 @@ class NoAgreement:
     def share(self, text: str, experience: Experience) -> tuple[int, int]:
         return 0, 0
 
+    def constants(self, experience: Experience, task: str) -> Mapping[str, str]:
+        return {}
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -87,13 +95,15 @@ class Shown:
 
     `experience` holds no value that only it knows; its `slots` name what was taken out. By step number: `confirm`
     says why a person is asked before it (see `trust.confirm`), `optional` are (runs that did it, runs) of steps that
-    most runs of the task did without. `hidden` counts what was taken out.
+    most runs of the task did without. `hidden` counts what was taken out, `constants` are the values that runs agree
+    on and that stand in place of placeholders.
     """
 
     experience: Experience
     confirm: Mapping[int, str] = field(default_factory=dict)
     optional: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     hidden: int = 0
+    constants: Mapping[str, str] = field(default_factory=dict)
 
 
 def presentable(experience: Experience, task: str, agreement: Agreement | None = None) -> Shown:
@@ -101,9 +111,48 @@ def presentable(experience: Experience, task: str, agreement: Agreement | None =
 
     Pure and deterministic; `presentable` of what it returned changes nothing more for the same task.
     """
+    agreement = agreement or NoAgreement()
+    constants = agreement.constants(experience, task)
     if experience.trust is Trust.APPROVED:
-        return Shown(experience, confirms(experience.action.steps), _optional(experience, agreement or NoAgreement()))
-    return _Filter(experience, task, agreement or NoAgreement()).result()
+        shown = Shown(experience, confirms(experience.action.steps), _optional(experience, agreement))
+    else:
+        shown = _Filter(experience, task, agreement).result()
+    if not constants:
+        return shown
+    filled = with_constants(shown.experience, constants)
+    why = {**confirms(filled.action.steps), **shown.confirm}
+    return replace(shown, experience=filled, confirm=why, constants=constants)
+
+
+def with_constants(experience: Experience, constants: Mapping[str, str]) -> Experience:
+    """The record with values in place of these placeholders, in what its steps act on and what they are given."""
+    if not constants:
+        return experience
+
+    def fill(text: str) -> str:
+        return PLACEHOLDER.sub(lambda match: constants.get(match[0].strip("{}"), match[0]), text)
+
+    steps = tuple(
+        step.model_copy(
+            update={
+                "target_control": step.target_control.model_copy(update={"name": fill(step.target_control.name)}),
+                "parameters": {key: _filled(value, fill) for key, value in step.parameters.items()},
+                "observation": fill(step.observation),
+            }
+        )
+        for step in experience.action.steps
+    )
+    slots = {name: kind for name, kind in experience.slots.items() if name not in constants}
+    action = experience.action.model_copy(update={"steps": steps, "strategy": fill(experience.action.strategy)})
+    return experience.model_copy(update={"action": action, "slots": slots})
+
+
+def _filled(value: JsonValue, fill: Callable[[str], str]) -> JsonValue:
+    if isinstance(value, str):
+        return fill(value)
+    if isinstance(value, dict):
+        return {key: _filled(item, fill) for key, item in value.items()}
+    return [_filled(item, fill) for item in value] if isinstance(value, list) else value
 
 
 def facts(experience: Experience) -> frozenset[str]:
