@@ -74,17 +74,57 @@ def test_no_secret_stands_in_the_log_or_in_the_store(memory, tmp_path):
     assert b"Tr0ub4dor" not in kept
 
 
-def test_a_fault_never_reaches_the_host_and_is_logged_once(memory, caplog):
-    """The run goes on without memory; the next one begins with it again."""
+class Unspeakable:
+    """An answer of a tool that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def hurt(recorder: Recorder, where: str) -> None:
+    """Let memory fail inside the recorder."""
+    if where == "step":
+        recorder.step(object())
+    elif where == "call":
+        recorder.call("click", {"control": "Insert"}, Unspeakable())
+    elif where == "attempt":
+        recorder.attempt(lambda: {}["missing"])
+    else:
+        recorder.memory.retrieve = None
+        recorder.start(TASK)
+
+
+@pytest.mark.parametrize("where", ["step", "call", "attempt", "start"])
+def test_a_fault_never_reaches_the_host_and_is_logged_once(memory, caplog, where):
+    """Memory is silent for the rest of the run: nothing is noted, learned or credited."""
     recorder = Recorder(memory)
     recorder.start(TASK)
     with caplog.at_level(logging.WARNING):
-        recorder.step(object())
+        hurt(recorder, where)
+        fault = recorder.fault
         recorder.step("click", "Insert")
+        recorder.call("click", {"control": "Table"})
+        recorder.attempt(lambda: pytest.fail("asked again"))
         assert recorder.finish(success=True, judge="program") is None
     assert len(caplog.records) == 1
-    assert recorder.fault is not None
+    assert fault is recorder.fault is not None
+
+
+def test_the_next_run_begins_with_memory_again(memory):
+    """A fault ends with the run it happened in."""
+    recorder = Recorder(memory)
     recorder.start(TASK)
+    recorder.step(object())
+    recorder.start(TASK)
+    assert recorder.fault is None
+
+
+def test_what_is_no_fault_of_memory_passes(memory):
+    """A loop that is stopped is stopped."""
+    recorder = Recorder(memory)
+    recorder.start(TASK)
+    with pytest.raises(KeyboardInterrupt):
+        recorder.attempt(lambda: (_ for _ in ()).throw(KeyboardInterrupt))
     assert recorder.fault is None
 
 

@@ -142,7 +142,7 @@ def procedure_step(number: int, step: Step) -> ProcedureStep:
     """One executed step as a step of a procedure.
 
     Raises:
-        DataError: it acts on no named control, or only on coordinates.
+        DataError: it acts on no named control, or only on coordinates, and is neither keys nor an address.
     """
     kind = kind_of(step.action_type)
     parameters = {
@@ -153,7 +153,7 @@ def procedure_step(number: int, step: Step) -> ProcedureStep:
         name = name or next((str(step.parameters[key]) for key in _APPLICATION_KEYS if step.parameters.get(key)), "")
     if name:
         target = Target(name, step.target_control.type or "", step.target_control.within)
-    elif not (kind == "keys" and _only_chords(step)):
+    elif not (kind == "keys" and _only_chords(step)) and not _opens_address(step):
         raise _unfit(f"step {number} ({step.action_type}) names no control")
     return ProcedureStep(
         number,
@@ -212,6 +212,13 @@ def _only_chords(step: Step) -> bool:
     """True when a step without a control presses keys, and types no text into whatever has the focus."""
     leaf = typed_leaf(step)
     return leaf is not None and keystrokes.is_chord(leaf[1], bare=True)
+
+
+def _opens_address(step: Step) -> bool:
+    """True for going to an address of the web: no control is acted on."""
+    address = step.parameters.get("url")
+    named = step.target_control.name.strip()
+    return not named and isinstance(address, str) and address.startswith(("http://", "https://"))
 
 
 def _unfit(reason: str) -> DataError:

@@ -128,8 +128,12 @@ class Recorder:
         control_type: str | None = None,
         error: str | None = None,
         application: str | None = None,
+        secret: bool = False,
     ) -> None:
-        """Note one executed action: on which control, with what, what was seen before it and what came of it."""
+        """Note one executed action: on which control, with what, what was seen before it and what came of it.
+
+        What is typed into a `secret` control is kept nowhere.
+        """
         if len(self._steps) >= MAX_STEPS:
             return
         given = {
@@ -141,11 +145,18 @@ class Recorder:
             "result": result or None,
             "error": error,
             "application": application or self.application,
+            "is_password": secret or None,
         }
         self._steps.append({name: value for name, value in given.items() if value not in (None, "", {})})
         if self._folder is not None:
             self._write(self._without_secrets())
 
+    @quietly(lambda: None)
+    def attempt(self, work: Callable[[], None]) -> None:
+        """Do what memory needs in the host's loop under the same rule: a fault is logged, and memory is silent."""
+        work()
+
+    @quietly(lambda: None)
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None, result: object = "", error: str | None = None
     ) -> None:

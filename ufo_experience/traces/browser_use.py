@@ -48,15 +48,16 @@ class BrowserUseReader:
             path, format=self.name, session=content_key(path.stem, 1, content_hash(items[0])), request=request
         )
         for item in items:
-            _add_steps(draft, item)
+            for step in steps_of(item):
+                draft.step(**step, agent=draft.format)
         report.problems += problems
         last = [as_dict(result) for result in as_list(items[-1].get("result"))]
         done = any(result.get("is_done") for result in last)
         errors = [as_name(result.get("error")) for result in last if result.get("error")]
         times = [as_dict(item.get("metadata")) for item in items]
         yield draft.finish(
-            **_outcome(last, done),
-            failure_reason=_reason(last) or (errors[-1] if errors else _given_up(last)),
+            **outcome_of(last, done),
+            failure_reason=reason_of(last) or (errors[-1] if errors else _given_up(last)),
             tokens=int(sum(as_amount(time.get("input_tokens")) or 0 for time in times)) or None,
             latency_ms=_duration(times),
             agent=self.name,
@@ -67,8 +68,11 @@ class BrowserUseReader:
         )
 
 
-def _add_steps(draft: Draft, item: dict[str, Any]) -> None:
-    """`action`, `result` and `interacted_element` are parallel lists; each action object has one key, its name."""
+def steps_of(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The steps of one item of the history, as `Draft.step` takes them.
+
+    `action`, `result` and `interacted_element` are parallel lists; each action object has one key, its name.
+    """
     actions = as_list(as_dict(item.get("model_output")).get("action"))
     results = as_list(item.get("result"))
     state = as_dict(item.get("state"))
@@ -82,19 +86,18 @@ def _add_steps(draft: Draft, item: dict[str, Any]) -> None:
         done = place < len(results)
         result = as_dict(results[place]) if done else {}
         failure = as_name(result.get("error")) or None
-        draft.step(
-            name,
-            control=_control(element),
-            control_type=element.get("node_name") or element.get("tag_name"),
-            parameters=short_object(action[name]),
-            observation=thoughts.get("memory") or thoughts.get("next_goal") or thoughts.get("thinking"),
-            result=result.get("extracted_content") if done else "skipped",
-            error=failure if done else "skipped: an earlier action of this step ended it",
-            agent=draft.format,
-            application=urlsplit(as_name(state.get("url"))[:2000]).hostname if _is_web(state) else None,
-            timestamp=as_dict(item.get("metadata")).get("step_start_time"),
-            secret=as_name(as_dict(element.get("attributes")).get("type")).casefold() == "password",
-        )
+        yield {
+            "action_type": name,
+            "control": control_of(element),
+            "control_type": element.get("node_name") or element.get("tag_name"),
+            "parameters": short_object(action[name]),
+            "observation": thoughts.get("memory") or thoughts.get("next_goal") or thoughts.get("thinking"),
+            "result": result.get("extracted_content") if done else "skipped",
+            "error": failure if done else "skipped: an earlier action of this step ended it",
+            "application": urlsplit(as_name(state.get("url"))[:2000]).hostname if _is_web(state) else None,
+            "timestamp": as_dict(item.get("metadata")).get("step_start_time"),
+            "secret": as_name(as_dict(element.get("attributes")).get("type")).casefold() == "password",
+        }
 
 
 def _is_web(state: dict[str, Any]) -> bool:
@@ -103,7 +106,8 @@ def _is_web(state: dict[str, Any]) -> bool:
     return address.startswith(("http://", "https://")) and "[" not in address
 
 
-def _control(element: dict[str, Any]) -> str:
+def control_of(element: dict[str, Any]) -> str:
+    """What an element is called: by its label or its text, else by its place in the page."""
     attributes = as_dict(element.get("attributes"))
     named = (as_name(element.get(key)) or as_name(attributes.get(key)) for key in _NAMES)
     return next((name for name in named if name), as_name(element.get("x_path") or element.get("xpath")))
@@ -115,7 +119,7 @@ def _thoughts(item: dict[str, Any]) -> dict[str, Any]:
     return as_dict(output.get("current_state")) or output
 
 
-def _outcome(results: list[dict[str, Any]], done: bool) -> dict[str, Any]:
+def outcome_of(results: list[dict[str, Any]], done: bool) -> dict[str, Any]:
     """The verdict of browser-use's judge; without one, or where the page or the task stopped it, nobody judged."""
     judgement = _judgement(results)
     verdict = judgement.get("verdict")
@@ -129,7 +133,8 @@ def _judgement(results: list[dict[str, Any]]) -> dict[str, Any]:
     return next((found for result in reversed(results) if (found := as_dict(result.get("judgement")))), {})
 
 
-def _reason(results: list[dict[str, Any]]) -> str | None:
+def reason_of(results: list[dict[str, Any]]) -> str | None:
+    """What the judge says went wrong, or stopped the run."""
     judgement = _judgement(results)
     if judgement.get("reached_captcha") is True:
         return "the judge says a captcha stopped the run"

@@ -1,0 +1,126 @@
+"""browser-use: `run_with_memory(task, llm, recorder)` in place of `Agent(task, llm).run()`.
+
+What is known goes before the task in the system message; every executed action is a step, with the name of its element;
+the verdict of browser-use's judge is the outcome. With `ahead` the model's own next step is followed by those that come
+after it on the known way, as far as they are on the same page and nobody need be asked: browser-use carries out several
+actions a turn, and stops at the first that changes the page. Tested with `browser-use` 0.13.14; 1.0 is another engine.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from browser_use import Agent
+from pydantic import ValidationError
+
+from ufo_experience.guide.guide import Act, Guide
+from ufo_experience.guide.procedure import Target
+from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.traces.browser_use import control_of, outcome_of, reason_of, steps_of
+
+MAX_AHEAD = 4  # actions added to those of the model
+
+
+async def run_with_memory(
+    task: str,
+    llm: Any,
+    recorder: Recorder,
+    *,
+    application: str | None = None,
+    check: Callable[[Any], bool | None] | None = None,
+    ahead: bool = False,
+    max_steps: int = 100,
+    **options: Any,
+) -> Any:
+    """`Agent.run` with memory; returns its history. `options` go to `Agent`, its callbacks among them.
+
+    `check` looks at the history and says whether the task was done (None: unknown). Without it the verdict of the judge
+    counts (`use_judge`, `judge_llm`: let it be another model than the one that acts); without either nobody judged.
+    """
+    start = await recorder.astart(task, application, guide=ahead)
+    told = "\n\n".join(part for part in (start.block, options.pop("extend_system_message", None)) if part)
+    run = _Run(recorder, start.guide, options.pop("register_new_step_callback", None))
+    run.agent = Agent(
+        task=task, llm=llm, extend_system_message=told or None, register_new_step_callback=run.on_step, **options
+    )
+    history = await run.agent.run(max_steps=max_steps)
+    recorder.attempt(run.note)
+    last = [one.model_dump(mode="json") for one in history.history[-1].result] if history.history else []
+    judged = {"judge": "agent", **outcome_of(last, history.is_done())}
+    if check is not None and (success := check(history)) is not None:
+        judged = {"success": success, "judge": "program"}
+    await recorder.afinish(judged["success"], judged["judge"], reason=reason_of(last))
+    return history
+
+
+class _Run:
+    """One run: notes what was done before each new step, and looks ahead on the known way."""
+
+    agent: Any  # given once it is made, with this as its callback
+
+    def __init__(self, recorder: Recorder, guide: Guide | None, own: Callable[..., Any] | None) -> None:
+        self._recorder, self._guide, self._own = recorder, guide, own
+        self._noted = 0
+
+    async def on_step(self, state: Any, output: Any, number: int) -> None:
+        """The model has answered; what it wants is carried out when this returns."""
+        self._recorder.attempt(self.note)
+        if self._guide is not None:
+            self._recorder.attempt(lambda: self._look_ahead(state, output))
+        answer = self._own(state, output, number) if self._own is not None else None
+        if inspect.isawaitable(answer):
+            await answer
+
+    def note(self) -> None:
+        """Record what was carried out since the last time."""
+        items = self.agent.history.history
+        for item in items[self._noted :]:
+            for step in steps_of(item.model_dump(sensitive_data=self.agent.sensitive_data)):
+                self._record(step)
+        self._noted = len(items)
+
+    def _record(self, step: dict[str, Any]) -> None:
+        name, parameters, kind = step["control"], step["parameters"], step["control_type"]
+        self._recorder.step(
+            step["action_type"], name, parameters, step["observation"] or "", step["result"] or "",
+            control_type=kind, error=step["error"], application=step["application"], secret=step["secret"],
+        )  # fmt: skip
+        if self._guide is not None:
+            target = Target(name, kind or "") if name else None
+            self._guide.note(Act(step["action_type"], target, parameters), step["error"] is None)
+
+    def _look_ahead(self, state: Any, output: Any) -> None:
+        """Add the steps after the model's own, where that is the next of the way and typed or chose something."""
+        if self._guide is None or len(output.action) != 1:
+            return
+        elements = [(index, _element(node)) for index, node in state.dom_state.selector_map.items()]
+        controls = [{"id": index, "name": control_of(one), "type": one["node_name"]} for index, one in elements]
+        acts = list(_on_this_page(self._guide.ahead(controls, MAX_AHEAD + 1)))
+        if acts and _same(output.action[0].model_dump(exclude_unset=True), acts[0]):
+            with suppress(ValidationError):  # an action this agent does not have: the model goes on by itself
+                for act in acts[1:]:
+                    output.action.append(self.agent.ActionModel.model_validate(act))
+
+
+def _on_this_page(acts: Iterable[Act]) -> Iterator[dict[str, Any]]:
+    """The actions as browser-use takes them, up to the first that is not in view, or for which a person is asked."""
+    for act in acts:
+        if act.confirm or act.target is None or act.target.id is None:
+            return
+        yield {act.action: {**act.parameters, "index": act.target.id}}
+
+
+def _same(said: dict[str, Any], known: dict[str, Any]) -> bool:
+    """True when the model does just what the way does next: the same action on the same element, with the same text."""
+    return said.keys() == known.keys() and all(
+        said[name].get(part) == known[name].get(part) for name in said for part in ("index", "text")
+    )
+
+
+def _element(node: Any) -> dict[str, Any]:
+    """An element in view as the history keeps it."""
+    name = node.ax_node.name if node.ax_node else None
+    return {"node_name": node.node_name, "attributes": node.attributes, "ax_name": name, "x_path": node.xpath}
