@@ -207,7 +207,7 @@ def repeated(count: int) -> Catalog:
     terms = one.terms[0]
     places = np.tile(np.arange(count, dtype=np.int32), len(terms.terms))
     ends = np.arange(len(terms.terms) + 1, dtype=np.int64) * count
-    postings = Postings(terms.terms, ends, places, np.ones(len(places), np.float32), terms.say)
+    postings = Postings(terms.terms, ends, places, np.ones(len(places), np.float32))
     return Catalog(rows, np.ones(count, np.bool_), one.texts, (postings,))
 
 

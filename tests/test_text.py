@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ufo_experience.embedding.hashing import request_terms
 from ufo_experience.retrieval.contradictions import _REWRITES, conflict
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.slots import _SLOTS, Slot, find_slots, mask_slots
-from ufo_experience.text.terms import request_terms, say, stem
+from ufo_experience.text.terms import stem
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parent / "data" / "pairs.jsonl").read_text("utf-8").splitlines()]
 
@@ -80,17 +81,11 @@ def test_different_words_stay_apart(one, other):
 def test_politeness_is_no_part_of_a_request():
     """The first word is the action, whatever stands before it."""
     polite, plain = (
-        request_terms("Could you please delete the last slide")[0],
-        request_terms("Delete the last slide")[0],
+        request_terms("Could you please delete the last slide"),
+        request_terms("Delete the last slide"),
     )
     assert polite == plain
     assert "^ delet" in plain
-
-
-def test_common_words_and_placeholders_say_little():
-    """Covering them proves nothing."""
-    assert say("about") == say("<name>") == say("=jane") < say("invoic")
-    assert say("send email") == 0.0
 
 
 # ---- applications ----

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import re
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 from ufo_experience.embedding.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
 from ufo_experience.schema import MAX_TEXT
-from ufo_experience.text.terms import TermWeights, request_terms, stem
+from ufo_experience.text.slots import mask_slots
+from ufo_experience.text.terms import stem, without_politeness, words
 
 if TYPE_CHECKING:
     from ufo_experience.openai_api.client import OpenAISettings
@@ -32,7 +34,7 @@ FEATURES_VERSION = 1  # raise it when `features` gives anything else: the name c
 
 _SPEC = re.compile(r"(\d{1,6})?(?:v(\d{1,6}))?")
 _WORD = re.compile(r"[^\W_]+")
-_WEIGHTS = TermWeights(pair=0.5, head=1.5, slot=1.0, value=0.15)  # its own: tuning lexical search must not move vectors
+_PAIR_WEIGHT, _HEAD_WEIGHT, _VALUE_WEIGHT = 0.5, 1.5, 0.15  # of a pair of words, the first word, a hidden value
 _LETTERS = (3, 4)  # lengths of the letter runs
 _LETTERS_WORTH = 0.2  # of one run; enough for typos and other languages, too little to drown the words
 _COMMON_SHARE = 0.5  # of a word that says little: a fixed stand-in for rarity, which a stored vector must not hold
@@ -50,15 +52,40 @@ def features(text: str) -> Mapping[str, float]:
 
     A text without words is its characters; a blank one has one feature of its own.
     """
-    words = dict.fromkeys(_WORD.findall(text.lower()))  # in order: sums of floats depend on it
-    if not words:
+    spelled = dict.fromkeys(_WORD.findall(text.lower()))  # in order: sums of floats depend on it
+    if not spelled:
         return {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
     worth = {
-        term: (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(found.times * found.weight)
-        for term, found in request_terms(text, _WEIGHTS)[0].items()
+        term: (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(times * weight)
+        for term, (times, weight) in request_terms(text).items()
     }
-    runs = dict.fromkeys(chain.from_iterable(map(_letter_runs, words)), _LETTERS_WORTH)
+    runs = dict.fromkeys(chain.from_iterable(map(_letter_runs, spelled)), _LETTERS_WORTH)
     return worth | runs
+
+
+def request_terms(text: str) -> Mapping[str, tuple[int, float]]:
+    """Of each term of a request how often it occurs and its weight.
+
+    Words are taken after slot masking and stemmed; a pair of neighbours counts half, the first word (nearly always the
+    action) more, and the values hidden behind placeholders a little, so that "Starbucks" does not drown the procedure.
+    """
+    masked = mask_slots(text)
+    frame = words(without_politeness(masked))
+    found: dict[str, tuple[int, float]] = {}
+
+    def add(term: str, weight: float, times: int = 1) -> None:
+        found[term] = (found[term][0] if term in found else 0) + times, weight
+
+    for word in frame:
+        add(word, 1.0)
+    for left, right in pairwise([*frame, "$"]):
+        add(f"{left} {right}", _PAIR_WEIGHT)
+    if frame:
+        add(f"^ {frame[0]}", _HEAD_WEIGHT)
+    hidden = Counter(words(text)) - Counter(words(masked))
+    for value, times in hidden.items():
+        add(f"={value}", _VALUE_WEIGHT, times)
+    return found
 
 
 @lru_cache(maxsize=16_384)

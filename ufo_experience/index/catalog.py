@@ -19,7 +19,6 @@ from ufo_experience.index.document import SEPARATOR, indexed_text, term_counts
 from ufo_experience.index.postings import Postings, StringColumn, term_hash
 from ufo_experience.schema import Experience
 from ufo_experience.text.applications import application_key
-from ufo_experience.text.terms import say
 from ufo_experience.trust.policy import shown_rank
 
 Mask = NDArray[np.bool_]
@@ -104,7 +103,7 @@ class Catalog:
         described = [term_counts(experience) for experience in experiences]
         rows = np.array([_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW)
         texts = StringColumn.build([indexed_text(experience) for experience in experiences])
-        terms = Postings.build((terms for terms, _ in described), say)
+        terms = Postings.build((terms for terms, _ in described))
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
     def __len__(self) -> int:
@@ -241,7 +240,7 @@ class Catalog:
     def extract(self, ids: Sequence[str]) -> Catalog:
         """The live rows of some ids that were added since the generation, in one piece."""
         rows = np.sort(self.find(ids))
-        return self._in_order(rows[rows >= self.published], self.terms[1:] or (Postings.build([], say),))
+        return self._in_order(rows[rows >= self.published], self.terms[1:] or (Postings.build([]),))
 
     def _in_order(self, order: RowNumbers, terms: Sequence[Postings]) -> Catalog:
         """The rows of these numbers, in this order, whose terms are all in `terms`."""
@@ -265,7 +264,6 @@ class Catalog:
             "terms_ptr": terms.ptr,
             "terms_rows": terms.rows,
             "terms_weights": terms.weights,
-            "terms_say": terms.say,
         }
 
     @classmethod
@@ -275,7 +273,7 @@ class Catalog:
         if rows.dtype != ROW or rows.ndim != 1 or len(arrays["texts_ends"]) != len(rows):
             raise CorruptError("not the columns of this version", file="rows.npy")
         texts = StringColumn(arrays["texts_blob"], arrays["texts_ends"])
-        terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights", "terms_say")))
+        terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights")))
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.fileio.strict_json import parse
 
-FORMAT = 2  # 1 lacks the terms of runs (`document.run_term`)
+FORMAT = 3  # 1 lacks the terms of runs (`document.run_term`), 2 has a weight of each term that nobody used
 MAX_BYTES = 2**20
 
 _HASH = "sha256"

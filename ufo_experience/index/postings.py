@@ -5,7 +5,7 @@ Terms are kept as 64-bit hashes in sorted order (BLAKE2b; a collision among a mi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -61,39 +61,33 @@ def term_hashes(terms: Iterable[str]) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Postings:
-    """`rows[ptr[i]:ptr[i + 1]]` are the rows that hold `terms[i]`, with `weights`; `say[i]` belongs to the term."""
+    """`rows[ptr[i]:ptr[i + 1]]` are the rows that hold `terms[i]`, with `weights`."""
 
     terms: NDArray[np.uint64]
     ptr: NDArray[np.int64]
     rows: Rows
     weights: Weights
-    say: Weights
 
     @classmethod
-    def build(
-        cls, documents: Iterable[Mapping[str, float]], say: Callable[[str], float], first_row: int = 0
-    ) -> Postings:
+    def build(cls, documents: Iterable[Mapping[str, float]], first_row: int = 0) -> Postings:
         """From one mapping of term to weight per row, rows counted from `first_row`."""
         hashes: list[int] = []
         rows: list[int] = []
         weights: list[float] = []
-        says: list[float] = []
         for row, document in enumerate(documents, first_row):
             hashes.extend(map(term_hash, document))
             weights.extend(document.values())
-            says.extend(map(say, document))
             rows.extend([row] * len(document))
-        arrays = (np.array(rows, np.int32), np.array(weights, np.float32), np.array(says, np.float32))
-        return cls._sort(np.array(hashes, np.uint64), *arrays)
+        return cls._sort(np.array(hashes, np.uint64), np.array(rows, np.int32), np.array(weights, np.float32))
 
     @classmethod
-    def _sort(cls, hashes: NDArray[np.uint64], rows: Rows, weights: Weights, says: Weights) -> Postings:
+    def _sort(cls, hashes: NDArray[np.uint64], rows: Rows, weights: Weights) -> Postings:
         """From parallel arrays, one entry per term and row, in any order."""
         order = np.lexsort((rows, hashes))
         hashes = hashes[order]
         terms, starts = np.unique(hashes, return_index=True)
         ptr = np.append(starts, len(hashes)).astype(np.int64)
-        return cls(terms, ptr, rows[order], weights[order], says[order][starts])
+        return cls(terms, ptr, rows[order], weights[order])
 
     def shifted(self, first_row: int) -> Postings:
         """The same with rows counted from `first_row`."""
@@ -110,9 +104,8 @@ class Postings:
         hashes = np.concatenate([np.repeat(part.terms, np.diff(part.ptr)) for part in parts])
         rows = new_row[np.concatenate([part.rows for part in parts])]
         weights = np.concatenate([part.weights for part in parts])
-        says = np.concatenate([np.repeat(part.say, np.diff(part.ptr)) for part in parts])
         kept = rows >= 0
-        return cls._sort(hashes[kept], rows[kept].astype(np.int32), weights[kept], says[kept])
+        return cls._sort(hashes[kept], rows[kept].astype(np.int32), weights[kept])
 
     def find(self, terms: Iterable[str]) -> list[tuple[Rows, Weights]]:
         """Of each term the rows that hold it (sorted) and its weight in each."""

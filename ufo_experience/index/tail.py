@@ -37,7 +37,6 @@ _COLUMNS: dict[str, np.dtype[Any]] = {
     "terms_ptr": np.dtype("<i8"),
     "terms_rows": np.dtype("<i4"),
     "terms_weights": np.dtype("<f4"),
-    "terms_say": np.dtype("<f4"),
     "vector_rows": np.dtype("<i4"),
     "vectors": np.dtype("<f4"),
 }

@@ -1,31 +1,9 @@
-"""The weighted terms of a request, shared by lexical search and the hashing embedder.
-
-Words are taken after slot masking and stemmed; a pair of neighbours counts half, the first word (nearly always the
-action) more, and the values hidden behind placeholders a little, so that "Starbucks" does not drown the procedure.
-"""
+"""Words as terms: stemmed, without politeness at the start, the common ones known."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
-
-from ufo_experience.text.slots import mask_slots
-
-
-@dataclass(frozen=True)
-class TermWeights:
-    """What a term is worth before its rarity; chosen with all of WebArena and OSWorld in view."""
-
-    pair: float = 0.5
-    head: float = 1.5
-    slot: float = 1.0
-    value: float = 0.15
-
 
 _COMMON_WORDS = (
     "the a an of to in on at for from with by and or is are was were be been it its this that these those my me i you"
@@ -34,14 +12,6 @@ _COMMON_WORDS = (
     " about out up also just too very such own am he she they them his her their us may might must but because while"
     " why again each both"
 )
-COMMON_SAY = 0.3  # of common words, placeholders and hidden values, in how much of a request another one covers
-
-
-class Term(NamedTuple):
-    """How often a term stands in a text, and what it is worth."""
-
-    times: int
-    weight: float
 
 
 _LEAST_BEHIND_POLITE = 8  # characters
@@ -58,7 +28,6 @@ _ENDINGS = [  # suffix, what stays in its place, how many letters must come befo
     *[("ches", "ch", 2), ("shes", "sh", 2), ("ss", "ss", 1), ("us", "us", 1), ("is", "is", 1), ("s", "", 3)],
 ]
 _WHOLE = frozenset({"note", "here", "done", "none", "come", "care", "theme", "paste", "plane", "more"})
-_DEFAULT = TermWeights()
 
 
 @lru_cache(maxsize=65_536)
@@ -93,37 +62,6 @@ def without_politeness(text: str) -> str:
 def words(text: str) -> list[str]:
     """Stemmed words and placeholders, in order."""
     return [stem(word) for word in _WORD.findall(text.lower().replace("’", "'"))]
-
-
-@lru_cache(maxsize=256)  # a query is asked for its terms by lexical search and by the hashing embedder
-def request_terms(text: str, weights: TermWeights = _DEFAULT) -> tuple[Mapping[str, Term], int]:
-    """The terms of a request, and its length in words without politeness."""
-    masked = mask_slots(text)
-    shown = words(masked)
-    frame = words(without_politeness(masked))
-    found: dict[str, Term] = {}
-
-    def add(term: str, weight: float, times: int = 1) -> None:
-        found[term] = Term((found[term].times if term in found else 0) + times, weight)
-
-    for word in frame:
-        add(word, weights.slot if word[0] == "<" else 1.0)
-    for left, right in pairwise([*frame, "$"]):
-        add(f"{left} {right}", weights.pair * (weights.slot if left[0] == "<" and right[0] in "<$" else 1.0))
-    if frame:
-        add(f"^ {frame[0]}", weights.head)
-    said = words(text)
-    if said != shown:
-        for value, times in (Counter(said) - Counter(shown)).items():
-            add(f"={value}", weights.value, times)
-    return found, len(frame)
-
-
-def say(term: str) -> float:
-    """How much a term has to say on whether two requests cover each other: words alone, common ones little."""
-    if " " in term:
-        return 0.0
-    return COMMON_SAY if term[0] in "=<" or term in COMMON else 1.0
 
 
 COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())
