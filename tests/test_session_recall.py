@@ -226,5 +226,5 @@ def test_what_is_risky_shows_in_words_and_flags():
     assert is_risky(act(click("Send now")))
     assert is_risky(act(click("Next"), risky=True))
     assert is_risky(act(click("Next"), status=AgentStatus.CONFIRM))
-    assert not is_risky(act(click("Sender")))
+    assert not is_risky(act(click("Close")))
     assert not is_risky(Decision(CONTINUE, risky=True))

@@ -90,12 +90,15 @@ class Guide:
 
     # ---- the next step
 
-    def next(self, controls: Iterable[Any], *, application: str | None = None, consent: bool = False) -> Act | Stop:
+    def next(
+        self, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
+    ) -> Act | Stop:
         """The next step, checked against `controls`, or why there is none.
 
         Args:
             controls: what is in view, in reading order: mappings or objects with `id`, `name`, `type`, and where known
-                `value`, `enabled`, `checked`, `selected`, `expanded`, `dialog`, `state`, `within`.
+                `value`, `enabled`, `checked`, `selected`, `expanded`, `dialog`, `state`, `within`; or `read_screen` of
+                them, where several things are asked of one view.
             application: the one in front, where that is known.
             consent: a person has allowed the step that was asked for.
         """
@@ -104,7 +107,7 @@ class Guide:
         return self._look(read_screen(controls), application, consent)
 
     def ahead(
-        self, controls: Iterable[Any], limit: int = _MOST_AHEAD, *, application: str | None = None
+        self, controls: Screen | Iterable[Any], limit: int = _MOST_AHEAD, *, application: str | None = None
     ) -> tuple[Act, ...]:
         """The next step and those that follow it, at most `limit`: up to the first open slot or consent, that included.
 
@@ -129,7 +132,7 @@ class Guide:
         return tuple(acts)
 
     def check(
-        self, act: Act, controls: Iterable[Any], *, application: str | None = None, consent: bool = False
+        self, act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
     ) -> Act | Stop:
         """An action the agent foresaw, checked against the screen before it is carried out.
 
@@ -279,7 +282,7 @@ def _is_behind(step: ProcedureStep, screen: Screen) -> bool:
 
 
 def check_action(
-    act: Act, controls: Iterable[Any], *, application: str | None = None, consent: bool = False
+    act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
 ) -> Act | Stop:
     """An action checked against the screen by its target alone; see `Guide.check`."""
     return _checked(act, read_screen(controls), application, consent)
@@ -297,7 +300,8 @@ def _checked(act: Act, screen: Screen, application: str | None, consent: bool) -
     if isinstance(found, Miss):
         return Stop(found.reason, found.detail)
     ready = act if found is None else replace(act, target=_target(found))
-    risky = act.target is not None and needs_consent(act.action, act.target.name, act.target.type)
+    name, kind_of_control = (act.target.name, act.target.type) if act.target else ("", "")
+    risky = needs_consent(act.action, name, kind_of_control, act.parameters)
     return _for_a_person(ready) if risky and not consent else ready
 
 

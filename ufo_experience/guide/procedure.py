@@ -182,9 +182,12 @@ def kind_of(action: str) -> Kind:
     return "click" if name in _CLICKS else "other"
 
 
-def needs_consent(action: str, name: str, type: str = "") -> bool:
+def needs_consent(action: str, name: str, type: str = "", parameters: Mapping[str, Any] | None = None) -> bool:
     """True when a person should be asked before an action: what it does to such a control is hard to take back."""
-    step = Step(step_number=1, action_type=action, target_control=Control(name=name, type=type))
+    control = Control.model_construct(name=name, type=type)  # of a screen or an agent: nothing of it is kept
+    step = Step.model_construct(
+        step_number=1, action_type=action, target_control=control, parameters=dict(parameters or {})
+    )
     return confirm_of(step) is not None and not leads_on(step)
 
 

@@ -50,7 +50,7 @@ class Control:
     __slots__ = ("_read", "_states", "bare", "dialog", "name", "place", "role", "type", "within")
 
     def __init__(self, given: Any, place: int) -> None:
-        read = given.get if isinstance(given, Mapping) else partial(getattr, given)
+        read = given.get if type(given) is dict or isinstance(given, Mapping) else partial(getattr, given)
         self._read, self._states = read, _UNREAD
         self.place = place
         self.name = str(_first(read, "name") or "")
@@ -118,8 +118,13 @@ class Screen:
         return self.by_name.get(bare(name), ())
 
 
-def read_screen(controls: Iterable[Any]) -> Screen:
-    """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known the rest."""
+def read_screen(controls: Screen | Iterable[Any]) -> Screen:
+    """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known the rest.
+
+    A screen that was read already is given back: who asks several things of one view reads it once.
+    """
+    if isinstance(controls, Screen):
+        return controls
     shown = tuple(Control(given, place) for place, given in enumerate(controls))
     dialogs = {one.bare for one in shown if one.role in _DIALOGS or (one.role == "window" and one.place)}
     if dialogs:

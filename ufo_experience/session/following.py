@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from ufo_experience.guide.block import ahead_block
 from ufo_experience.guide.guide import Act, Guide, Stop, check_action
 from ufo_experience.guide.procedure import Target as Aim
+from ufo_experience.guide.screen import Screen, read_screen
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentStatus,
@@ -40,6 +42,11 @@ class View:
     """What is in view: the controls as the dispatcher gave them."""
 
     controls: tuple[Mapping[str, Any], ...]
+
+    @cached_property
+    def screen(self) -> Screen:
+        """The controls as a guide reads them, once."""
+        return read_screen(self.controls)
 
     def targets(self) -> tuple[Target, ...]:
         """The controls as a decision keeps them."""
@@ -102,7 +109,7 @@ class Follower:
         if self._guide is None or self._guide.gave_up or not self._guide.sure:
             return ""
         view = await self.view(context)
-        return ahead_block(self._guide.ahead(view.controls, application=application or None)) if view else ""
+        return ahead_block(self._guide.ahead(view.screen, application=application or None)) if view else ""
 
     async def begin(self, decision: Decision, context: Context, application: str) -> Decision:
         """The first action of a decision; those that follow it wait, each with the part of the decision it has.
@@ -153,9 +160,9 @@ class Follower:
             return Stop("target_missing", "the screen cannot be looked at") if _is_named_only(command) else command
         act, known = as_act(command), application or None
         if self._guide is not None:
-            answer = self._guide.check(act, view.controls, application=known, consent=consent)
+            answer = self._guide.check(act, view.screen, application=known, consent=consent)
         else:
-            answer = check_action(act, view.controls, application=known, consent=consent)
+            answer = check_action(act, view.screen, application=known, consent=consent)
         return answer if isinstance(answer, Stop) else replace(as_command(answer), call_id=command.call_id)
 
     async def _guided(self, context: Context, application: str) -> Decision | None:
@@ -166,7 +173,7 @@ class Follower:
         view = await self.view(context)
         if view is None:
             return None
-        answer = guide.next(view.controls, application=application or None)
+        answer = guide.next(view.screen, application=application or None)
         if isinstance(answer, Act):
             return Decision(AgentStatus.CONTINUE, (as_command(answer),), comment=REPLAYED, controls=view.targets())
         if answer.reason == "done" and guide.place:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ufo_experience.errors import ExperienceError
 from ufo_experience.guide.offer import PROVEN_AFTER
+from ufo_experience.guide.procedure import needs_consent
 from ufo_experience.redaction import redact_text
 from ufo_experience.redaction.names import words_of
 from ufo_experience.session.following import RecallMode
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
 
 STEP_CANDIDATES = 10  # looked through for those that speak of the step at hand
 IN_VIEW = 0.9  # how well the next target of a way fits a control in view, to be taken for it
-
-# Actions that are hard to take back, as they are called in names of tools and controls.
-RISKY_WORDS = frozenset(
-    "delete remove erase discard overwrite reset uninstall send submit publish post pay buy purchase transfer confirm "
-    "unsubscribe revoke shutdown kill rm".split()
-)
 
 _log = logging.getLogger(__name__)
 
@@ -258,16 +253,16 @@ class Recall:
 
 
 def is_risky(decision: Decision) -> bool:
-    """Tell whether a decision is one to look twice at: it says so, asks for consent, or its words are of that kind."""
+    """Tell whether a decision is one to look twice at: it says so, asks for consent, or a person would be asked."""
     if not decision.commands:
         return False
-    if decision.risky or decision.status is AgentStatus.CONFIRM:
-        return True
-    return any(RISKY_WORDS & set(_words(command)) for command in decision.commands)
+    return decision.risky or decision.status is AgentStatus.CONFIRM or any(map(_asks_first, decision.commands))
 
 
-def _words(command: Command) -> list[str]:
-    return [*words_of(command.tool_name), *words_of(command.target.name if command.target else "")]
+def _asks_first(command: Command) -> bool:
+    target = command.target
+    name, kind = (target.name, target.type or "") if target else ("", "")
+    return needs_consent(command.tool_name, name, kind, command.parameters)
 
 
 def _act(tool: str, control: str) -> tuple[str, ...]:
