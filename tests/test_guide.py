@@ -302,11 +302,11 @@ def test_an_item_is_found_by_the_value_it_bears():
     )
 
 
-def test_a_way_of_a_task_that_reads_otherwise_is_not_replayed():
-    """However sure retrieval is: nobody looks."""
+def test_a_way_of_a_task_that_reads_otherwise_is_not_offered():
+    """However sure retrieval is: the screen cannot tell."""
     hit = Hit(experience=experience(*BACKUP), score=1.0, ranked_by="fused")
     tasks = (NEW_TASK, "Rename the sheet Sales", "Copy my files each night at 06:45")
-    assert [offer(one, [hit], same_task=True) is not None for one in tasks] == [True, False, False]
+    assert [offer(one, [hit]) is not None for one in tasks] == [True, False, False]
 
 
 def test_a_name_that_only_this_record_knows_is_not_told_ahead():

@@ -315,7 +315,6 @@ class ExperienceMemory(Maintenance):
         hits: Sequence[Hit] | None = None,
         binder: Binder | None = None,
         proven_after: int = 0,
-        same_task: bool = False,
     ) -> Guide | None:
         """A guide along the best known way for `task`; None when nothing is known well enough to be followed.
 
@@ -323,7 +322,6 @@ class ExperienceMemory(Maintenance):
             hits: what was retrieved for the task already (retrieved here when not given).
             binder: binds slots the rules cannot, with one call of a model.
             proven_after: how often a way must have helped since it last hurt.
-            same_task: leave out ways of a task that reads otherwise, as is right where nobody looks before each step.
         """
         from ufo_experience.guide.offer import offer
 
@@ -331,7 +329,7 @@ class ExperienceMemory(Maintenance):
         if not found:
             return None
         agreement = self.wiring.finder().agreement
-        return offer(task, found, binder=binder, proven_after=proven_after, same_task=same_task, agreement=agreement)
+        return offer(task, found, binder=binder, proven_after=proven_after, agreement=agreement)
 
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None

@@ -13,10 +13,10 @@ from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import stem
-from ufo_experience.trust.values import Agreement, presentable, with_constants
+from ufo_experience.trust.values import Agreement, presentable, with_constants, words_in
 
 _ALIKE = 0.6  # of the words of two tasks, for a way to be carried out without anybody looking
-_WORD = re.compile(r"[^\W_]+")
+_VALUE = re.compile(r"<\w+>")
 PROVEN_AFTER = 2  # times a way has helped, before it is replayed
 
 
@@ -26,21 +26,21 @@ def offer(
     *,
     binder: Binder | None = None,
     proven_after: int = 0,
-    same_task: bool = False,
     agreement: Agreement | None = None,
 ) -> Guide | None:
     """A guide along the first of `hits` (best first) that may be followed; None when there is none.
 
-    Left out are ways that are no procedure, that contradict the task, that misled since they last helped, and that
-    are not `proven_after` so many times; with `same_task` also those of a task that reads like another one.
-    `agreement` is what other runs tell too: a name or value that only one record knows is not told ahead.
+    Left out are ways that are no procedure, that contradict the task, that misled since they last helped, that are not
+    `proven_after` so many times, and those of a task that reads otherwise: nothing on a screen tells a way that fits it
+    and leads elsewhere, however sure retrieval is. `agreement` is what other runs tell too: a name or value that only
+    one record knows is not told ahead.
     """
     for hit in hits:
         experience = hit.experience
         if misled(experience.usage) or not is_proven(experience, proven_after):
             continue
         request = experience.state.request or experience.state.task
-        if conflict(task, request) or (same_task and not reads_alike(task, request)):
+        if conflict(task, request) or not reads_alike(task, request):
             continue
         try:
             shown = presentable(experience, task, agreement)
@@ -56,8 +56,13 @@ def reads_alike(one: str, other: str) -> bool:
     a, b = (mask_slots(text) for text in (one, other))
     if a == b:
         return True
-    first, second = ({stem(word) for word in _WORD.findall(text) if word not in SMALL_WORDS} for text in (a, b))
-    return len(first & second) >= _ALIKE * max(len(first), len(second), 1)
+    first, second = _own_words(a), _own_words(b)
+    return bool(first) and len(first & second) >= _ALIKE * max(len(first), len(second))
+
+
+def _own_words(masked: str) -> set[str]:
+    """What a task says beside its values: the stems of its words, but for the smallest."""
+    return {stem(word) for word in words_in(_VALUE.sub(" ", masked)) if word not in SMALL_WORDS}
 
 
 def is_proven(experience: Experience, after: int = PROVEN_AFTER) -> bool:

@@ -65,9 +65,7 @@ class ExperienceSource(Protocol):
         """Make a few-shot block of what was found."""
         ...
 
-    def guide(
-        self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0, same_task: bool = False
-    ) -> Guide | None:
+    def guide(self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0) -> Guide | None:
         """Lead along the best way among what was found."""
         ...
 
@@ -189,7 +187,7 @@ class Recall:
         """The best way among what was found: a proven one to replay, else one to look ahead on."""
         self.guide, self.replays = None, False
         if self._mode == "replay":
-            self.guide = self._memory.guide(task, hits=found, proven_after=self._replay_after, same_task=True)
+            self.guide = self._memory.guide(task, hits=found, proven_after=self._replay_after)
             self.replays = self.guide is not None
         if self._mode != "advise" and self.guide is None:
             self.guide = self._memory.guide(task, hits=found)

@@ -285,11 +285,11 @@ class _Filter:
         return any(not self._in_task(piece) for piece in name.split() if _SHAPES.search(piece)) or _is_mixed(name)
 
     def _explained(self, text: str) -> bool:
-        return all(self._is_known(word) for word in _words(text)) and not _is_mixed(text)
+        return all(self._is_known(word) for word in words_in(text)) and not _is_mixed(text)
 
     def _half_explained(self, name: str) -> bool:
         """True when the task speaks of at least half of a name's words, and the others switch nothing."""
-        words = [word for word in _words(name) if word not in PLAIN and not word.isdigit()]
+        words = [word for word in words_in(name) if word not in PLAIN and not word.isdigit()]
         spoken = [word for word in words if self._is_spoken(word)]
         if not spoken or 2 * len(spoken) < len(words) or _STATES.search(name):
             return False
@@ -418,7 +418,7 @@ def _plain(text: str) -> str:
     return " ".join("".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()).split())
 
 
-def _words(text: str) -> list[str]:
+def words_in(text: str) -> list[str]:
     """The words of a text, lower case; scripts without blanks give pairs of characters."""
     found: list[str] = []
     for word in _WORD.findall(_plain(text)):
@@ -429,7 +429,7 @@ def _words(text: str) -> list[str]:
 
 
 def _known_forms(text: str) -> Iterator[str]:
-    for word in _words(text):
+    for word in words_in(text):
         yield word
         yield stem(word)
         if len(word) >= 6:

@@ -71,11 +71,9 @@ class ReadOnly:
         agreement = self._memory.wiring.finder().agreement if hits else None
         return build_prompt(task, hits or (), max_tokens=limit, agreement=agreement, nonce=_NONCE)
 
-    def guide(
-        self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0, same_task: bool = False
-    ) -> Guide | None:
+    def guide(self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0) -> Guide | None:
         """As the memory leads."""
-        return self._memory.guide(task, hits=hits, proven_after=proven_after, same_task=same_task)
+        return self._memory.guide(task, hits=hits, proven_after=proven_after)
 
     def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
         """Nothing is credited."""
