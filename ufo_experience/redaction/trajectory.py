@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -14,11 +13,13 @@ from ufo_experience.redaction.secrets import find_secrets
 from ufo_experience.redaction.text import PLACEHOLDER, scrub
 from ufo_experience.redaction.vault import TaskValues, Vault
 from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Source, Step, Trajectory, clip
+from ufo_experience.text.slots import find_whole
 
 # Shorter ones are removed where they were found, not everywhere: a PIN in a sentence, the single keys of a password.
 _LEAST = 6
 _LEAST_SENSITIVE = 3
 _MOST_PARTS = 8  # in which one secret is typed
+_Pieces = list[tuple[str, str]]  # what was typed in a step, each with its role
 
 
 def redact(trajectory: Trajectory) -> Trajectory:
@@ -46,34 +47,37 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = (), *, run: str) -> tu
     fields = fields_of(steps)
     texts = [*_texts(trajectory), *also]
     vault = Vault(trajectory.slots, texts)
-    _collect(trajectory, fields, vault, texts)
-    seals = dict(_seals(trajectory, fields, vault, run))
-    return trajectory, fields, Cleaner(vault, _labels(trajectory, fields), {**trajectory.sealed, **seals})
+    pieces = [_typed_pieces(step, field) for step, field in zip(steps, fields, strict=True)]
+    _collect(trajectory, pieces, vault, texts)
+    seals = dict(_seals(trajectory, fields, pieces, vault, run))
+    return trajectory, fields, Cleaner(vault, _labels(trajectory, pieces), {**trajectory.sealed, **seals})
 
 
-def _seals(trajectory: Trajectory, fields: list[Field], vault: Vault, run: str) -> Iterator[tuple[str, str]]:
+def _seals(
+    trajectory: Trajectory, fields: list[Field], pieces: Sequence[_Pieces], vault: Vault, run: str
+) -> Iterator[tuple[str, str]]:
     """What was typed and is named neither by the task nor by the request: placeholder → seal."""
     for place in constants_typed(trajectory.steps, fields):
-        for value, role in _typed_pieces(trajectory.steps[place], fields[place]):
+        for value, role in pieces[place]:
             slot = vault.add_input(value, "text").strip("{}") if role == TYPED else ""
             if slot.startswith("input:") and " from " not in vault.slots[slot] and (sealed := seal(value, run)):
                 yield slot, sealed
 
 
-def _labels(trajectory: Trajectory, fields: list[Field]) -> frozenset[str]:
+def _labels(trajectory: Trajectory, pieces: Sequence[_Pieces]) -> frozenset[str]:
     """Names of controls that were there before the same words were typed: they belong to the application."""
     typed: dict[str, int] = {}
-    for step, field in zip(trajectory.steps, fields, strict=True):
-        for value, role in _typed_pieces(step, field):
+    for step, of_step in zip(trajectory.steps, pieces, strict=True):
+        for value, role in of_step:
             if role == TYPED:
                 typed.setdefault(value.strip(), step.step_number)
     named = ((step.target_control.name, step.step_number) for step in trajectory.steps)
     return frozenset(name for name, number in named if number < typed.get(name.strip(), 0))
 
 
-def _collect(trajectory: Trajectory, fields: list[Field], vault: Vault, texts: Iterable[str]) -> None:
+def _collect(trajectory: Trajectory, pieces: Sequence[_Pieces], vault: Vault, texts: Iterable[str]) -> None:
     """Put every value into the vault: secrets first, so that nothing secret becomes a mere input."""
-    leaves = [leaf for step, field in zip(trajectory.steps, fields, strict=True) for leaf in _typed_pieces(step, field)]
+    leaves = [leaf for of_step in pieces for leaf in of_step]
     secrets = [value for value, role in leaves if role == SECRET]
     for value in [*secrets, *_pieces_of(trajectory.sensitive), *_typed_in_parts(leaves)]:
         vault.add_secret(value, "password")
@@ -102,7 +106,7 @@ def _is_named_after(control: Control, value: str) -> bool:
 
 def _holds(name: str, value: str) -> bool:
     """True when a control's name holds a value of more than one plain word: those could name any control."""
-    return not value.isalpha() and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", name) is not None
+    return not value.isalpha() and bool(value) and find_whole(value, name) >= 0
 
 
 def _typed_in_parts(leaves: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -125,9 +129,9 @@ def _pieces_of(sensitive: tuple[str, ...]) -> Iterator[str]:
                 yield piece
 
 
-def _typed_pieces(step: Step, field: Field) -> list[tuple[str, str]]:
+def _typed_pieces(step: Step, field: Field) -> _Pieces:
     """The values in a step's parameters that are secret or typed, each with its role."""
-    pieces: list[tuple[str, str]] = []
+    pieces: _Pieces = []
 
     def note(text: str, role: str) -> str:
         if role in (SECRET, TYPED):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ufo_experience.redaction.forms import bare, coded_forms, exact_forms, is_loose, loose_pattern
 from ufo_experience.redaction.text import PLACEHOLDER, SECRET, strip_urls
-from ufo_experience.text.slots import find_slots
+from ufo_experience.text.slots import find_slots, find_whole
 
 # "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a
 # new task of the same kind, the n-th value is the one to type.
@@ -41,7 +41,7 @@ class TaskValues:
 
 
 def _stands_in(value: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
+    return find_whole(value, text) >= 0
 
 
 _NUMBERED = re.compile(r"\{\{(secret|input):(\d+)\}\}")
