@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ufo_experience.redaction.forms import bare, coded_forms, exact_forms, is_loose, loose_pattern
 from ufo_experience.redaction.text import PLACEHOLDER, SECRET, strip_urls
@@ -107,16 +107,18 @@ class Vault:
 
     def without_secrets(self, text: str) -> str:
         """Replace secrets wherever they stand."""
-        return self._replace(text, "secrets", self._secrets)
+        return self._replace(text, "secrets", lambda: self._secrets)
 
     def without_values(self, text: str) -> str:
         """Replace secrets and copies of typed values."""
-        return self._replace(text, "all", {**self._secrets, **self._inputs})
+        return self._replace(text, "all", lambda: {**self._secrets, **self._inputs})
 
     def without_phrases(self, text: str) -> str:
         """Replace secrets, and typed values that are more than one plain word: a button "Save" stays a button."""
-        phrases = {value: name for value, name in self._inputs.items() if not _PLAIN_WORD.fullmatch(value)}
-        return self._replace(text, "phrases", {**self._secrets, **phrases})
+        return self._replace(text, "phrases", lambda: {**self._secrets, **self._phrases()})
+
+    def _phrases(self) -> dict[str, str]:
+        return {value: name for value, name in self._inputs.items() if not _PLAIN_WORD.fullmatch(value)}
 
     def _new(self, kind: str, meaning: str) -> str:
         slot = f"{kind}:{self._next[kind]}"
@@ -135,11 +137,11 @@ class Vault:
         for form in sorted(forms):
             self._meaning.setdefault(form, name)
 
-    def _replace(self, text: str, scope: str, values: Mapping[str, str]) -> str:
-        if not values or not text:
+    def _replace(self, text: str, scope: str, values: Callable[[], Mapping[str, str]]) -> str:
+        if not text or not (self._secrets or self._inputs):
             return text
         if scope not in self._names:
-            self._names[scope] = self._pattern(values)
+            self._names[scope] = self._pattern(values())
         return self._names[scope].sub(self._placeholder_of, text)
 
     def _placeholder_of(self, match: re.Match[str]) -> str:
