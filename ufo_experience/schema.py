@@ -12,11 +12,21 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+)
 
 from ufo_experience.errors import SchemaError, UsageError
 
 SCHEMA_VERSION = 1
+UNKNOWN_FIELD = "E_UNKNOWN_FIELD"
 
 # Limits. Readers cut to them (and say so), records that pass them are refused.
 MAX_RECORD_BYTES = 256 * 1024
@@ -27,8 +37,17 @@ MAX_SESSIONS = 64
 MAX_NAME = 512
 MAX_TEXT = 8_192
 
+
+def readable_name(name: Any) -> Any:
+    """The name of a file as UTF-8 can hold it: bytes that are none are written as escapes. Other values as they are."""
+    if not isinstance(name, str) or name.isascii():
+        return name
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 Name = Annotated[str, StringConstraints(max_length=MAX_NAME)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
+FileName = Annotated[str, BeforeValidator(readable_name), StringConstraints(max_length=MAX_TEXT)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)]
 Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, strict=True)]
@@ -134,7 +153,7 @@ class Around(Model):
 class Source(Model):
     """The place in a log a step came from; `line` counts from 1."""
 
-    file: Text
+    file: FileName
     line: Count | None = None
 
 
@@ -195,7 +214,7 @@ class Outcome(Model):
 class Provenance(Model):
     """Where a record came from. `session` groups records of one run; `content_hash` is that of the source content."""
 
-    source: Text = ""
+    source: FileName = ""
     content_hash: Name = ""
     format: Name = ""
     agent: Name | None = None
@@ -274,7 +293,7 @@ class Experience(Model):
 class Problem(Model):
     """Something a reader could not use: never dropped in silence."""
 
-    file: str
+    file: Annotated[str, BeforeValidator(readable_name)]
     line: int | None = None
     code: str
     message: str
@@ -311,7 +330,7 @@ class Trajectory(Model):
     env: Name | None = None
     session: Name = ""
     started_at: Instant | None = None
-    source_files: tuple[Text, ...] = ()
+    source_files: tuple[FileName, ...] = ()
     complete: bool = True
     truncated: bool = False
     problems: tuple[Problem, ...] = ()
@@ -369,7 +388,9 @@ def validate(
         field = ".".join(str(part) for part in first["loc"]) or None
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         said = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-        raise SchemaError(said + more, file=file, line=line, field=field) from error
+        unknown = any(one["type"] == "extra_forbidden" for one in error.errors(include_url=False, include_input=False))
+        code = UNKNOWN_FIELD if unknown else None
+        raise SchemaError(said + more, file=file, line=line, field=field, code=code) from error
 
 
 _KINDS = {str: "a text", bool: "True or False", Mapping: "a dict of its fields"}

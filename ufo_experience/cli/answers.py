@@ -139,6 +139,8 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
     """What a change was about, and what it left out."""
     for identifier, why in changes.left_out:
         console.note(f"left out: {identifier[:8]}: {why}")
+    if changes.warning:
+        console.note(changes.warning)
     if changes.dry_run:
         console.note(f"would {verb} {len(changes)} records; nothing was changed")
     left_out = pairs(changes.left_out, "id", "reason")

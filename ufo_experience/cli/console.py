@@ -6,15 +6,16 @@ Colours only where stdout is a terminal and `NO_COLOR` is not set.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
-from ufo_experience.errors import ExperienceError, NotFoundError
+from ufo_experience.errors import ExperienceError, NotFoundError, StorageError
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _STYLES = {
@@ -42,7 +43,7 @@ class Console:
 
     def __init__(self, *, as_json: bool = False, out: TextIO | None = None, err: TextIO | None = None) -> None:
         self.as_json, self.same_store = as_json, ""
-        self._out, self._err = out or sys.stdout, err or sys.stderr
+        self._out, self._err = out or sys.stdout or _Nowhere("standard output"), err or sys.stderr or _Nowhere("")
         for stream in (self._out, self._err):
             reconfigure: Callable[..., None] | None = getattr(stream, "reconfigure", None)
             if reconfigure:  # a console that cannot show a character shows its escape instead of failing
@@ -51,7 +52,9 @@ class Console:
     def answer(self, data: Mapping[str, Any], text: str) -> None:
         """The result of a command: `data` as JSON, or `text`; without control characters, also through a pipe."""
         shown = json.dumps(data, ensure_ascii=False, default=str) if self.as_json else text
-        self._out.write(printable(shown) + "\n")
+        with self._writing():
+            self._out.write(printable(shown) + "\n")
+            self._out.flush()  # now: at the end of the program nobody is told that the disk was full
 
     def answer_table(self, data: Mapping[str, Any], headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Rows as a table, coloured on a terminal."""
@@ -69,11 +72,26 @@ class Console:
             shown.add_column(header, no_wrap=True, overflow="ellipsis", min_width=None if last else width)
         for row in rows:
             shown.add_row(*(Text(printable(str(cell)), style=_STYLES.get(str(cell), "")) for cell in row))
-        RichConsole(file=self._out).print(shown)
+        with self._writing():
+            RichConsole(file=self._out).print(shown)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn a result that could not be written into a `StorageError`; a reader that has gone needs none."""
+        try:
+            yield
+        except BrokenPipeError:
+            _to_nowhere(self._out)
+            raise SystemExit(0) from None
+        except OSError as error:
+            _to_nowhere(self._out)
+            raise StorageError(f"standard output: {error.strerror or error}") from error
 
     def note(self, text: str) -> None:
         """Something people should know; never part of the result."""
-        self._err.write(printable(text) + "\n")
+        with suppress(OSError):  # nobody is left to be told
+            self._err.write(printable(text) + "\n")
+            self._err.flush()
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -83,7 +101,7 @@ class Console:
         except ExperienceError as error:
             message = str(error) + _cure(error)
             self.note(f"error: {message}")
-            if self.as_json:
+            if self.as_json and not isinstance(self._out, _Nowhere):
                 self.answer({"error": {"code": error.code, "message": message}}, "")
             raise SystemExit(error.exit_code) from error
 
@@ -99,6 +117,27 @@ class Console:
         with Progress(console=RichConsole(file=self._err), transient=True) as bar:
             task = bar.add_task(title, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+
+class _Nowhere(io.StringIO):
+    """In place of a stream that was closed before the program began. What is called "" may be written to in vain."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    def write(self, text: str) -> int:
+        if self._name:
+            raise StorageError(f"{self._name} is closed")
+        return len(text)
+
+
+def _to_nowhere(stream: TextIO) -> None:
+    """Let what is still in the buffer of a stream go nowhere, so that the end of the program does not fail on it."""
+    with suppress(OSError, ValueError):  # a stream of no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

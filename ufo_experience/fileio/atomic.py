@@ -78,13 +78,15 @@ def move_folder(source: Path, target: Path, disk: Disk) -> None:
 
 
 def remove_tree(folder: Path, disk: Disk) -> None:
-    """Remove a folder and all that is in it; links in it are removed, not followed. Raises `OSError`."""
+    """Remove a folder and all that is in it, or what stands in its place; links are removed, not followed.
+
+    Raises `OSError`.
+    """
+    if not stat.S_ISDIR(disk.lstat(folder).st_mode):
+        disk.unlink(folder)
+        return
     for name in disk.listdir(folder):
-        path = folder / name
-        if stat.S_ISDIR(disk.lstat(path).st_mode):
-            remove_tree(path, disk)
-        else:
-            disk.unlink(path)
+        remove_tree(folder / name, disk)
     disk.rmdir(folder)
 
 

@@ -20,6 +20,8 @@ _APPEND = (
     os.O_WRONLY | os.O_CREAT | os.O_APPEND
     | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )  # fmt: skip
+_CHANGE = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NONBLOCK", 0)
 _REMOTE_DRIVE = 4  # DRIVE_REMOTE
 
 
@@ -43,12 +45,15 @@ class Disk:
         Refuses what is no regular file (a pipe nobody reads would hang), and a file that has another name elsewhere
         (a hard link would write into somebody else's).
         """
-        handle = os.open(path, _APPEND, 0o600)
-        info = os.fstat(handle)
-        if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1:
-            os.close(handle)
-            raise OSError(errno.EPERM, "not a regular file of its own", str(path))
-        return handle
+        return _own(os.open(path, _APPEND, 0o600), path)
+
+    def change(self, path: Path) -> int:
+        """Open a file that is there for reading and writing; refuses what `append` refuses."""
+        return _own(os.open(path, _CHANGE), path)
+
+    def seek(self, handle: int, place: int) -> None:
+        """Go to a place, in bytes from the beginning."""
+        os.lseek(handle, place, os.SEEK_SET)
 
     def read(self, handle: int, size: int) -> bytes:
         """Up to `size` bytes; empty at the end."""
@@ -122,10 +127,13 @@ class Disk:
             }
 
     def fsync_dir(self, path: Path) -> None:
-        """Return when the names in a folder are on the medium. Windows has no such call: NTFS journals names."""
+        """Return when the names in a folder are on the medium. Windows has no such call: NTFS journals names.
+
+        What is no folder is refused: a pipe in its place would hang.
+        """
         if self.windows:
             return
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path, _FOLDER)
         try:
             os.fsync(handle)
         finally:
@@ -151,3 +159,12 @@ class Disk:
     def sleep(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
+
+
+def _own(handle: int, path: Path) -> int:
+    """The handle of a regular file without another name; of anything else it is closed and refused."""
+    info = os.fstat(handle)
+    if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1:
+        os.close(handle)
+        raise OSError(errno.EPERM, "not a regular file of its own", str(path))
+    return handle

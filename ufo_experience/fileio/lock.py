@@ -6,6 +6,7 @@ import json
 import os
 import random
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,8 +17,10 @@ from filelock import FileLock, Timeout
 from ufo_experience.errors import DataError, LockedError, StorageError
 from ufo_experience.fileio.atomic import Disk, is_there
 from ufo_experience.fileio.reading import read_file
+from ufo_experience.fileio.strict_json import parse
 
-LOCK, HOLDER = ".lock", ".lock.holder"
+LOCK = ".lock"
+HOLDER = f"{LOCK}.holder"
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
 _HOLDER_BYTES = 4096
 
@@ -28,10 +31,10 @@ class WriterLock:
     The note is also how an unclean end shows: it is still there when the next writer gets the lock.
     """
 
-    def __init__(self, root: Path, timeout: float, disk: Disk) -> None:
+    def __init__(self, root: Path, timeout: float, disk: Disk, name: str = LOCK) -> None:
         self._root, self._timeout, self._disk = root, timeout, disk
-        self._holder = root / HOLDER
-        self._lock = FileLock(root / LOCK)
+        self._path, self._holder = root / name, root / f"{name}.holder"
+        self._lock = FileLock(self._path)
 
     @contextmanager
     def hold(self) -> Iterator[bool]:
@@ -58,6 +61,7 @@ class WriterLock:
         deadline, pause = time.monotonic() + self._timeout, FIRST_PAUSE_S
         while True:
             try:
+                self._check_file()
                 self._lock.acquire(timeout=0)
                 return
             except Timeout as error:
@@ -66,9 +70,16 @@ class WriterLock:
                     holder = self._read_note()
                     raise LockedError(f"{self._root} is being written by {holder}; try again later") from error
             except OSError as error:
-                raise StorageError(f"{self._root / LOCK}: {error.strerror or error}") from error
+                raise StorageError(f"{self._path}: {error.strerror or error}") from error
             time.sleep(min(left, pause * random.uniform(0.5, 1.5)))
             pause = min(pause * 2, LONGEST_PAUSE_S)
+
+    def _check_file(self) -> None:
+        """Refuse a lock file that is somebody else's: some versions of `filelock` empty what they lock."""
+        with suppress(FileNotFoundError):
+            info = self._disk.lstat(self._path)
+            if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1:
+                raise StorageError(f"{self._path}: not a regular file of its own")
 
     def _write_note(self) -> bool:
         """Best effort: the lock holds without it. True when there was one already."""
@@ -92,7 +103,8 @@ class WriterLock:
     def _read_note(self) -> str:
         try:
             data = read_file(self._holder, self._disk, owner=os.stat(self._root).st_uid, limit=_HOLDER_BYTES)
-            note = json.loads(data or b"{}")
-            return f"process {int(note['pid'])} on {str(note['host'])[:64]}"
-        except (DataError, StorageError, OSError, ValueError, KeyError, TypeError):
+            note = parse(data or b"{}")
+        except (DataError, StorageError, OSError):
             return "another process"
+        pid, host = (note.get(name) if isinstance(note, dict) else None for name in ("pid", "host"))
+        return f"process {pid} on {host[:64]}" if isinstance(pid, int) and isinstance(host, str) else "another process"

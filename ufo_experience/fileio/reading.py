@@ -15,7 +15,7 @@ UNREADABLE = "E_UNREADABLE"
 UNSAFE = "E_UNSAFE"
 
 _LINK = errno.ELOOP
-_OF_THIS_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.EISDIR, errno.ENXIO})
+_OF_THIS_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.EISDIR, errno.ENOTDIR, errno.ENXIO})
 
 
 def read_file(path: Path, disk: Disk, *, owner: int = 0, limit: int = MAX_RECORD_BYTES) -> bytes | None:

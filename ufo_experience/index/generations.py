@@ -41,7 +41,7 @@ from ufo_experience.fileio.atomic import (
     write_new,
 )
 from ufo_experience.fileio.lock import WriterLock
-from ufo_experience.fileio.reading import read_file, unreadable
+from ufo_experience.fileio.reading import UNSAFE, read_file, unreadable
 from ufo_experience.index import manifest as manifests
 from ufo_experience.index.base import Content
 from ufo_experience.index.manifest import Calibration, FileEntry, Manifest, ids_digest
@@ -257,6 +257,7 @@ class Generations:
             StorageError: the disk refused; the tail is as it was, or ends in a torn frame, which nobody reads.
         """
         path = self._tail(position.generation)
+        self._check_folder()
         with storage_errors(path), self._lock.hold():
             self._cleanup()
             if self.number() != position.generation:
@@ -309,11 +310,17 @@ class Generations:
             LockedError: another process is publishing.
             StorageError: the disk refused; `CURRENT` is the old one or the new one.
         """
+        self._check_folder()
         with storage_errors(self.folder):
             make_folder(self.folder, self._disk)
             with self._lock.hold():
                 self._cleanup()
                 yield lambda files, manifest: self._publish(files, manifest, keep)
+
+    def _check_folder(self) -> None:
+        """Raise `StorageError` when the folder is a link: what it leads to is not written into."""
+        if self.folder.is_symlink():
+            raise StorageError(f"{self.folder}: is a link; the folder of an index must be the store's own")
 
     def stale_folders(self) -> list[Path]:
         """Folders of other generations than the current one (a reader on Windows may hold one open)."""
@@ -354,6 +361,8 @@ class Generations:
 
     def _load(self, number: int) -> Generation:
         path = self.folder / str(number) / MANIFEST
+        if path.parent.is_symlink():
+            raise CorruptError("a link", file=str(path.parent), code=UNSAFE)
         data = self._read(path, manifests.MAX_BYTES)
         if data is None:
             raise CorruptError("no such file", file=str(path))

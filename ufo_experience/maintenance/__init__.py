@@ -91,7 +91,7 @@ class Maintenance:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
         from ufo_experience.maintenance.changes import remove
 
-        return remove(self.store, _filter(ids, where) or RecordFilter(), dry_run=dry_run)
+        return remove(self.store, self.live.generations, _filter(ids, where) or RecordFilter(), dry_run=dry_run)
 
     def undo_remove(self, *ids: str) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""

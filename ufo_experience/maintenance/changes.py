@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,17 +14,20 @@ from ufo_experience.embedding.cache import EmbeddingCache
 from ufo_experience.errors import (
     CorruptError,
     DataError,
+    LockedError,
     NotFoundError,
     StorageError,
     UsageError,
 )
-from ufo_experience.fileio.atomic import Disk, make_folder, replace_file, storage_errors
+from ufo_experience.fileio.atomic import Disk, is_there, make_folder, remove_tree, replace_file, storage_errors
 from ufo_experience.fileio.regular import read_regular
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import is_id
 from ufo_experience.index.build import prune
 from ufo_experience.index.document import embedded_text
 from ufo_experience.index.generations import Generations
+from ufo_experience.prompt.audit import FILE as AUDIT
+from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import (
@@ -31,13 +35,16 @@ from ufo_experience.store.exchange import (
     as_entry,
     write_view,
 )
-from ufo_experience.store.folder.layout import CORRUPT
+from ufo_experience.store.folder.commit import writing_copies
+from ufo_experience.store.folder.layout import CORRUPT, REMOVED
 from ufo_experience.store.folder.signing import signer_from_environment
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.selection import RecordFilter, chosen, resolve_among
 from ufo_experience.trust.risk import risks
 
-REMOVED = "removed"  # folder of what was removed and not purged
+MAX_COPY_BYTES = 1 << 30
+_COPIES_WAIT_S = 10.0
+_SEALED = ".json.z"  # a removed record, compressed: no byte of its text stands anywhere in the clear
 
 
 @dataclass(frozen=True)
@@ -45,11 +52,13 @@ class ChangeReport(Sequence[Experience]):
     """The records a change was about, as they are now (what is gone: as it was); a sequence of them.
 
     `left_out` says of records that fit the filter and were not changed, why. After a `dry_run` nothing was changed.
+    `warning` says what could not be done besides.
     """
 
     records: tuple[Experience, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     dry_run: bool = False
+    warning: str | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -88,19 +97,37 @@ def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_
     return ChangeReport(tuple(changed), left_out, dry_run)
 
 
-def remove(store: ExperienceStore, where: RecordFilter, *, dry_run: bool = False) -> ChangeReport:
+def remove(
+    store: ExperienceStore, generations: Generations, where: RecordFilter, *, dry_run: bool = False
+) -> ChangeReport:
     """Take records out of the store; the same log read again does not bring them back, `undo_remove` does.
 
-    Their bytes are kept in `removed/` until they are purged. Raises as `set_trust`.
+    Index, its tail and older generations, the view and the audit log hold no text of theirs any more; what an undo
+    needs is kept, compressed, in `removed/` until they are purged. Raises as `set_trust`.
     """
     gone = chosen(store, where)
-    if not dry_run:
-        folder = store.cache_folder / REMOVED
+    if dry_run or not gone:
+        return ChangeReport(tuple(gone), dry_run=dry_run)
+    folder = store.cache_folder / REMOVED
+    with writing_copies(store.cache_folder, _COPIES_WAIT_S, Disk()):
         make_folder(folder, Disk())
         for one in gone:
-            replace_file(folder / f"{one.id}.json", as_entry(one), Disk())
+            replace_file(folder / f"{one.id}{_SEALED}", zlib.compress(as_entry(one), 9), Disk())
         store.remove([one.id for one in gone], reason="removed by request")
-    return ChangeReport(tuple(gone), dry_run=dry_run)
+        _forget_copies(store, gone)
+    try:
+        prune(store, generations)
+    except (StorageError, LockedError) as error:  # the records are gone; what is left goes with the next generation
+        return ChangeReport(tuple(gone), warning=f"the index still holds their words: {error}")
+    return ChangeReport(tuple(gone))
+
+
+def _forget_copies(store: ExperienceStore, gone: Sequence[Experience]) -> None:
+    """Take records that are gone out of the view and the audit log. The caller holds the lock of the copies."""
+    view = Path(store.location) / VIEW
+    if isinstance(store, FileStore) and is_there(view, Disk()):
+        write_view(store, view)
+    AuditLog(store.cache_folder / AUDIT).forget(text for one in gone for text in (one.state.request, one.state.task))
 
 
 def undo_remove(store: ExperienceStore, ids: Sequence[str]) -> list[Experience]:
@@ -109,10 +136,10 @@ def undo_remove(store: ExperienceStore, ids: Sequence[str]) -> list[Experience]:
     Raises:
         NotFoundError, UsageError: no removed record, or several, have an id that begins so.
     """
-    known = {path.stem: path for path in _removed_files(store)}
+    known = _removed_files(store)
     back = []
     for id in resolve_among(list(known), ids, "no removed record"):
-        entry = validate(Experience, parse(read_regular(known[id], MAX_RECORD_BYTES), file=str(known[id])))
+        entry = _read_removed(known[id])
         signed = isinstance(store, FileStore) and signer_from_environment(Path(store.location)) is not None
         back.append(entry.model_copy(update={"trust": Trust.QUARANTINED}) if signed else entry)
     store.add(back, revive=True)
@@ -122,24 +149,36 @@ def undo_remove(store: ExperienceStore, ids: Sequence[str]) -> list[Experience]:
     return [store.get(one.id) for one in back]
 
 
-def _removed_files(store: ExperienceStore) -> list[Path]:
+def _removed_files(store: ExperienceStore) -> dict[str, Path]:
+    """Id → file of what was removed and not purged; earlier versions kept it as plain JSON."""
     folder = store.cache_folder / REMOVED
-    return sorted(path for path in folder.glob("*.json") if is_id(path.stem)) if folder.is_dir() else []
+    files = sorted(folder.glob("*.json*")) if folder.is_dir() and not folder.is_symlink() else []
+    return {id: path for path in files if is_id(id := path.name.partition(".")[0])}
+
+
+def _read_removed(path: Path) -> Experience:
+    data = read_regular(path, MAX_RECORD_BYTES)
+    if path.name.endswith(_SEALED):
+        try:
+            data = zlib.decompressobj().decompress(data, MAX_RECORD_BYTES)
+        except zlib.error as error:
+            raise CorruptError(f"damaged: {error}", file=str(path)) from error
+    return validate(Experience, parse(data, file=str(path)))
 
 
 def _purge_removed(store: ExperienceStore, where: RecordFilter, named: set[str] | None) -> list[Experience]:
     """Delete what `remove` kept and the filter means, and what cannot be read any more; returns what it was."""
     gone = []
-    for path in _removed_files(store):
-        if named is not None and path.stem not in named:
+    for id, path in _removed_files(store).items():
+        if named is not None and id not in named:
             continue
         try:
-            one = validate(Experience, parse(read_regular(path, MAX_RECORD_BYTES), file=str(path)))
+            one = _read_removed(path)
         except DataError:
             one = None
         if one is None or where.admits(one):
             with storage_errors(path):
-                path.unlink()
+                path.unlink(missing_ok=True)
             gone += [one] if one else []
     return gone
 
@@ -161,19 +200,18 @@ def purge(store: ExperienceStore, generations: Generations, where: RecordFilter 
     folder = Path(store.location) if isinstance(store, FileStore) else None
     if isinstance(store, FileStore):
         store.set_aside_corrupt()
-    known = [*store.ids(), *(path.stem for path in _removed_files(store))]
+    known = [*store.ids(), *_removed_files(store)]
     named = set(resolve_among(known, where.ids)) if where.ids else None
-    survey = _survey(store, where, named)
-    survey.found += _purge_removed(store, where, named)
-    _purge_cache(store.cache_folder / CACHE_FILE, survey.kept)
-    if folder:
-        _purge_temps(folder)
-        forms = {where.source or "", _in_json(where.source or "")} - {""}
-        spelled = [f'"{form}{end}' for form in forms for end in ('"', "/", "\\")]
-        _purge_copies(folder / CORRUPT, [*spelled, *(text for one in survey.found for text in _texts(one))])
-    store.remove([one.id for one in survey.found], reason="purged")
-    if folder and (folder / VIEW).exists():
-        write_view(store, folder / VIEW)
+    with writing_copies(store.cache_folder, _COPIES_WAIT_S, Disk()):
+        survey = _survey(store, where, named)
+        survey.found += _purge_removed(store, where, named)
+        _purge_cache(store.cache_folder / CACHE_FILE, survey.kept)
+        if folder:
+            forms = {where.source or "", _in_json(where.source or "")} - {""}
+            spelled = [f'"{form}{end}' for form in forms for end in ('"', "/", "\\")]
+            _purge_copies(folder / CORRUPT, [*spelled, *(text for one in survey.found for text in _texts(one))])
+        store.remove([one.id for one in survey.found], reason="purged")
+        _forget_copies(store, survey.found)
     prune(store, generations)
     for error in survey.unread:
         raise CorruptError(f"may be meant too: {error.reason}", file=error.file, code=error.code)
@@ -216,7 +254,7 @@ def _purge_cache(path: Path, texts: Iterable[str]) -> None:
     """
     with storage_errors(path):
         for aside in path.parent.glob(f"{path.name}.corrupt-*"):
-            aside.unlink()
+            aside.unlink(missing_ok=True)
     if path.is_file():
         with EmbeddingCache(path) as cache:
             cache.keep_only(texts)
@@ -224,21 +262,20 @@ def _purge_cache(path: Path, texts: Iterable[str]) -> None:
                 raise StorageError(f"{path}: not purged: {cache.warning}")
 
 
-def _purge_temps(folder: Path) -> None:
-    """What a process that died while it wrote the view left behind."""
-    with storage_errors(folder):
-        for path in folder.glob(".*.tmp"):
-            path.unlink()
-
-
 def _purge_copies(folder: Path, texts: Iterable[str]) -> None:
-    """Delete files that were set aside and hold one of the texts, as they stand in a record or plain."""
-    wanted = {form.encode("utf-8") for text in texts if text for form in (text, _in_json(text))}
+    """Delete files that were set aside and hold one of the texts, as they stand in a record or plain.
+
+    Links, pipes and folders among them go as well: they are no files of this store, and nobody looks into them.
+    """
+    wanted = {form.encode("utf-8", "replace") for text in texts if text for form in (text, _in_json(text))}
     with storage_errors(folder):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            data = path.read_bytes()
-            if any(text in data for text in wanted):
-                path.unlink()
+        for path in sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else ():
+            if path.is_file() and not path.is_symlink():
+                data = read_regular(path, MAX_COPY_BYTES)
+                if any(text in data for text in wanted):
+                    path.unlink(missing_ok=True)
+            else:
+                remove_tree(path, Disk())
 
 
 def _in_json(text: str) -> str:

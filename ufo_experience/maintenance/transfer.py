@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ufo_experience.errors import DataError, StorageError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.fileio.atomic import Disk, replace_file
-from ufo_experience.fileio.regular import open_regular, read_regular
+from ufo_experience.fileio.regular import check_output, open_regular, read_regular
 from ufo_experience.ingest import ingest
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.base import ExperienceStore
@@ -76,10 +76,7 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
     if output is None:
         return ExportReport(format, count, dict(left_out), text=text)
     path = Path(output)
-    if path.is_dir():
-        raise StorageError(f"{path}: is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise StorageError(f"{path}: there is no folder {str(path.parent)!r}")
+    check_output(path)
     replace_file(path, text.encode("utf-8"), Disk())
     return ExportReport(format, count, dict(left_out), file=path)
 

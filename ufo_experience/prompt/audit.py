@@ -1,4 +1,4 @@
-"""The trail of injections: one JSON line for each prompt that memory added to, appended and never rewritten.
+"""The trail of injections: one JSON line for each prompt that memory added to, appended; only a purge blanks some.
 
 It answers "which record reached which prompt" and holds no text of a prompt: both stand in it as hashes. Of a
 task nothing was known for it holds the wording with its values masked, so that people see what to teach next; and it
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +29,7 @@ MAX_TASK = 300  # characters of a task nothing was known for
 MAX_ROWS = 5_000
 ROW_BYTES = 1_000  # of a row, about
 MAX_LOG = 1 << 32
+_BLOCK = 1 << 20
 _log = logging.getLogger(__name__)
 
 
@@ -56,12 +57,38 @@ class AuditLog:
 
     def unanswered(self, task: str, found: Retrieval) -> None:
         """Note a task nothing was known for: what should be taught next. Values are masked, the rest is redacted."""
-        row = {"task": mask_slots(redact_text(task))[:MAX_TASK], "reason": found.reason, **_answer(found)}
+        row = {"task": _masked(task), "reason": found.reason, **_answer(found)}
         self._note({"time": _now(), "unanswered": row})
 
     def change(self, actor: str, verb: str, ids: Sequence[str]) -> None:
         """Note who changed which records, and how."""
         self._note({"time": _now(), "actor": actor, "change": verb, "ids": list(ids)})
+
+    def forget(self, texts: Iterable[str]) -> None:
+        """Blank the rows of tasks nothing was known for that say one of these texts: what is purged is there, too.
+
+        They are overwritten where they stand, so that no row another process appends is lost. Raises `StorageError`.
+        """
+        wanted = [_quoted(text) for text in {_masked(text) for text in texts} - {""}]
+        if not wanted or not self.path.is_file() or self.path.is_symlink():
+            return
+        with storage_errors(self.path):
+            handle = self._disk.change(self.path)
+            try:
+                place = 0
+                for line in self._lines(handle):
+                    if any(text in line for text in wanted):
+                        self._disk.seek(handle, place)
+                        self._disk.write(handle, b" " * (len(line) - 1))
+                    place += len(line)
+            finally:
+                self._disk.close(handle)
+
+    def _lines(self, handle: int) -> list[bytes]:
+        parts = []
+        while part := self._disk.read(handle, _BLOCK):
+            parts.append(part)
+        return b"".join(parts).splitlines(keepends=True)
 
     def rows(self, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
         """The last rows, oldest first; [] when nothing was noted yet. What is no row is left out.
@@ -92,6 +119,14 @@ class AuditLog:
                     data = data[self._disk.write(handle, data) :]
             finally:
                 self._disk.close(handle)
+
+
+def _masked(task: str) -> str:
+    return mask_slots(redact_text(task))[:MAX_TASK]
+
+
+def _quoted(text: str) -> bytes:
+    return f'"task": {json.dumps(text, ensure_ascii=False)}'.encode("utf-8", "replace")
 
 
 def _now() -> str:

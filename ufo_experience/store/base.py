@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, Verdict
+from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, Verdict, readable_name
 from ufo_experience.store.folder.location import StorageLocation
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def matches_source(provenance: Provenance, source: str) -> bool:
     """True when `source` is the record's source or session, in any spelling of a path, or a folder above its source."""
     if not source:
         return False
+    source = readable_name(source)
     wanted = {source, _normal(source)}
     if _normal(provenance.source).startswith(f"{_normal(source)}/"):
         return True

@@ -13,8 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, NotFoundError, SchemaError
+from ufo_experience.errors import DataError, LockedError, NotFoundError, SchemaError
 from ufo_experience.fileio.atomic import Disk, replace_file
+from ufo_experience.fileio.regular import open_regular
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.formats.triple import from_triple
 from ufo_experience.formats.ufo_example import to_ufo_example
@@ -23,6 +24,8 @@ from ufo_experience.redaction import redact_json, redact_record
 from ufo_experience.schema import Experience, Trust, Usage, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.codec import canonical
+from ufo_experience.store.folder.commit import writing_copies
+from ufo_experience.store.folder.layout import VIEW as VIEW
 from ufo_experience.store.records import encode_record
 
 FORMAT = "ufo_experience"
@@ -32,7 +35,7 @@ MAX_IMPORT_BYTES = 4 * MAX_IMPORT_CHARS
 
 YAML_HEAD = f'format: "{FORMAT}"'
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
-VIEW = "experience.yaml"
+MAX_VIEW_BYTES = 1 << 40
 _VIEW_HEAD = (
     "# Made from the records of this store and written anew by `index`: edits here are lost.\n"
     "# `ufo-experience import FILE` reads a file like this one.\n"
@@ -115,12 +118,17 @@ def write_view(store: ExperienceStore, path: str | Path, disk: Disk | None = Non
 
 
 def update_view(store: ExperienceStore, path: Path) -> bool:
-    """Write the view unless it is of the store as it is now; returns whether it was written. Raises as `write_view`."""
-    with suppress(OSError), path.open("rb") as view:
-        if view.read(len(_head(store))) == _head(store):
-            return False
-    write_view(store, path)
-    return True
+    """Write the view unless it is of the store as it is now; returns whether it was written. Raises as `write_view`.
+
+    While another process writes it, nothing is done.
+    """
+    with suppress(LockedError), writing_copies(path.parent, 0, Disk()):
+        with suppress(DataError), open_regular(path, MAX_VIEW_BYTES) as view:
+            if view.read(len(_head(store))) == _head(store):
+                return False
+        write_view(store, path)
+        return True
+    return False
 
 
 def _head(store: ExperienceStore) -> bytes:

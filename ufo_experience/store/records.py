@@ -10,14 +10,27 @@ A status names the SHA-256 of the record it is about: an approval holds for thes
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from ufo_experience.errors import ConflictError, CorruptError, SchemaError
+from ufo_experience.errors import ConflictError, CorruptError, FormatVersionError, SchemaError
 from ufo_experience.ids import content_hash
 from ufo_experience.redaction import redact_record, redact_text
-from ufo_experience.schema import Experience, Instant, Model, Text, Trust, Usage, Verdict, validate
+from ufo_experience.schema import (
+    SCHEMA_VERSION,
+    UNKNOWN_FIELD,
+    Experience,
+    Instant,
+    Model,
+    Text,
+    Trust,
+    Usage,
+    Verdict,
+    validate,
+)
 from ufo_experience.store.codec import decode, encode, hash_in
 from ufo_experience.store.folder.signing import FIELD, Signer
+
+_M = TypeVar("_M", bound=Model)
 
 
 class Status(Model):
@@ -63,10 +76,10 @@ def decode_record(data: bytes, id: str, file: str) -> dict[str, Any]:
 
 
 def experience_of(payload: dict[str, Any], status: Status | None, file: str) -> Experience:
-    """An experience from its record and status. Raises `SchemaError`."""
+    """An experience from its record and status. Raises `SchemaError`, `FormatVersionError`."""
     changes = {} if status is None else {"trust": status.trust, "usage": status.usage}
     bare = {name: value for name, value in payload.items() if name != FIELD}
-    experience = validate(Experience, bare | changes, file=file)
+    experience = _validate(Experience, bare | changes, file)
     if status is None or status.verdict is None:
         return experience
     return experience.model_copy(update={"outcome": status.verdict.over(experience.outcome)})
@@ -124,7 +137,7 @@ def decode_status(data: bytes, id: str, file: str) -> Status:
     """The status in a file that must be about `id`. Raises as `codec.decode`."""
     payload = decode(data, file=file)
     _check_id(payload, id, file)
-    return validate(Status, payload, file=file)
+    return _validate(Status, payload, file)
 
 
 def encode_tombstone(id: str, reason: str, removed_at: datetime) -> bytes:
@@ -137,7 +150,25 @@ def decode_tombstone(data: bytes, id: str, file: str) -> Tombstone:
     """The tombstone in a file that must be about `id`. Raises as `codec.decode`."""
     payload = decode(data, file=file)
     _check_id(payload, id, file)
-    return validate(Tombstone, payload, file=file)
+    return _validate(Tombstone, payload, file)
+
+
+def _validate(model: type[_M], payload: Any, file: str) -> _M:
+    """A model of bytes that are as they were written.
+
+    Raises:
+        FormatVersionError: a field or version nothing is known of here: a newer version wrote it, and it is left alone.
+        SchemaError: anything else that is wrong.
+    """
+    version = payload.get("schema_version", SCHEMA_VERSION)
+    if type(version) is int and version > SCHEMA_VERSION:
+        raise FormatVersionError(f"schema {version} is newer than {SCHEMA_VERSION}", file=file, field="schema_version")
+    try:
+        return validate(model, payload, file=file)
+    except SchemaError as error:
+        if error.code != UNKNOWN_FIELD:
+            raise
+        raise FormatVersionError("not known here: a newer version wrote it", file=file, field=error.field) from error
 
 
 def _check_id(payload: dict[str, Any], id: str, file: str) -> None:

@@ -23,6 +23,7 @@ from ufo_experience.schema import (
     Step,
     Trajectory,
     clip,
+    readable_name,
     validate,
 )
 from ufo_experience.traces.coerce import KEEP, as_amount, as_name, as_text, as_time, short_object
@@ -38,7 +39,7 @@ class Draft:
     """Collects the steps of one trajectory. Texts too long are cut, steps past the limit left out, both remembered."""
 
     def __init__(self, path: Path, *, format: str, session: str, request: Any, subtask: Any = None) -> None:
-        self.path, self.format, self.session = path, format, session
+        self.path, self.format, self.session = path, format, readable_name(session)
         self.cut = False
         self.request, self.subtask = self._text(request), self._text(subtask) or None
         self.applications: dict[str, None] = {}
@@ -151,7 +152,7 @@ class Draft:
             "env": self._name(env),
             "session": self.session,
             "started_at": as_time(started_at),
-            "source_files": tuple(clip(str(source)) for source in (self.path, *sources)),
+            "source_files": tuple(clip(readable_name(str(source))) for source in (self.path, *sources)),
             "complete": complete,
             "problems": tuple(problems),
             "tips": self._lines(tips),

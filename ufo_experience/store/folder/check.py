@@ -78,8 +78,8 @@ def set_aside(layout: Layout) -> list[Problem]:
 
 
 def _examine_folder(layout: Layout, folder: Path, kind: str) -> Iterator[Finding]:
-    if layout.is_link(folder):
-        yield Finding(folder, STRAY, error=CorruptError("a link", file=str(folder), code=UNSAFE))
+    if layout.there(folder) and not layout.is_folder(folder):
+        yield Finding(folder, STRAY, error=CorruptError("a link or a file", file=str(folder), code=UNSAFE))
         return
     for name in layout.names(folder):
         if name.endswith(".json"):

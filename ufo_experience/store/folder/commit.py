@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from ufo_experience.errors import StorageError
+from ufo_experience.errors import LockedError, StorageError
 from ufo_experience.fileio.atomic import (
     Disk,
     is_temp,
@@ -19,7 +19,17 @@ from ufo_experience.fileio.atomic import (
     sync_folder,
     write_temp,
 )
-from ufo_experience.store.folder.layout import CORRUPT, RECORDS, STATUS, TOMBSTONES, Layout
+from ufo_experience.fileio.lock import WriterLock
+from ufo_experience.store.folder.layout import (
+    COPIES_LOCK,
+    CORRUPT,
+    RECORDS,
+    REMOVED,
+    STATUS,
+    TOMBSTONES,
+    VIEW,
+    Layout,
+)
 
 SEVERAL = 8  # files from which their bytes are made durable side by side
 _THREADS = 8
@@ -118,12 +128,34 @@ def recover(layout: Layout) -> None:
         remove_file(layout.record(id), layout)
         remove_file(layout.status(id), layout)
     for folder in layout.folders():
-        if layout.there(folder):
+        if layout.is_folder(folder):
             sync_folder(folder, layout.disk)
     for kind in (RECORDS, STATUS):
-        if layout.there(layout.root / kind):
+        if layout.is_folder(layout.root / kind):
             sync_folder(layout.root / kind, layout.disk)
-    layout.mark_changed(folder for folder in layout.folders() if layout.there(folder))
+    layout.mark_changed(folder for folder in layout.folders() if layout.is_folder(folder))
+
+
+@contextmanager
+def writing_copies(folder: Path, timeout: float, disk: Disk) -> Iterator[None]:
+    """Hold the lock of what is made of the records: the view, and what `remove` keeps. One process at a time has it.
+
+    Temp files of one that died are swept first. Raises `LockedError`, `StorageError`.
+    """
+    with WriterLock(folder, timeout, disk, COPIES_LOCK).hold():
+        for place, beginning in ((folder, f".{VIEW}."), (folder / REMOVED, ".")):
+            with storage_errors(place):
+                for name in disk.listdir(place) if place.is_dir() and not place.is_symlink() else ():
+                    if is_temp(name) and name.startswith(beginning):
+                        disk.unlink(place / name)
+        yield
+
+
+def sweep_copies(layout: Layout) -> None:
+    """Tidy up after a process that died while it wrote such a copy: its note is there, and nobody holds the lock."""
+    if layout.there(layout.root / f"{COPIES_LOCK}.holder"):
+        with suppress(LockedError), writing_copies(layout.root, 0, layout.disk):
+            pass
 
 
 def _is_old(path: Path, layout: Layout) -> bool:

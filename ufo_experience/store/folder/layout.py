@@ -56,8 +56,8 @@ def open_layout(
     if store_id is None:
         raise CorruptError("disappeared as soon as it was written", file=str(root / STORE_FILE))
     for name in (RECORDS, STATUS, TOMBSTONES):
-        if layout.is_link(root / name):
-            raise RefusedError(f"{root / name} is a link; the folders of a store must be its own")
+        if layout.there(root / name) and not layout.is_folder(root / name):
+            raise RefusedError(f"{root / name} is a link or a file; the folders of a store must be its own")
     return layout, store_id
 
 
@@ -98,6 +98,7 @@ def _owner(root: Path) -> int:
 
 RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
 STORE_FILE, MARKER = "store.json", "changed"
+COPIES_LOCK, VIEW, REMOVED = ".copies.lock", "experience.yaml", "removed"  # what is made of the records, and its lock
 
 _SETTLED_NS = 2_000_000_000
 _STEP_NS = 1_000  # NTFS counts in 100 ns
@@ -143,22 +144,22 @@ class Layout:
         return self._info(path) is not None
 
     def names(self, folder: Path) -> list[str]:
-        """Names in a folder, sorted; none when there is no such folder, or a link in its place."""
+        """Names in a folder, sorted; none when there is no such folder, or a link or file in its place."""
         with storage_errors(folder):
             try:
-                return [] if self.is_link(folder) else sorted(self.disk.listdir(folder))
+                return sorted(self.disk.listdir(folder)) if self.is_folder(folder) else []
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
-    def is_link(self, path: Path) -> bool:
-        """True for a symbolic link."""
+    def is_folder(self, path: Path) -> bool:
+        """True for a folder; a link to one is none."""
         info = self._info(path)
-        return info is not None and stat.S_ISLNK(info.st_mode)
+        return info is not None and stat.S_ISDIR(info.st_mode)
 
     def has_record(self, id: str) -> bool:
         """True when there is a record file, readable or not."""
         path = self.record(id)
-        return self.there(path) and not self.is_link(path.parent)
+        return self.there(path) and self.is_folder(path.parent)
 
     def shards(self, kind: str) -> list[Path]:
         """The shard folders of `records` or `status`, sorted."""
@@ -219,8 +220,9 @@ class Layout:
         A tombstone is looked for last: a reader without a lock may see a removal half done.
         """
         path = self.record(id)
-        if self.is_link(self.shard(RECORDS, id[:2])):
-            raise CorruptError("its folder is a link", file=str(path), code=UNSAFE)
+        shard = self.shard(RECORDS, id[:2])
+        if not self.is_folder(shard) and self.there(shard):
+            raise CorruptError("its folder is a link or a file", file=str(path), code=UNSAFE)
         data = self.read(path)
         if data is None:
             return None
@@ -271,7 +273,7 @@ class Layout:
         for kind in (RECORDS, STATUS):
             folder = self.root / kind
             with storage_errors(folder), suppress(FileNotFoundError, NotADirectoryError):
-                times = {} if self.is_link(folder) else self.disk.folder_mtimes(folder)
+                times = self.disk.folder_mtimes(folder) if self.is_folder(folder) else {}
                 found |= {f"{kind}/{name}": time for name, time in times.items() if _SHARD.fullmatch(name)}
         return found
 
@@ -282,7 +284,7 @@ class Layout:
     def _info(self, path: Path) -> os.stat_result | None:
         try:
             return self.disk.lstat(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise StorageError(f"{path}: {error.strerror or error}") from error

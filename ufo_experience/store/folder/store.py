@@ -22,7 +22,7 @@ from ufo_experience.schema import Experience, Problem, Usage
 from ufo_experience.store.base import Added, ChangesStatus, StoreReport, without
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder import check
-from ufo_experience.store.folder.commit import new_files, recover, remove_file
+from ufo_experience.store.folder.commit import new_files, recover, remove_file, sweep_copies
 from ufo_experience.store.folder.layout import RECORDS, STORE_FILE, TOMBSTONES, Layout, open_layout
 from ufo_experience.store.folder.location import StorageLocation, storage_location
 from ufo_experience.store.folder.signing import Signer, signer_from_environment
@@ -304,11 +304,12 @@ class FileStore(ChangesStatus):
             with self._lock.hold() as left_behind:
                 if left_behind:
                     recover(self._layout)
+                sweep_copies(self._layout)
                 try:
                     yield touched
                 finally:
                     if touched:
-                        self._layout.mark_changed(folder for folder in sorted(touched) if self._layout.there(folder))
+                        self._layout.mark_changed(one for one in sorted(touched) if self._layout.is_folder(one))
         except StorageError as error:
             if error.code == FSYNC_FAILED:
                 self._closed_for_writing = f"an fsync failed before ({error}); open the store again"
