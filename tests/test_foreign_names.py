@@ -141,7 +141,8 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     assert foreign == []
     assert any(path.endswith(".json") for path in WATCH.paths)
     known = re.compile(
-        r"(?:records|status)/[0-9a-f]{2}/[0-9a-f]{32}\.json|tombstones/[0-9a-f]{32}\.json|store\.json|changed|\.lock"
+        r"(?:records|status)/[0-9a-f]{2}/[0-9a-f]{32}\.json|tombstones/[0-9a-f]{32}\.json|store\.json|changed"
+        r"|\.lock|\.lock\.copies"
         r"|experience\.yaml|audit\.jsonl|embeddings\.sqlite(?:-wal|-shm)?|index/.+"
     )
     written = [path.relative_to(inside).as_posix() for path in inside.rglob("*") if path.is_file()]

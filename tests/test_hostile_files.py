@@ -46,7 +46,7 @@ PLACES = {
     "marker": "changed",
     "view": "experience.yaml",
     "lock": ".lock",
-    "copies": ".copies.lock",
+    "copies": ".lock.copies",
     "records": "records",
     "status": "status",
     "tombstones": "tombstones",
@@ -322,9 +322,9 @@ def test_the_next_writer_sweeps_what_a_dead_one_left_of_the_view(template, tmp_p
     folder = tmp_path / "db"
     shutil.copytree(template, folder)
     (folder / ".experience.yaml.0123.tmp").write_text("half", encoding="utf-8")
-    (folder / ".copies.lock.holder").write_text("{}", encoding="utf-8")
+    (folder / ".lock.copies.holder").write_text("{}", encoding="utf-8")
     FileStore.open(folder, disk=UnsyncedDisk()).add([a_record(7)])
-    assert not [*folder.glob(".*.tmp"), *folder.glob(".copies.lock.holder")]
+    assert not [*folder.glob(".*.tmp"), *folder.glob(".lock.copies.holder")]
 
 
 BESIDE = """

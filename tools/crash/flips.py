@@ -23,7 +23,7 @@ from ufo_experience.store.folder.store import FileStore
 from ufo_experience.wiring import Wiring
 
 QUESTION = Query("Send report 3", k=10, threshold=0.0)
-UNGUARDED = {"changed", ".lock", ".lock.holder"}  # hold nothing: a time, a lock
+UNGUARDED = {"changed", ".lock", ".lock.holder", ".lock.copies", ".lock.copies.holder"}  # hold nothing: a time, a lock
 Answer = dict[str, tuple[float, str]]
 
 

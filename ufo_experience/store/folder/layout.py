@@ -98,7 +98,7 @@ def _owner(root: Path) -> int:
 
 RECORDS, STATUS, TOMBSTONES, CORRUPT = "records", "status", "tombstones", "corrupt"
 STORE_FILE, MARKER = "store.json", "changed"
-COPIES_LOCK, VIEW, REMOVED = ".copies.lock", "experience.yaml", "removed"  # what is made of the records, and its lock
+COPIES_LOCK, VIEW, REMOVED = ".lock.copies", "experience.yaml", "removed"  # what is made of the records, and its lock
 
 _SETTLED_NS = 2_000_000_000
 _STEP_NS = 1_000  # NTFS counts in 100 ns
