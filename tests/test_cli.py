@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_runner import Cli
+from ufo_experience.cli.console import _columns_that_fit
 from ufo_experience.cli.demo import SAMPLES
 
 
@@ -299,6 +300,39 @@ def test_a_removal_can_be_undone_until_it_is_purged(cli):
     cli("remove", "--undo", ids[0], code=65)
     kept = b"".join(path.read_bytes() for path in (cli.folder / "experience_db").rglob("*") if path.is_file())
     assert b"Bluetooth & devices" not in kept
+
+
+def test_many_logs_skipped_for_one_reason_are_one_line(cli):
+    """A line each would push what matters off the screen."""
+    runs = [
+        {
+            "task": f"Open {n}",
+            "success": False,
+            "evaluated_by": "user",
+            "steps": [{"action": "click", "control": "Save"}],
+        }
+        for n in range(9)
+    ]
+    (cli.folder / "runs.json").write_text(json.dumps(runs), encoding="utf-8")
+    lines = cli("ingest", "runs.json").stdout.splitlines()
+    assert lines == ["0 added, 9 skipped, 0 failed", lines[1]]
+    assert lines[1].startswith("  skipped: 9 × a failed run; --include-failures")
+
+
+def test_a_change_says_what_was_done_and_how_to_take_it_back(cli):
+    """On stderr, with the store that was named."""
+    cli("ingest", SAMPLES / "settings_bluetooth", "--db", "mine")
+    done = cli("remove", "--all", "--db", "mine").stderr
+    assert "2 records removed; to bring back: ufo-experience remove --undo 458a381a 6935f48a" in done
+    assert done.rstrip().endswith("--db mine")
+
+
+@pytest.mark.parametrize(("width", "shown"), [(24, "id task"), (60, "id outcome application task"), (200, "all")])
+def test_a_narrow_terminal_keeps_the_id_and_the_task(width, shown):
+    """Columns go, the least telling first, instead of being cut away at the left."""
+    headers = ("id", "date", "outcome", "trust", "steps", "application", "task")
+    kept = [headers[place] for place in _columns_that_fit(headers, (8, 10, 7, 8, 5, 11, 80), width)]
+    assert kept == (list(headers) if shown == "all" else shown.split())
 
 
 def test_show_tells_people_what_was_done(filled):

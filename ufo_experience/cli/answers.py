@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from ufo_experience.store.exchange import ImportReport
 
 _WIDTH = 60
+_FEW = 5  # so many lines that say the same are shown
+_DONE = {
+    "approve": "approved",
+    "quarantine": "quarantined",
+    "remove": "removed; to bring back: ufo-experience remove --undo {ids}",
+    "purge": "erased for good",
+}
 
 
 def pairs(rows: Sequence[tuple[str, str]], first: str, second: str) -> list[dict[str, str]]:
@@ -31,7 +38,7 @@ def pairs(rows: Sequence[tuple[str, str]], first: str, second: str) -> list[dict
 def ingest_text(report: IngestReport, held: int) -> str:
     """Counts, and what the user can do about records that will not be injected yet."""
     lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
-    lines += [f"  skipped: {source}: {reason}" for source, reason in report.skipped]
+    lines += [f"  skipped: {line}" for line in _together(report.skipped)]
     if report.trusted:
         lines.append(f"{len(report.trusted)} that were stored before have the trust you gave now")
     if held:
@@ -45,6 +52,13 @@ def ingest_text(report: IngestReport, held: int) -> str:
     if report.cost:
         lines.append(f"cost: ${report.cost:.4f}")
     return "\n".join(lines)
+
+
+def _together(skipped: Sequence[tuple[str, str]]) -> list[str]:
+    """What was skipped, a line each; one line for all that were skipped for one reason where there are many."""
+    counts = Counter(reason for _, reason in skipped)
+    few = [f"{source}: {reason}" for source, reason in skipped if counts[reason] <= _FEW]
+    return few + [f"{count} × {reason}" for reason, count in counts.items() if count > _FEW]
 
 
 def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
@@ -141,8 +155,12 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
         console.note(f"left out: {identifier[:8]}: {why}")
     if changes.warning:
         console.note(changes.warning)
+    number = f"{len(changes)} record{'s'[: len(changes) != 1]}"
     if changes.dry_run:
-        console.note(f"would {verb} {len(changes)} records; nothing was changed")
+        console.note(f"would {verb} {number}; nothing was changed")
+    elif len(changes):
+        ids = " ".join(one.id[:8] for one in changes.records[:_FEW]) + (" …" if len(changes) > _FEW else "")
+        console.note(f"{number} {_DONE[verb].format(ids=ids + console.same_store)}")
     left_out = pairs(changes.left_out, "id", "reason")
     answer_records(console, changes.records, left_out=left_out, dry_run=changes.dry_run)
 

@@ -32,6 +32,9 @@ _STYLES = {
     "missing": "yellow",
 }
 
+_DROPPED_FIRST = ("steps", "date", "newest", "format", "trust", "application", "outcome")  # on a narrow terminal
+_LEAST_TEXT = 24
+
 
 def printable(text: str) -> str:
     """`text` with control and direction characters written as escapes; line breaks and tabs stay."""
@@ -65,15 +68,18 @@ class Console:
         from rich.table import Table
         from rich.text import Text
 
+        terminal = RichConsole(file=self._out)
+        widths = [max(len(printable(str(cell))) for cell in column) for column in zip(headers, *rows, strict=True)]
+        places = _columns_that_fit(headers, widths, terminal.width)
         shown = Table(box=None, pad_edge=False, header_style="bold")
-        for place, header in enumerate(headers):
-            last = place == len(headers) - 1
-            width = max(len(printable(str(cell))) for cell in (header, *(row[place] for row in rows)))
-            shown.add_column(header, no_wrap=True, overflow="ellipsis", min_width=None if last else width)
+        for place in places:
+            least = None if place == places[-1] else widths[place]
+            shown.add_column(headers[place], no_wrap=True, overflow="ellipsis", min_width=least)
         for row in rows:
-            shown.add_row(*(Text(printable(str(cell)), style=_STYLES.get(str(cell), "")) for cell in row))
+            cells = [str(row[place]) for place in places]
+            shown.add_row(*(Text(printable(cell), style=_STYLES.get(cell, "")) for cell in cells))
         with self._writing():
-            RichConsole(file=self._out).print(shown)
+            terminal.print(shown)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -138,6 +144,16 @@ def _to_nowhere(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+def _columns_that_fit(headers: Sequence[str], widths: Sequence[int], width: int) -> list[int]:
+    """The columns a terminal of `width` shows beside the last one, of which some must be left to read."""
+    places = list(range(len(headers)))
+    for dropped in (headers.index(name) for name in _DROPPED_FIRST if name in headers):
+        if sum(widths[place] + 2 for place in places[:-1]) + min(widths[-1], _LEAST_TEXT) <= width:
+            break
+        places.remove(dropped)
+    return places
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
