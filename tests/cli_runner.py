@@ -6,11 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
+import typer.testing
 from typer.testing import CliRunner
 
 from ufo_experience.cli import app
+
+# Typer makes all commands anew for each call of the runner, which takes ten times as long as running one of them.
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 ENV = {
     name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_", "UFO_EXPERIENCE_"))

@@ -1,8 +1,10 @@
-"""Shared by all tests: how many examples hypothesis tries, the folder of data, and whether a skip is a failure."""
+"""Shared by all tests: how many examples hypothesis tries, folders of data, and whether a skip is a failure."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,13 +15,41 @@ DATA = Path(__file__).parent / "data"
 # The same examples in every run; `HYPOTHESIS_PROFILE=thorough` (CI) tries many more.
 settings.register_profile("default", max_examples=20, derandomize=True, deadline=None, database=None)
 settings.register_profile("thorough", max_examples=200, derandomize=True, deadline=None, database=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+settings.load_profile(PROFILE)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _syncing() -> Iterator[None]:
+    """Only the thorough run waits for the medium: what a power failure leaves is modelled (`tools.crash`)."""
+    with pytest.MonkeyPatch.context() as patch:
+        if PROFILE == "default":
+            patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Logs and files of other projects; `tests/data/README.md` says whose."""
     return DATA
+
+
+@pytest.fixture(scope="session")
+def learned_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of the sample sessions, failures too, with its index. Not to be changed: `learned` is a copy."""
+    from tests.builders import open_memory
+    from ufo_experience.cli.demo import SAMPLES
+
+    folder = tmp_path_factory.mktemp("learned") / "db"
+    with open_memory(folder) as memory:
+        memory.ingest(SAMPLES, include_failures=True)
+    return folder
+
+
+@pytest.fixture
+def learned(learned_once: Path, tmp_path: Path) -> Path:
+    """`tmp_path / "db"`: a store of the sample sessions, failures too, with its index."""
+    return Path(shutil.copytree(learned_once, tmp_path / "db"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -34,21 +34,21 @@ def growth(work: Callable[[int], object], size: int) -> float:
     """Processor time at `8 * size` divided by that at `size`: about 8 for linear work, 64 for quadratic.
 
     Clocks are coarse and machines are busy: a size that takes less than two milliseconds is grown first, and the
-    smallest of three measurements counts where the first is not linear.
+    smallest of four measurements counts where the first is not linear.
     """
-    while _seconds(work, size) < 0.002:
+    while (small := _seconds(work, size, times=2)) < 0.002:
         size *= 2
-    smallest = float("inf")
+    smallest = _seconds(work, FACTOR * size) / small
     for _ in range(3):
-        smallest = min(smallest, _seconds(work, FACTOR * size) / _seconds(work, size))
         if smallest < LINEAR:
             break
+        smallest = min(smallest, _seconds(work, FACTOR * size, times=3) / _seconds(work, size, times=3))
     return smallest
 
 
-def _seconds(work: Callable[[int], object], size: int) -> float:
+def _seconds(work: Callable[[int], object], size: int, times: int = 1) -> float:
     seconds = []
-    for _ in range(3):
+    for _ in range(times):
         began = time.process_time()
         work(size)
         seconds.append(time.process_time() - began)

@@ -59,10 +59,9 @@ def memory(tmp_path: Path) -> ExperienceMemory:
 
 
 @pytest.fixture
-def filled(memory: ExperienceMemory) -> ExperienceMemory:
+def filled(learned: Path) -> ExperienceMemory:
     """A memory that has read the bundled sample sessions, failures included."""
-    memory.ingest(SAMPLES, include_failures=True)
-    return memory
+    return open_memory(learned)
 
 
 @pytest.mark.parametrize("steps", [PLAIN, ARTICLE, SCHEMA, [Step.model_validate(SCHEMA[0])]])
@@ -260,7 +259,7 @@ def test_export_counts_what_it_wrote(filled, tmp_path):
     assert (tmp_path / "ufo.yaml").read_text(encoding="utf-8").count("Sub-task:") == done.records
 
 
-def test_a_second_import_with_approval_approves(filled, memory, tmp_path):
+def test_a_second_import_with_approval_approves(filled, tmp_path):
     """What was imported before is approved, too."""
     filled.export("json", tmp_path / "all.json")
     other = open_memory(tmp_path / "other")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "ufo_experience"
+from tests.syntax import PACKAGE, nodes
+
 MAX_CODE_LINES = 400  # without docstrings, comments and blank lines
 
 # Levels of rooms, from what everything builds on to what people call. A module may import its own level and those above
@@ -38,7 +40,7 @@ def room_of(path: Path) -> str:
 def own_imports(path: Path) -> set[str]:
     """Rooms of our own package that a module imports, wherever in the file."""
     rooms = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             if node.module == "ufo_experience":
@@ -48,6 +50,7 @@ def own_imports(path: Path) -> set[str]:
     return rooms
 
 
+@cache
 def imported_rooms() -> dict[str, set[str]]:
     """Each room and the other rooms its modules import, the named exceptions aside."""
     rooms: dict[str, set[str]] = {}
@@ -85,7 +88,7 @@ def code_lines(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     prose = {
         line
-        for node in ast.walk(ast.parse(text))
+        for node in nodes(path)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
@@ -112,7 +115,7 @@ def test_test_helpers_are_imported_in_one_way():
         f"{path.relative_to(root)}: {name}"
         for folder in ("tests", "tools")
         for path in sorted((root / folder).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         for name in imported_names(node)
         if name.split(".")[0] in helpers
     ]

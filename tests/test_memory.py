@@ -24,11 +24,9 @@ GOOD = {"success": True, "score": 0.82, "latency_ms": 1200}
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> ExperienceMemory:
+def memory(learned: Path) -> ExperienceMemory:
     """A memory that has read the bundled sample sessions, failures included."""
-    memory = open_memory(tmp_path / "db")
-    memory.ingest(SAMPLES, include_failures=True)
-    return memory
+    return open_memory(learned)
 
 
 def test_a_log_becomes_the_steps_of_a_prompt(memory):

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ufo_experience.embedding.hashing import request_terms
@@ -166,6 +166,7 @@ def test_contradiction_is_symmetric_and_never_with_itself(pair):
 def test_every_value_in_ascii_holds_a_sign_of_its_kind(signs, pattern):
     """A pattern that is passed over for want of its signs could not have matched."""
 
+    @settings(max_examples=settings.default.max_examples // 4)
     @given(st.from_regex(pattern))
     def check(text):
         assert not text.isascii() or not signs.isdisjoint(text.lower())
@@ -177,6 +178,7 @@ def test_every_value_in_ascii_holds_a_sign_of_its_kind(signs, pattern):
 def test_every_phrase_holds_one_of_its_words(needed, pattern):
     """A phrase that is passed over for want of its words could not have matched."""
 
+    @settings(max_examples=settings.default.max_examples // 4)
     @given(st.from_regex(pattern))
     def check(text):
         assert not needed.isdisjoint(re.findall("[a-z]+", text))

@@ -7,13 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.builders import a_record
 from tests.disks import WindowsDisk, leftovers
+from tests.syntax import PACKAGE, nodes
 from ufo_experience.config import load_settings
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.errors import StorageError
@@ -27,7 +27,6 @@ from ufo_experience.store.exchange import write_view
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.traces import read_traces
 
-PACKAGE = Path(__file__).resolve().parents[1] / "ufo_experience"
 EMBEDDER = HashingEmbedder(32)
 POSIX_MODULES = {"fcntl", "pwd", "grp", "resource", "termios", "tty", "pty", "syslog", "posix"}
 # Calls that Windows does not have, or that mean something else there. `disk.py` is where a guarded one may stand.
@@ -39,12 +38,6 @@ GUARDED = {
     ("benchmark/steps/child_processes.py", "SIGKILL"),
 }
 NAME = "ärger 漢字 & Söhne"
-
-
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    """The syntax of a module."""
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def posix_only(path: Path) -> list[str]:
