@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from starlette.testclient import TestClient
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli import app as command
+from ufo_experience.errors import UsageError
 from ufo_experience.review.app import build_app, environment
 from ufo_experience.review.guard import COOKIE, FORM, MAX_BODY
 
@@ -47,6 +49,13 @@ def client_of(memory: ExperienceMemory, **options: Any) -> TestClient:
 
 def post(client: TestClient, path: str, data: dict[str, Any], **headers: str) -> Any:
     return client.post(path, data=data, headers={"origin": ORIGIN, **headers})
+
+
+def wait_for(job: str) -> None:
+    """Until a job of the page has ended."""
+    for thread in threading.enumerate():
+        if thread.name == f"ufo-experience-{job}":
+            thread.join(30)
 
 
 def waiting(memory: ExperienceMemory) -> Any:
@@ -240,6 +249,39 @@ def test_an_empty_store_says_what_to_do_next(tmp_path, path):
     answer = client_of(empty).get(path)
     assert answer.status_code == 200
     assert path == "/health" or 'class="empty"' in answer.text
+
+
+@pytest.mark.parametrize(("job", "told"), [("verify", "Damaged</dt><dd>0"), ("rebuild", "2 texts embedded, 2 records")])
+def test_long_work_runs_beside_the_page_and_tells_its_result(memory, job, told):
+    """The health page is asked again until it says what came of it."""
+    client = client_of(memory)
+    assert post(client, "/job", {"do": job}).headers["location"] == "/health"
+    wait_for(job)
+    assert told in client.get("/health").text
+
+
+def test_a_page_shows_how_far_long_work_is(memory):
+    """Steps done of all, as a bar that a screen reader reads."""
+    client, reached, go_on = client_of(memory), threading.Event(), threading.Event()
+
+    def slow(*, rebuild: bool = False, progress: Any = None) -> Any:
+        progress(1, 4)
+        reached.set()
+        assert go_on.wait(30)
+        raise UsageError("the disk is full")
+
+    memory.index = slow  # type: ignore[method-assign]
+    post(client, "/job", {"do": "index"})
+    assert reached.wait(30)
+    assert 'max="4" value="1"' in client.get("/health").text
+    go_on.set()
+    wait_for("index")
+    assert "index: the disk is full" in client.get("/health").text
+
+
+def test_an_unknown_job_is_refused(memory):
+    """With the name that was sent."""
+    assert post(client_of(memory), "/job", {"do": "format"}).status_code == 400
 
 
 def test_the_list_is_searched_by_the_products_own_retriever(memory):

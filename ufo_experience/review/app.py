@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,10 +22,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ufo_experience.errors import ConflictError, ExperienceError, NotFoundError, UsageError
-from ufo_experience.maintenance.inspection import Verification
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.review.actions import Actions, Change, difference, edited, seen_now
 from ufo_experience.review.guard import Guard, TooLargeError
+from ufo_experience.review.jobs import Jobs
 from ufo_experience.review.pages import Pages
 from ufo_experience.review.rows import RowTable
 
@@ -61,7 +59,7 @@ class Review:
     def __init__(self, memory: ExperienceMemory, *, read_only: bool = False) -> None:
         self.memory, self.read_only = memory, read_only
         self.pages, self.actions = Pages(memory, RowTable(memory.store)), Actions(memory)
-        self.health = Health(memory)
+        self.jobs = Jobs(memory)
         self._templates = environment()
 
     def routes(self) -> list[Route | Mount]:
@@ -73,14 +71,16 @@ class Review:
             ),
             "/queue": lambda request, form: self._page("queue.html", self.pages.queue(request.query_params)),
             "/try": lambda request, form: self._page("try.html", self.pages.attempt(request.query_params)),
-            "/health": lambda request, form: self._page("health.html", {"health": self.health.state()}),
+            "/health": lambda request, form: self._page(
+                "health.html", {**self.pages.health(), "job": self.jobs.state()}
+            ),
             "/experience/{id}": self._one,
             "/experience/{id}/edit": self._edit_form,
         }
         writes: dict[str, Handler] = {
             "/change": self._change,
             "/undo": self._undo,
-            "/verify": self._verify,
+            "/job": self._job,
             "/experience/{id}/edit": self._edit,
         }
         routes: list[Route | Mount] = [
@@ -157,8 +157,12 @@ class Review:
         change = self.actions.undo(dict(form).get("change", ""))
         return self._page("done.html", {"change": change, "undone": True, "back": "/experiences"})
 
-    def _verify(self, request: Request, form: Form) -> Response:
-        self.health.start()
+    def _job(self, request: Request, form: Form) -> Response:
+        name = dict(form).get("do", "")
+        try:
+            self.jobs.start(name)
+        except KeyError as error:
+            raise UsageError(f"no such job: {name!r}") from error
         return RedirectResponse("/health", 303)
 
     def _done(self, change: Change, back: str) -> Response:
@@ -178,39 +182,6 @@ class Review:
         """The page for an address that is none."""
         status = error.status_code if isinstance(error, HTTPException) else 500
         return self._problem(status, "No such page", "Nothing has this address.")
-
-
-class Health:
-    """`verify` reads every byte, which takes long: it runs beside the page, one at a time."""
-
-    def __init__(self, memory: ExperienceMemory) -> None:
-        self._memory, self._lock = memory, threading.Lock()
-        self._since: float | None = None
-        self._found: Verification | None = None
-        self._error = ""
-
-    def start(self) -> None:
-        """Begin to verify, unless that is under way."""
-        with self._lock:
-            if self._since is not None:
-                return
-            self._since = time.monotonic()
-        threading.Thread(target=self._run, name="ufo-experience-verify", daemon=True).start()
-
-    def state(self) -> dict[str, Any]:
-        """What is known: `running` seconds or None, the last result, and an error."""
-        with self._lock:
-            running = None if self._since is None else int(time.monotonic() - self._since)
-            return {"running": running, "found": self._found, "error": self._error}
-
-    def _run(self) -> None:
-        found, said = None, ""
-        try:
-            found = self._memory.verify()
-        except ExperienceError as error:
-            said = str(error)
-        with self._lock:
-            self._found, self._error, self._since = found, said, None
 
 
 def build_app(memory: ExperienceMemory, *, token: str, hosts: Sequence[str], read_only: bool = False) -> Starlette:

@@ -34,10 +34,8 @@ class Pages:
         """Counts, use over time, what could not be answered, and how the index is."""
         rows = self.table.rows()
         log = AuditLog(self.memory.store.cache_folder / FILE).rows()
-        manifest = self.memory.live.generations.last_manifest()
         applications = Counter(row.application or "(none)" for row in rows)
         return {
-            "records": len(rows),
             "waiting": sum(row.waits for row in rows),
             "outcomes": plots.bars(Counter(row.outcome for row in rows), "records by outcome"),
             "trusts": plots.bars(Counter(row.trust for row in rows), "records by trust"),
@@ -48,8 +46,17 @@ class Pages:
             "days": plots.timeline(_days(log), ("answered", "unanswered"), "questions of the last 30 days"),
             "asked": bool(_days(log)),
             "unanswered": _unanswered(log),
-            "embedder": manifest.embedder if manifest else None,
-            "indexed": manifest.records if manifest else 0,
+            **self.health(),
+        }
+
+    def health(self) -> Data:
+        """How the index stands: how many records have a vector, why the others have none."""
+        snapshot = self.memory.live.snapshot()
+        return {
+            "records": len(snapshot.catalog),
+            "indexed": len(snapshot.index),
+            "reason": snapshot.reason,
+            "embedder": snapshot.manifest.embedder if snapshot.manifest else None,
             "location": self.memory.store.location,
         }
 
