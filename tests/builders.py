@@ -44,7 +44,7 @@ TEXTS = [
 
 
 class Meaningful(HashingEmbedder):
-    """Hashed words that know the reference tasks in both wordings: an embedder that is heard."""
+    """Hashed words that know the reference tasks in both wordings: an embedder whose vectors count."""
 
     name = "meaningful"
 

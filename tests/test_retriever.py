@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, memory_of
 from ufo_experience.errors import ServiceError, UsageError
-from ufo_experience.retrieval.background import REFERENCES, hear
+from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder
 from ufo_experience.retrieval.fusion import fusion_for
 from ufo_experience.retrieval.retriever import EQUAL, Query, Retriever
@@ -229,7 +229,7 @@ def test_words_answer_when_the_server_of_the_vectors_goes_while_it_is_asked(tmp_
     snapshot = memory.live.snapshot()
     away = Away(size)
     finder = CandidateFinder(replace(snapshot, index=away), TrustPolicy())
-    finder.voice = hear(Meaningful().embed(REFERENCES))
+    finder.embedder_quality = measure_embedder(Meaningful().embed(REFERENCES))
     retriever = Retriever(finder, memory.store, memory.live.embedder, fusion_for("local:any", None))
     assert retriever.finder is finder
     found = retriever.retrieve(Query(TEXTS[0]))

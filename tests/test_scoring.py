@@ -12,10 +12,10 @@ from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
-from ufo_experience.retrieval.background import REFERENCES, hear, measure_scale
+from ufo_experience.retrieval.background import REFERENCES, measure_embedder, measure_scale
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
-from ufo_experience.retrieval.signals import credited, drag, harmful, usefulness
+from ufo_experience.retrieval.signals import credited, harmful, usage_factor, usefulness
 from ufo_experience.schema import MAX_SESSIONS, Usage
 
 # ---- words ----
@@ -87,28 +87,30 @@ def test_a_word_is_a_value_when_the_records_use_it_as_one():
 # ---- fusion ----
 
 
-def signals(*, words=0.5, coverage=0.5, near=np.nan, voice=0.0) -> Signals:
+def signals(*, words=0.5, coverage=0.5, near=np.nan, vector_weight=0.0) -> Signals:
     """Signals of one candidate."""
     pair = np.array([[coverage, coverage, 1.0, 0.0, 0.0]])
     one = np.array([words])
-    return Signals(one, one, pair, np.array([near]), np.array([near]), voice)
+    return Signals(one, one, pair, np.array([near]), np.array([near]), vector_weight)
 
 
 def test_without_a_voice_a_vector_changes_nothing():
-    """An embedder that tells nothing apart is not heard."""
+    """The vectors of an embedder that tells nothing apart do not count."""
     assert order(signals(near=0.9), 0.1) == pytest.approx(order(signals(), 0.1))
     assert relevance(signals(near=0.9), np.zeros(1), 10) == pytest.approx(relevance(signals(), np.zeros(1), 10))
 
 
 def test_a_vector_is_heard_less_where_a_record_has_the_skeleton_of_the_query():
     """Where the stored words match, words decide."""
-    gains = [order(signals(near=0.9, voice=1.0), best) - order(signals(), best) for best in (0.0, 0.9)]
+    gains = [order(signals(near=0.9, vector_weight=1.0), best) - order(signals(), best) for best in (0.0, 0.9)]
     assert gains[0] > 10 * gains[1] >= 0
 
 
 def test_a_record_without_a_vector_is_judged_by_its_words():
     """NaN marks what is not embedded yet."""
-    assert relevance(signals(voice=1.0), np.zeros(1), 10) == pytest.approx(relevance(signals(), np.zeros(1), 10))
+    assert relevance(signals(vector_weight=1.0), np.zeros(1), 10) == pytest.approx(
+        relevance(signals(), np.zeros(1), 10)
+    )
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(-0.3, 1), st.integers(0, 10**6))
@@ -130,9 +132,9 @@ def test_an_affine_change_of_all_cosines_changes_nothing():
 
 def test_an_embedder_is_heard_as_far_as_it_tells_reference_tasks_apart():
     """Not when it ignores the text, not when all its vectors are one; in full when it knows the wordings."""
-    assert hear(Meaningful().embed(REFERENCES)).quality == 1.0
+    assert measure_embedder(Meaningful().embed(REFERENCES)).weight == 1.0
     for kind in ("blind", "constant", "low"):
-        assert hear(SimulatedEmbedder(HashingEmbedder(), kind).embed(REFERENCES)).quality == 0.0
+        assert measure_embedder(SimulatedEmbedder(HashingEmbedder(), kind).embed(REFERENCES)).weight == 0.0
 
 
 def test_a_calibration_sets_both_thresholds_of_its_embedder_only():
@@ -141,8 +143,8 @@ def test_a_calibration_sets_both_thresholds_of_its_embedder_only():
         embedder="openai:m", threshold=0.61, precision=0.95, recall=0.9, pairs=10, lexical_threshold=0.4
     )
     fusion = fusion_for("openai:m", found)
-    assert (fusion.bar(), fusion.degraded().bar(), fusion.ranked_by) == (0.61, 0.4, "fused")
-    assert fusion_for("hashing", found).bar() == THRESHOLD
+    assert (fusion.default_threshold(), fusion.degraded().default_threshold(), fusion.ranked_by) == (0.61, 0.4, "fused")
+    assert fusion_for("hashing", found).default_threshold() == THRESHOLD
 
 
 def test_what_words_alone_rank_is_structured():
@@ -183,11 +185,11 @@ def test_usefulness_is_beta_smoothed():
 
 
 def test_what_hurts_sinks_and_is_finally_harmful():
-    """Helping never lifts above a better match, hurting drags down step by step."""
+    """Helping never lifts above a better match, hurting costs score step by step."""
     usages = [{"helped": 5}, {}, {"hurt": 1}, {"hurt": 3}, {"hurt": 5}]
     records = [a_record_of(text, usage=usage) for text, usage in zip(TEXTS, usages, strict=False)]
     catalog = Catalog.build(records)
     rows = catalog.find([one.id for one in records])
-    factors = drag(catalog, rows).tolist()
+    factors = usage_factor(catalog, rows).tolist()
     assert factors == pytest.approx([1.0, 1.0, 0.8, 4 / 7, 4 / 9])
     assert harmful(catalog)[rows].tolist() == [False, False, False, True, True]

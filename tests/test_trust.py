@@ -102,7 +102,7 @@ def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
 
 @pytest.mark.parametrize("count", [1, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 10_000))])
 def test_any_number_of_quarantined_records_changes_no_score(clean, tmp_path, count):
-    """T5, metamorphic: document frequencies, mean length, vectors, groups, recency, usage and the bar stay as they are.
+    """T5, metamorphic: document frequencies, mean length, vectors, groups, recency, usage and threshold stay.
 
     The records are made to disturb: copies of good runs, endless repeats of rare words, the same sessions, the same
     tasks, loads of credit.
@@ -181,7 +181,7 @@ def test_no_number_of_runs_of_one_request_shows_a_planted_address(tmp_path, sess
 
 @pytest.mark.parametrize("credit", [0, 1, 50])
 def test_no_use_of_a_record_raises_its_trust(tmp_path, credit):
-    """T10: what a record came to may lower its standing, never lift it over the bar."""
+    """T10: what a record came to may lower its standing, never lift it over the threshold."""
     one = run(501, "rotate the backup tapes", trust=Trust.OBSERVED)
     memory = memory_of(tmp_path / "db", one, *good_runs(20))
     for number in range(credit):

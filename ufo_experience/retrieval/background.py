@@ -1,9 +1,8 @@
-"""The scale of an embedder: what its cosines are for tasks that have nothing to do with each other, and how much it
-tells apart.
+"""The quality of an embedder, and the background of a query: cosines with tasks it has nothing to do with.
 
 One model puts unrelated tasks at 0.1, another at 0.8, and some tell nothing apart at all. So an embedder is asked once
-for the vectors of reference tasks, each in two wordings. `quality` is how far the two wordings of a task stand out from
-the rest, in standard deviations; it decides how loud the embedder is heard. The background of a query are its cosines
+for the vectors of reference tasks, each in two wordings. How far the two wordings of a task stand out from the rest, in
+standard deviations, decides the weight of its vectors. The background of a query are its cosines
 with a sample of the store's own tasks and with the references; the nearest tenth is left out, for some may be related.
 """
 
@@ -18,7 +17,7 @@ Floats = NDArray[np.float64]
 SAMPLE = 64  # tasks of the store in a background
 _KEPT = 0.9
 _LEAST_SPREAD = 1e-3  # below, a model tells nothing apart
-_DEAF, _FULL = 2.5, 6.0  # deviations between two wordings up to which a model is not heard, and from which in full
+_USELESS, _FULL = 2.5, 6.0  # deviations between two wordings: up to the first vectors weigh 0, from the second on 1
 PAIRS = (
     ("send an email to a colleague", "write a mail to a coworker"),
     ("insert a table into the document", "add a grid of cells to the text"),
@@ -49,19 +48,19 @@ REFERENCES = tuple(text for pair in PAIRS for text in pair)
 
 
 @dataclass(frozen=True)
-class Voice:
-    """An embedder's vectors of `REFERENCES`, and how loud it is heard by them, from 0 (not at all) to 1."""
+class EmbedderQuality:
+    """An embedder's vectors of `REFERENCES`, and the weight its vectors get by them, from 0 (none) to 1 (full)."""
 
     references: NDArray[np.float32]
-    quality: float
+    weight: float
 
 
-def hear(references: NDArray[np.float32]) -> Voice:
-    """The voice of the embedder that gave these vectors of `REFERENCES`."""
-    return Voice(references, _quality(references))
+def measure_embedder(references: NDArray[np.float32]) -> EmbedderQuality:
+    """The quality of the embedder that gave these vectors of `REFERENCES`, one row a text."""
+    return EmbedderQuality(references, _weight(references))
 
 
-def _quality(references: NDArray[np.float32]) -> float:
+def _weight(references: NDArray[np.float32]) -> float:
     cosine = (references @ references.T).astype(np.float64)
     same = cosine[0::2, 1::2].diagonal()
     task = np.repeat(np.arange(len(PAIRS)), 2)
@@ -69,7 +68,7 @@ def _quality(references: NDArray[np.float32]) -> float:
     if other.std() < _LEAST_SPREAD:
         return 0.0
     deviations = float(np.median(same) - other.mean()) / float(other.std())
-    return float(np.clip((deviations - _DEAF) / (_FULL - _DEAF), 0.0, 1.0))
+    return float(np.clip((deviations - _USELESS) / (_FULL - _USELESS), 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Scale:
 
 
 def measure_scale(cosines: Floats) -> Scale:
-    """The scale of a query from its cosines with tasks of the background; of none, one that hears nothing."""
+    """The scale of a query from its cosines with tasks of the background; without any, one on which nothing is near."""
     known = np.sort(cosines[~np.isnan(cosines)])
     kept = known[: max(int(len(known) * _KEPT), 2)]
     if not len(kept):

@@ -26,7 +26,7 @@ from ufo_experience.index.document import task_text
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.index.snapshot import insert
 from ufo_experience.redaction import redact_text
-from ufo_experience.retrieval.background import REFERENCES, hear
+from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.fusion import fusion_for
@@ -159,8 +159,8 @@ def _score(finder: CandidateFinder, embedder: Embedder, pairs: Sequence[Pair]) -
     catalog = finder.snapshot.catalog
     records = _records(dict.fromkeys(pair.text for pair in pairs))
     index = finder.snapshot.index.copy()
-    heard = _ask(embedder, [pair.query for pair in pairs])
-    if heard:
+    embedded = _ask(embedder, [pair.query for pair in pairs])
+    if embedded:
         insert(index, list(records.values()), embedder)
     snapshot = replace(finder.snapshot, catalog=catalog.with_changes(list(records.values())), index=index)
     counted = np.append(finder.trusted, np.zeros(len(records), np.bool_))
@@ -171,7 +171,7 @@ def _score(finder: CandidateFinder, embedder: Embedder, pairs: Sequence[Pair]) -
         passes = conflict(pair.query, pair.text) is None
         fused, words = (
             _score_of(asked.find(pair.query, query)[0], rows[pair.text]) if passes else _NEVER
-            for query in (heard.get(pair.query), None)
+            for query in (embedded.get(pair.query), None)
         )
         scored.append(Scored(pair.relevant, fused, words))
     return scored
@@ -183,15 +183,15 @@ def _score_of(found: Candidates, row: int) -> float:
 
 
 def _ask(embedder: Embedder, texts: Sequence[str]) -> dict[str, Embedded]:
-    """The vectors of queries; none of an embedder that is not heard."""
-    if not fusion_for(embedder.name, None).hears_vectors:
+    """The vectors of queries; none of an embedder whose vectors do not count."""
+    if not fusion_for(embedder.name, None).uses_vectors:
         return {}
-    voice = hear(embedder.embed(list(REFERENCES), "query"))
-    if not voice.quality:
+    quality = measure_embedder(embedder.embed(list(REFERENCES), "query"))
+    if not quality.weight:
         return {}
     asked = list(dict.fromkeys(texts))
     vectors = embedder.embed([readable_intent(text) for text in asked], "query")
-    return {text: Embedded(vector, voice) for text, vector in zip(asked, vectors, strict=True)}
+    return {text: Embedded(vector, quality) for text, vector in zip(asked, vectors, strict=True)}
 
 
 def _records(texts: Iterable[str]) -> dict[str, Experience]:
@@ -213,11 +213,11 @@ def _from_records(finder: CandidateFinder, embedder: Embedder) -> Iterator[Score
     lest the threshold depend on how often a store repeats itself."""
     catalog = finder.snapshot.catalog
     rows = np.random.default_rng(0).permutation(np.flatnonzero(finder.trusted & _repeated(catalog)))[:SAMPLE]
-    heard = _ask(embedder, [catalog.text(int(row)) for row in rows])
+    embedded = _ask(embedder, [catalog.text(int(row)) for row in rows])
     for row in rows.tolist():
         text = catalog.text(row)
         best = [_best_of_kinds(catalog, row, text, finder.find(text, query, without=_own(catalog, row))[0])
-                for query in (heard.get(text), None)]  # fmt: skip
+                for query in (embedded.get(text), None)]  # fmt: skip
         if all(None not in one for one in best):
             for relevant, place in ((True, 0), (False, 1)):
                 yield Scored(relevant, float(best[0][place] or 0.0), float(best[1][place] or 0.0))

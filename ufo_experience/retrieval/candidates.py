@@ -15,11 +15,11 @@ from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.retrieval.agreement import CatalogAgreement, Read
 from ufo_experience.retrieval.answer import Why
-from ufo_experience.retrieval.background import SAMPLE, Scale, Voice, measure_scale
+from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
 from ufo_experience.retrieval.features import WordWeights, as_array, compare
 from ufo_experience.retrieval.fusion import FAR_BEHIND, STRANGER, Floats, Signals, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
-from ufo_experience.retrieval.signals import drag, harmful
+from ufo_experience.retrieval.signals import harmful, usage_factor
 from ufo_experience.text.frames import Frame, record_frame, request_frame
 from ufo_experience.trust.policy import TrustPolicy
 
@@ -44,10 +44,10 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Embedded:
-    """A query's vector, and the voice of the embedder that made it."""
+    """A query's vector, and the quality of the embedder that made it."""
 
     vector: Vector
-    voice: Voice
+    quality: EmbedderQuality
 
 
 class CandidateFinder:
@@ -81,7 +81,7 @@ class CandidateFinder:
             before=before._words if before else None,
         )
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
-        self.voice: Voice | None = before.voice if before else None
+        self.embedder_quality: EmbedderQuality | None = before.embedder_quality if before else None
         self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
         self.agreement = CatalogAgreement(snapshot.catalog, self.trusted, read)
 
@@ -134,7 +134,7 @@ class CandidateFinder:
 
     def _background(self, query: Embedded) -> Floats:
         own = self.snapshot.index.similarity(query.vector, self.snapshot.catalog.ids(self._sample))
-        return np.concatenate([own, query.voice.references @ query.vector]).astype(np.float64)
+        return np.concatenate([own, query.quality.references @ query.vector]).astype(np.float64)
 
     def _thinned(self, rows: Rows, scores: NDArray[Any], *, by_place: bool = False) -> Rows:
         """Of rows the best `TASKS` different tasks, at most `PER_TASK` rows of each and `PER_RUN` of one session.
@@ -196,11 +196,11 @@ class CandidateFinder:
             pair=self._compared(seen.frame, rows),
             near=seen.scale.near(cosine) if seen.scale else hidden,
             deviations=seen.scale.deviations(cosine) if seen.scale else hidden,
-            voice=seen.query.voice.quality if seen.query else 0.0,
+            vector_weight=seen.query.quality.weight if seen.query else 0.0,
         )
         ranked = np.round(order(signals, best), 6)
         lead = _lead(ranked, catalog.column("task")[rows])
-        factor = drag(catalog, rows)
+        factor = usage_factor(catalog, rows)
         score = np.round(relevance(signals, lead, self.size) * factor, 6)
         ranked = np.round(ranked * factor, 6)
         top = np.lexsort((catalog.column("id")[rows], -ranked))

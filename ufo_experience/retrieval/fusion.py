@@ -1,7 +1,7 @@
 """How what is known of a query and its candidates becomes an order and one score.
 
     order   g·skeleton + (1 - g)·(words, coverage, head; and near, if there are vectors), where g is near 1 when some
-            record has the skeleton of the query: then its words decide, else everything is heard
+            record has the skeleton of the query: then its words decide, else every signal counts
     score   the estimated probability that the experience helps: a logistic model of the order, its lead over the best
             other task, coverage and size of the store
 
@@ -24,7 +24,7 @@ from ufo_experience.retrieval.features import NAMES
 Floats = NDArray[np.float64]
 Engine = Literal["vector", "structured", "fused"]
 THRESHOLD = 0.5  # by default what is served helps more likely than not
-_GATE, _STEEP = 0.33, 20.0  # the share of the skeleton at which it is heard as much as the rest, and how sharply
+_GATE, _STEEP = 0.33, 20.0  # the share of the skeleton at which it counts as much as the rest, and how sharply
 _ORDER = {"words": 0.71, "query_coverage": 0.92, "record_coverage": 0.30, "mismatch": -0.15, "inversions": -0.06}
 _NEAR = 1.3
 FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
@@ -42,22 +42,22 @@ _WITH_VECTORS = {
 @dataclass(frozen=True)
 class Signals:
     """Of each candidate: shares of skeleton and words, the features of the pair, `near` in [0, 1] (NaN without a
-    vector), and how many standard deviations of the background the cosine lies above it. `voice` is how loud the
-    embedder is heard, in [0, 1]."""
+    vector), and how many standard deviations of the background the cosine lies above it. `vector_weight` is that of the
+    embedder, in [0, 1] (see `background`)."""
 
     skeleton: Floats
     words: Floats
     pair: Floats
     near: Floats
     deviations: Floats
-    voice: float = 0.0
+    vector_weight: float = 0.0
 
     def taken(self, places: NDArray[np.int64]) -> Signals:
         """The signals of the candidates at these places."""
         skeleton, words, pair, near, deviations = (
             part[places] for part in (self.skeleton, self.words, self.pair, self.near, self.deviations)
         )
-        return Signals(skeleton, words, pair, near, deviations, self.voice)
+        return Signals(skeleton, words, pair, near, deviations, self.vector_weight)
 
     def named(self) -> dict[str, Floats]:
         """Every signal by its name."""
@@ -68,23 +68,23 @@ class Signals:
 
 @dataclass(frozen=True)
 class Fusion:
-    """How the embedder of a store is used: `hears_vectors` or not, and thresholds that were calibrated."""
+    """How the embedder of a store is used: `uses_vectors` or not, and thresholds that were calibrated."""
 
     embedder: str
-    hears_vectors: bool = True
+    uses_vectors: bool = True
     threshold: float | None = None
     lexical_threshold: float | None = None
 
     @property
     def ranked_by(self) -> Engine:
         """The engine a hit names."""
-        return "fused" if self.hears_vectors else "structured"
+        return "fused" if self.uses_vectors else "structured"
 
     def degraded(self) -> Fusion:
         """The same without vectors: words alone, with their own threshold."""
-        return replace(self, hears_vectors=False, threshold=self.lexical_threshold)
+        return replace(self, uses_vectors=False, threshold=self.lexical_threshold)
 
-    def bar(self) -> float:
+    def default_threshold(self) -> float:
         """The lowest score that is served."""
         return THRESHOLD if self.threshold is None else self.threshold
 
@@ -94,13 +94,13 @@ def order(signals: Signals, best_skeleton: float) -> Floats:
     gate = 1 / (1 + np.exp(-_STEEP * (best_skeleton - _GATE)))
     known = signals.named()
     rest = sum((weight * known[name] for name, weight in _ORDER.items()), np.zeros(len(signals.skeleton)))
-    rest = rest + _NEAR * signals.voice * np.nan_to_num(signals.near)
+    rest = rest + _NEAR * signals.vector_weight * np.nan_to_num(signals.near)
     return np.asarray(gate * signals.skeleton + (1 - gate) * rest, np.float64)
 
 
 def relevance(signals: Signals, lead: Floats, size: int) -> Floats:
     """The estimated probability that each candidate helps with the query: two logistic models, of words alone and
-    with vectors, mixed by how loud the embedder is heard. What has no vector yet is judged by its words."""
+    with vectors, mixed by the weight of the vectors. What has no vector yet is judged by its words."""
     known = signals.named()
     both = np.sqrt(known["query_coverage"] * known["record_coverage"])
     log_size = np.full(len(lead), np.log(max(size, 1)))
@@ -109,17 +109,17 @@ def relevance(signals: Signals, lead: Floats, size: int) -> Floats:
         sum((weight * known[name] for name, weight in model.items()), np.zeros(len(lead)))
         for model in (_WORDS_ALONE, _WITH_VECTORS)
     )
-    voice = np.where(np.isnan(signals.near), 0.0, signals.voice)
-    logit = (1 - voice) * words + np.where(voice > 0, voice * vectors, 0.0)
+    vector_weight = np.where(np.isnan(signals.near), 0.0, signals.vector_weight)
+    logit = (1 - vector_weight) * words + np.where(vector_weight > 0, vector_weight * vectors, 0.0)
     return np.asarray(1 / (1 + np.exp(-logit)), np.float64)
 
 
 def fusion_for(embedder: str, calibration: Calibration | None) -> Fusion:
     """The fusion of the embedder with this spec, with its calibrated thresholds where there are some.
 
-    Hashed words say nothing that the words do not say: hashing is not heard.
+    Vectors of hashed words add nothing to the words themselves: they are not used.
     """
-    hears = embedder.partition(":")[0] != "hashing"
+    uses_vectors = embedder.partition(":")[0] != "hashing"
     if calibration is not None and calibration.embedder == embedder:
-        return Fusion(embedder, hears, calibration.threshold, calibration.lexical_threshold)
-    return Fusion(embedder, hears)
+        return Fusion(embedder, uses_vectors, calibration.threshold, calibration.lexical_threshold)
+    return Fusion(embedder, uses_vectors)

@@ -24,12 +24,12 @@ from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.index.base import Filter
 from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Considered, Retrieval, Why, Withheld
-from ufo_experience.retrieval.background import REFERENCES, hear
+from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
-from ufo_experience.retrieval.signals import drag, usefulness
+from ufo_experience.retrieval.signals import usage_factor, usefulness
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.store.base import ExperienceStore
@@ -159,14 +159,14 @@ class Retriever:
             return self._ranked(text, query, None, f"index unavailable: {error}")
 
     def _threshold(self, query: Query, fusion: Fusion) -> float:
-        return fusion.bar() if query.threshold is None else query.threshold
+        return fusion.default_threshold() if query.threshold is None else query.threshold
 
     def _ranked(self, text: str, query: Query, embedded: Embedded | None, degraded: str | None) -> Ranking:
-        heard = embedded is not None and embedded.voice.quality > 0
-        fusion = self._fusion if heard else self._fusion.degraded()
+        counts = embedded is not None and embedded.quality.weight > 0
+        fusion = self._fusion if counts else self._fusion.degraded()
         candidates, held = self._finder.find(
             text,
-            embedded if heard else None,
+            embedded if counts else None,
             application=query.application,
             env=query.env,
             exclude_session=query.exclude_session,
@@ -177,7 +177,7 @@ class Retriever:
 
     def _embedded(self, text: str) -> tuple[Embedded | None, str | None]:
         """The query's vector, or why there is none; an index without vectors is worth no request."""
-        if not self._fusion.hears_vectors:
+        if not self._fusion.uses_vectors:
             return None, None
         snapshot = self._finder.snapshot
         try:
@@ -187,11 +187,11 @@ class Retriever:
             return None, f"index unavailable: {error}"
         intent = readable_intent(text)
         try:
-            if self._finder.voice is None:
+            if self._finder.embedder_quality is None:
                 vectors = self._embedder.embed([intent, *REFERENCES], "query")
-                self._finder.voice = hear(vectors[1:])
-                return Embedded(vectors[0], self._finder.voice), None
-            return Embedded(self._embedder.embed([intent], "query")[0], self._finder.voice), None
+                self._finder.embedder_quality = measure_embedder(vectors[1:])
+                return Embedded(vectors[0], self._finder.embedder_quality), None
+            return Embedded(self._embedder.embed([intent], "query")[0], self._finder.embedder_quality), None
         except ServiceError as error:
             return None, f"embeddings unavailable: {error}"
 
@@ -278,7 +278,7 @@ class Retriever:
             **candidates.signals.taken(np.array(places, np.int64)).named(),
             "cosine": candidates.cosine[places],
             "order": candidates.order[places],
-            "drag": drag(self._catalog, rows),
+            "usage_factor": usage_factor(self._catalog, rows),
             "usefulness": usefulness(column("helped")[rows], column("hurt")[rows]),
             "outcome_quality": outcome_quality(column("success")[rows], column("score")[rows]),
             "recency": recency(age),

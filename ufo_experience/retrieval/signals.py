@@ -2,7 +2,7 @@
 
 Usefulness is the mean of a Beta posterior, (helped + 2) / (helped + hurt + 4): two good and two bad outcomes are
 assumed before the first is seen, so a single lucky success moves little. An experience that hurts more than it
-helps is dragged down, and at last withheld; one that helped never beats a better match.
+helps loses score, and is at last withheld; one that helped never beats a better match.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def usefulness(helped: NDArray[Any], hurt: NDArray[Any]) -> NDArray[np.float32]:
     return mean
 
 
-def drag(catalog: Catalog, rows: NDArray[Any]) -> NDArray[np.float32]:
+def usage_factor(catalog: Catalog, rows: NDArray[Any]) -> NDArray[np.float32]:
     """Factor on the score of each row: 1 unless it hurt more often than it helped."""
     useful = usefulness(catalog.column("helped")[rows], catalog.column("hurt")[rows])
     factor: NDArray[np.float32] = np.minimum(np.float32(1.0), 2 * useful)
