@@ -70,6 +70,13 @@ def test_what_follows_from_a_value_of_the_task_is_shown_for_that_value_only(memo
     assert "CC-7300" in prompt(memory, 'Have 25 pieces of "Torque wrench" bought for the Laboratory')
 
 
+def test_runs_of_one_task_are_known_by_its_words_and_fields_where_a_name_begins_it(memory):
+    """ "Kerr Foods may owe us" and "Hale Clinic may owe us" have two canonical names, and are one task."""
+    for name in ("Kerr Foods", "Hale Clinic"):
+        order(memory, f'{name} may owe us for "{name[0]} desk"', account="1000", field="Control area")
+    assert prompt(memory, 'Miro Design may owe us for "a lamp"').count("1000") == 1
+
+
 @pytest.mark.parametrize(
     "second",
     [

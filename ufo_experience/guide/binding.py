@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from ufo_experience.guide.procedure import Procedure, ProcedureStep
 from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.redaction.vault import SLOT_TYPE, slot_type
+from ufo_experience.text.alike import SMALL_WORDS
 from ufo_experience.text.slots import Slot, find_slots, mask_slots
 from ufo_experience.text.terms import stem
 
@@ -27,9 +28,6 @@ _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"\"[^\"]*\"|[^\s,;!?()]*[^\s,;!?().:]")
 _SAME = 0.5  # of the words of two tasks, before what differs in them counts as a value
 _LONGEST = 4  # words of a value that stands without quotes
-SMALL_WORDS = frozenset(
-    "a an the of to in on at by for from with and or as is it my me all into up out off not no".split()
-)
 
 
 class Binder(Protocol):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ufo_experience.errors import DataError
-from ufo_experience.guide.binding import SMALL_WORDS, Binder, bind
+from ufo_experience.guide.binding import Binder, bind
 from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.procedure import procedure_of
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
-from ufo_experience.text.slots import mask_slots
-from ufo_experience.text.terms import stem
-from ufo_experience.trust.values import Agreement, presentable, with_constants, words_in
+from ufo_experience.text.alike import reads_alike
+from ufo_experience.trust.values import Agreement, presentable, with_constants
 
-_ALIKE = 0.6  # of the words of two tasks, for a way to be carried out without anybody looking
-_VALUE = re.compile(r"<\w+>")
 PROVEN_AFTER = 2  # times a way has helped, before it is replayed
 
 
@@ -49,20 +45,6 @@ def offer(
             continue  # no way to follow; it is shown as an example all the same
         return Guide(bind(procedure, task, binder))
     return None
-
-
-def reads_alike(one: str, other: str) -> bool:
-    """True for two tasks that but for their values say the same, or nearly the same, in the same words."""
-    a, b = (mask_slots(text) for text in (one, other))
-    if a == b:
-        return True
-    first, second = _own_words(a), _own_words(b)
-    return bool(first) and len(first & second) >= _ALIKE * max(len(first), len(second))
-
-
-def _own_words(masked: str) -> set[str]:
-    """What a task says beside its values: the stems of its words, but for the smallest."""
-    return {stem(word) for word in words_in(_VALUE.sub(" ", masked)) if word not in SMALL_WORDS}
 
 
 def is_proven(experience: Experience, after: int = PROVEN_AFTER) -> bool:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from ufo_experience.redaction.actions import is_typing
 from ufo_experience.schema import Experience, State, Step
+from ufo_experience.text.applications import application_key
 from ufo_experience.text.frames import readable_intent
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.views import record_terms
@@ -57,12 +59,20 @@ def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     counts, length = record_terms(task_text(experience), clicked, typed)
     structured = {name: 1.0 for group in state_terms(experience.state).values() for name in group}
     agreed_on = {} if experience.is_negative else {fact_term(one): 1.0 for one in facts(experience)}
-    return {**counts, **structured, **agreed_on, run_term(experience): 1.0}, length
+    fields = {fields_term(experience): 1.0} if experience.sealed else {}
+    return {**counts, **structured, **agreed_on, **fields, run_term(experience): 1.0}, length
 
 
 def fact_term(fact: str) -> str:
     """The term of a name or value that runs may agree on (`trust.values.fact`); it has no say in a score."""
     return f"\x00a {fact}"
+
+
+def fields_term(experience: Experience) -> str:
+    """The term of the fields a run typed into: runs of one task share it, however their values look."""
+    steps = experience.action.steps
+    names = {step.target_control.name.strip().casefold() for step in steps if step.ok and is_typing(step.action_type)}
+    return "\n".join((f"\x00f {application_key(experience.state.application) or ''}", *sorted(names)))
 
 
 def run_of(experience: Experience) -> tuple[str, str, str]:

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import DataError
 from ufo_experience.index.catalog import Catalog, Mask
-from ufo_experience.index.document import fact_term
+from ufo_experience.index.document import fact_term, fields_term
 from ufo_experience.retrieval.constants import RUNS, Places, constants_of, typed_by
 from ufo_experience.schema import Experience
+from ufo_experience.text.alike import reads_alike
 from ufo_experience.trust.values import fact
 
 _MOST = 64  # rows looked at for one value
-_MOST_RUNS = 16  # of one task, the newest, whose records are opened
+_MOST_RUNS = 32  # of like fields, the newest, whose records are opened
 _KEPT = 8_192  # answers kept: the same window titles and buttons come again in every question
 
 Rows = NDArray[np.int64]
@@ -57,18 +58,28 @@ class CatalogAgreement:
         return constants_of(experience, self._places[key], task)
 
     def _runs(self, experience: Experience) -> Iterator[Experience]:
-        """The newest counted runs of the same task in the same application."""
-        rows = self._of_task(experience.state.task)
+        """The newest counted runs of the same task in the same application.
+
+        Of the same task are those of its canonical name, and those that typed into the same fields for a request that
+        reads alike: a name at the beginning of a request looks like a word.
+        """
+        named, wanted = experience.state.task, _request(experience)
+        rows = np.union1d(self._of_task(named), self._with_term(fields_term(experience)))
+        for run in self._opened(rows):
+            same = run.state.task == named or reads_alike(wanted, _request(run))
+            if same and run.state.application == experience.state.application:
+                yield run
+
+    def _opened(self, rows: Rows) -> Iterator[Experience]:
+        """The records of the newest of some rows."""
         newest = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:_MOST_RUNS]
         for identifier in self._catalog.ids(newest):
             if self._read is None:
                 return
             try:
-                run = self._read(identifier)
+                yield self._read(identifier)
             except DataError:  # named by `verify`; what cannot be read agrees with nobody
                 continue
-            if run.state.application == experience.state.application:
-                yield run
 
     def _rows_of_task(self, task: str) -> Rows:
         rows = self._catalog.rows_of_task(task)
@@ -88,7 +99,10 @@ class CatalogAgreement:
 
     def _find_rows(self, one: str) -> Rows:
         """The counted rows that hold a name or value, written as `fact`."""
-        found: Rows = self._catalog.postings([fact_term(one)])[0][0].astype(np.int64)
+        return self._with_term(fact_term(one))
+
+    def _with_term(self, term: str) -> Rows:
+        found: Rows = self._catalog.postings([term])[0][0].astype(np.int64)
         counted: Rows = found[self._counted[found]]
         return counted
 
@@ -96,6 +110,10 @@ class CatalogAgreement:
         """The sessions of some rows; a record without one is a session of its own."""
         named = self._catalog.column("session")[rows].tolist()
         return {session or -1 - row for session, row in zip(named, rows.tolist(), strict=True)}
+
+
+def _request(run: Experience) -> str:
+    return run.state.request or run.state.task
 
 
 def _among(rows: Rows, some: Rows) -> Mask:

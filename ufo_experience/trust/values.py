@@ -18,7 +18,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -28,6 +27,7 @@ from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.vault import slot_type
 from ufo_experience.schema import Action, Control, Experience, Step, Trust
+from ufo_experience.text.alike import plain_text, words_in
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.slots import Slot, find_slots, find_whole, mask_slots
 from ufo_experience.text.terms import stem
@@ -39,7 +39,6 @@ MOST_WORDS = 8  # of a control's name: longer ones are sentences, and a sentence
 SMALL = 10  # numbers up to it count clicks, tabs or notches of a wheel
 
 _WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 _SHAPES = re.compile(
     r"[@\\/<>{}|=$€£¥%#`\"~^*;]|\w\.\w|\d{3}|\d[^\W\d_]|[^\W\d_]\d"
 )  # of addresses, paths, codes, sums
@@ -168,7 +167,7 @@ def facts(experience: Experience) -> frozenset[str]:
 
 def fact(text: str, application: str | None) -> str:
     """A name or value within an application, in the form in which runs are compared."""
-    return f"{application_key(application) or ''}\x1f{_plain(text)}"
+    return f"{application_key(application) or ''}\x1f{plain_text(text)}"
 
 
 class _Filter:
@@ -177,7 +176,7 @@ class _Filter:
     def __init__(self, experience: Experience, task: str, agreement: Agreement) -> None:
         self._experience, self._agreement = experience, agreement
         state = experience.state
-        self._task = _plain(task)
+        self._task = plain_text(task)
         own = " ".join((state.task, state.request))
         self._values: list[Slot] = find_slots(state.request or state.task)
         spoken = f"{task} {_without_values(own, self._values)}"
@@ -265,7 +264,7 @@ class _Filter:
 
     def _is_label(self, name: str) -> bool:
         """True for a name made of known words: by itself, by the task, or half by either where nothing else speaks."""
-        if _plain(name) in WHOLE_NAMES or self._in_task(name):
+        if plain_text(name) in WHOLE_NAMES or self._in_task(name):
             return True
         if len(_WORD.findall(name)) > MOST_WORDS or self._has_shape(name) or self._is_old_value(name):
             return False
@@ -278,7 +277,7 @@ class _Filter:
 
     def _is_old_value(self, name: str) -> bool:
         """True for what the recorded task named as a value, and the new one does not."""
-        return any(_plain(name) == _plain(slot.value) for slot in self._values) and not self._in_task(name)
+        return any(plain_text(name) == plain_text(slot.value) for slot in self._values) and not self._in_task(name)
 
     def _has_shape(self, name: str) -> bool:
         """True when something in a name has the shape of a value that the task does not hold."""
@@ -302,7 +301,7 @@ class _Filter:
         return _has(self._spoken, word)
 
     def _in_task(self, text: str) -> bool:
-        bare = _plain(text)
+        bare = plain_text(text)
         return find_whole(bare, self._task) >= 0
 
     def _slot(self, text: str, kind: str) -> str:
@@ -320,7 +319,7 @@ class _Filter:
     def _from_task(self, bare: str) -> str:
         """Which value of the task it was, if it was one: in a new task of the same kind, the same place holds it."""
         for number, slot in enumerate(self._values, start=1):
-            if _plain(slot.value) == _plain(bare):
+            if plain_text(slot.value) == plain_text(bare):
                 return f" from task slot {number}"
         return ""
 
@@ -408,24 +407,6 @@ def _words_of_role(role: str) -> str:
     """`ListItem` as "list item"."""
     bare = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", role).casefold()
     return bare if _ROLE.fullmatch(bare) else ""
-
-
-def _plain(text: str) -> str:
-    """A text for comparing: compatibility forms, no invisible characters, lower case, single spaces."""
-    if text.isascii() and text.isprintable():
-        return " ".join(text[:4096].lower().split())
-    folded = unicodedata.normalize("NFKC", text[:4096]).casefold()
-    return " ".join("".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()).split())
-
-
-def words_in(text: str) -> list[str]:
-    """The words of a text, lower case; scripts without blanks give pairs of characters."""
-    found: list[str] = []
-    for word in _WORD.findall(_plain(text)):
-        for piece in _UNSPACED.findall(word):
-            found += ["".join(two) for two in pairwise(piece)] or [piece]
-        found += _UNSPACED.sub(" ", word).split()
-    return found
 
 
 def _known_forms(text: str) -> Iterator[str]:

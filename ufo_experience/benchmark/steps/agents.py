@@ -23,8 +23,9 @@ from ufo_experience.session.protocols import Agent, AgentStatus, Command, Contex
 class ReadingAgent:
     """The rule-based explorer as an agent of sessions. Of the past it knows what stands in its prompt, nothing else.
 
-    Where a guide says what comes next it answers with just that; handed back, it takes a step of its own. It has no
-    judgement of its own of whether it is done: the bench stops the clock when the goal is reached.
+    Where a guide says what comes next it answers with just that; handed back, it takes a step of its own, or the one
+    it is to look at before it is done. It has no judgement of its own of whether it is done: the bench stops the clock
+    when the goal is reached.
     """
 
     name = "LinuxAgent"
@@ -45,7 +46,9 @@ class ReadingAgent:
         prompt = prompt_for(turn.experiences, turn.request, observation)
         if not self._begun:
             self._hints, self._begun = read_hints(prompt, turn.request), True
-        foreseen = () if turn.handed_back else foreseen_in(turn.ahead)
+        foreseen = foreseen_in(turn.ahead)
+        if turn.handed_back:
+            foreseen = foreseen[:1] if any(one.get("confirm") for one in foreseen[:1]) else ()
         if foreseen:
             self._workplace.meter.asked(f"{turn.ahead}\n\n{prompt}", str([dict(one) for one in foreseen]))
             return Decision(AgentStatus.CONTINUE, tuple(named_command(one) for one in foreseen), observation.window)

@@ -10,6 +10,7 @@ from ufo_experience.benchmark.steps.environment import Command, ControlView, Obs
 from ufo_experience.benchmark.steps.episode_memory import INPUT_TYPES, PLACES, Key, key_of
 from ufo_experience.benchmark.steps.goal_parser import RISKY, Goal, align, bare, substitute, words
 from ufo_experience.benchmark.steps.value_slotting import best_option, value_for
+from ufo_experience.prompt.labels import LABEL
 
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*?:?(\d+)\}\}")
 _LOOK_AHEAD = 4
@@ -34,6 +35,7 @@ class Follower:
         self._steps = hints.steps
         self._home: str | None = hints.application
         self._goal = goal
+        self._task = hints.task
         self._pairs = align(hints.task, goal.text) if hints.task else {}
         self._known = {bare(self._name(step)) for step in hints.steps}
         self._unmentioned = self._left_out(hints)
@@ -267,9 +269,13 @@ class Follower:
         return None if done else Command(step.function, control, step.parameters)
 
     def _text(self, step: HintStep, control: ControlView) -> str:
-        text = substitute(step.parameters.get("text", ""), self._pairs)
+        told = step.parameters.get("text", "")
+        if LABEL.search(told):  # what the goal has no value for
+            guess = value_for(control, self._goal)
+            return guess.text if guess else ""
+        text = substitute(told, self._pairs)
         marks = _PLACEHOLDER.findall(text)
-        if not marks and text == step.parameters.get("text", "") and not self._goal.names(text):
+        if not marks and text == told and told in self._task and not self._goal.names(told):  # of the other task
             guess = value_for(control, self._goal)
             return guess.text if guess else text
         guess = value_for(control, self._goal) if marks else None

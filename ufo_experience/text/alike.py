@@ -1,0 +1,55 @@
+"""Whether two tasks say the same but for their values, by the words they are made of.
+
+Nothing on a screen tells a way that fits it and leads elsewhere: whoever acts on a remembered way without anybody
+looking, and whoever counts runs as runs of one task, goes by the words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+
+from ufo_experience.text.slots import mask_slots
+from ufo_experience.text.terms import stem
+
+SMALL_WORDS = frozenset(
+    "a an the of to in on at by for from with and or as is it my me all into up out off not no".split()
+)
+_ALIKE = 0.6  # of the words of two tasks, for them to be one
+_LONGEST = 4_096  # characters that are compared
+_WORD = re.compile(r"[^\W_]+")
+_VALUE = re.compile(r"<\w+>")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+
+
+def reads_alike(one: str, other: str) -> bool:
+    """True for two tasks that but for their values say the same, or nearly the same, in the same words."""
+    a, b = (mask_slots(text) for text in (one, other))
+    if a == b:
+        return True
+    first, second = _own_words(a), _own_words(b)
+    return bool(first) and len(first & second) >= _ALIKE * max(len(first), len(second))
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text, lower case; scripts without blanks give pairs of characters."""
+    found: list[str] = []
+    for word in _WORD.findall(plain_text(text)):
+        for piece in _UNSPACED.findall(word):
+            found += ["".join(two) for two in pairwise(piece)] or [piece]
+        found += _UNSPACED.sub(" ", word).split()
+    return found
+
+
+def plain_text(text: str) -> str:
+    """A text for comparing: compatibility forms, no invisible characters, lower case, single spaces."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text[:_LONGEST].lower().split())
+    folded = unicodedata.normalize("NFKC", text[:_LONGEST]).casefold()
+    return " ".join("".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()).split())
+
+
+def _own_words(masked: str) -> set[str]:
+    """What a task says beside its values: the stems of its words, but for the smallest."""
+    return {stem(word) for word in words_in(_VALUE.sub(" ", masked)) if word not in SMALL_WORDS}
