@@ -155,7 +155,7 @@ class ConflictError(ExperienceError):
 
 
 class RefusedError(ExperienceError):
-    """Refused for safety."""
+    """An action was refused for safety; nothing was done."""
 
     exit_code = 77
     default_code = "E_REFUSED"

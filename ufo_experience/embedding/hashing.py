@@ -64,7 +64,7 @@ def features(text: str) -> Mapping[str, float]:
 
 
 def request_terms(text: str) -> Mapping[str, tuple[int, float]]:
-    """Of each term of a request how often it occurs and its weight.
+    """Maps each term of a request to how often it occurs and its weight.
 
     Words are taken after slot masking and stemmed; a pair of neighbours counts half, the first word (nearly always the
     action) more, and the values hidden behind placeholders a little, so that "Starbucks" does not drown the procedure.

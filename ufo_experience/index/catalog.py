@@ -178,7 +178,7 @@ class Catalog:
         raise IndexError(row)
 
     def postings(self, terms: Sequence[str]) -> list[tuple[NDArray[np.int32], NDArray[np.float32]]]:
-        """Of each term the rows that hold it and its weight in each; rows no longer live are among them."""
+        """For each term the rows that hold it and its weight in each row; rows no longer live are among them."""
         found = [part.find(terms) for part in self.terms]
         if len(found) == 1:
             return found[0]

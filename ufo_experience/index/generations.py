@@ -176,13 +176,13 @@ class Generations:
 
     @classmethod
     def open(cls, store: ExperienceStore, engine: str = AUTO, *, lock_timeout: float = 10.0) -> Generations:
-        """Those of a store in a folder."""
+        """The generations of a store in a folder."""
         return cls(store.cache_folder / "index", lock_timeout=lock_timeout, engine=engine)
 
     def __init__(
         self, folder: Path, disk: Disk | None = None, *, lock_timeout: float = 10.0, engine: str = AUTO
     ) -> None:
-        """Those in `folder`, with the vectors in `engine`; see `open_generations`."""
+        """The generations in `folder`, with the vectors in `engine`; see `open_generations`."""
         self.folder, self._asked_engine = folder, engine
         self._disk = disk or Disk()
         self._lock = WriterLock(folder, lock_timeout, self._disk)
@@ -226,7 +226,7 @@ class Generations:
         return int(found[1])
 
     def last_manifest(self) -> Manifest | None:
-        """Of the current generation, or if it cannot be read, of the newest that can; None when there is none."""
+        """The manifest of the current generation, or if it cannot be read, of the newest that can; None without one."""
         with suppress(CorruptError):
             number = self.number()
             if number is None:
@@ -421,7 +421,7 @@ class _Measured:
             yield piece
 
     def entry(self) -> FileEntry:
-        """Of what has passed."""
+        """Size and SHA-256 of the bytes read so far."""
         return FileEntry(bytes=self._bytes, sha256=self._digest.hexdigest())
 
 

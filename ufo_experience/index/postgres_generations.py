@@ -44,7 +44,7 @@ class SharedGenerations(Generations):
 
     @classmethod
     def open(cls, store: ExperienceStore, engine: str = AUTO, *, lock_timeout: float = 10.0) -> SharedGenerations:
-        """Those of a store in a database."""
+        """The generations of a store in a database."""
         if store.database is None:
             raise UsageError(f"{store.location} is no store in a database")
         folder = store.cache_folder / "index"
@@ -53,13 +53,13 @@ class SharedGenerations(Generations):
         return cls(folder, store.database, lock_timeout=lock_timeout, engine=engine)
 
     def number(self) -> int | None:
-        """Of the generation in use, its files now on this machine; None without one."""
+        """The number of the generation in use, whose files are now on this machine; None without one."""
         with self._fetching, self._database.connection() as connection:
             self._fetch(connection)
         return super().number()
 
     def last_manifest(self) -> Manifest | None:
-        """Of the current generation, without its files."""
+        """The manifest of the current generation, without its files."""
         with self._database.connection() as connection, suppress(CorruptError):
             newest = self._newest(connection)
             return manifests.decode(newest[1], self._file) if newest else None

@@ -108,7 +108,7 @@ class Postings:
         return cls._sort(hashes[kept], rows[kept].astype(np.int32), weights[kept])
 
     def find(self, terms: Iterable[str]) -> list[tuple[Rows, Weights]]:
-        """Of each term the rows that hold it (sorted) and its weight in each."""
+        """For each term the rows that hold it (sorted) and its weight in each row."""
         places = self.places(term_hashes(terms))
         first, last = (self.ptr[places + shift].tolist() for shift in (0, 1))
         spans = map(slice, first, last)
@@ -118,7 +118,7 @@ class Postings:
         ]
 
     def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Where each of these stands among `terms`, -1 where it does not."""
+        """The position of each hash in `terms`; -1 for one that is not there."""
         if not len(self.terms):
             return np.full(len(hashes), -1)
         places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)

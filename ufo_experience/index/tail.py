@@ -59,7 +59,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class TailPosition:
-    """Where a tail ends for somebody who has read it: its length, and place and checksum of its last frame."""
+    """How far a reader has read a tail: its length, and offset and checksum of its last frame."""
 
     generation: int
     length: int = 0
@@ -97,7 +97,7 @@ def decode(data: bytes, generation: int, mtimes: Mapping[str, int]) -> tuple[lis
 
 
 def after(position: TailPosition, frame: Frame, data: bytes) -> TailPosition:
-    """Where a tail ends when a frame, encoded as `data`, has been put behind a position."""
+    """The position behind a frame, encoded as `data`, that was appended at a position."""
     rows = position.rows + len(frame.catalog.rows) + len(frame.removed)
     return TailPosition(
         position.generation,

@@ -316,6 +316,6 @@ def _codes(text: str) -> Iterator[Found]:
 
 
 def _line_end(text: str, start: int, limit: int) -> int:
-    """Where the line ends, at most `limit` characters on."""
+    """The offset of the end of the line, at most `limit` characters on."""
     stop = text.find("\n", start, start + limit)
     return stop if stop >= 0 else min(len(text), start + limit)

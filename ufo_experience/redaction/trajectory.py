@@ -122,7 +122,7 @@ def _typed_in_parts(leaves: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _pieces_of(sensitive: tuple[str, ...]) -> Iterator[str]:
-    """What a reader calls secret, without the keys pressed around it."""
+    """The texts a reader marked as secret, without the keys pressed around them."""
     for value in sensitive:
         for piece, is_text in keystrokes.split_keys(keystrokes.join_braces(value)):
             if is_text and len(piece.strip()) >= _LEAST_SENSITIVE and not is_placeholder(piece):

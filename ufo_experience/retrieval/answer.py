@@ -69,7 +69,7 @@ class Retrieval(Sequence[Hit]):
 
     @property
     def withheld_why(self) -> tuple[Why, ...]:
-        """Of each withheld record why it is not served."""
+        """For each withheld record the reason why it is not served."""
         return tuple(one.why for one in self.withheld)
 
 

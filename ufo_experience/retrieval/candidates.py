@@ -229,7 +229,7 @@ class _Seen:
 
 
 def _lead(ranked: Floats, tasks: NDArray[np.uint64]) -> Floats:
-    """Of each candidate how far it lies above the best candidate of another task."""
+    """For each candidate its order minus that of the best candidate of another task."""
     if not len(ranked):
         return ranked
     best = int(np.argmax(ranked))

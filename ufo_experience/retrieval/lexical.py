@@ -98,11 +98,11 @@ class LexicalIndex:
         return (skeleton / whole).astype(np.float32), np.minimum(words / most, 1.0).astype(np.float32)
 
     def are_values(self, stems: Sequence[str]) -> list[bool]:
-        """Of each stem whether the records use it as a value: at least `_MOSTLY` of those that hold it."""
+        """For each stem whether the records use it as a value: at least `_MOSTLY` of those that hold it."""
         return [share > _MOSTLY for share in self.value_shares(stems)]
 
     def value_shares(self, stems: Sequence[str]) -> list[float]:
-        """Of each stem the share of its records in which it is a value; 0 for one that no record holds."""
+        """For each stem the share of its records in which it is a value; 0 for one that no record holds."""
         hidden, shown = (
             self._doc_freq(term_hashes(f"s{sign}{one}" for one in stems)).astype(np.float64) for sign in "= "
         )
@@ -115,7 +115,7 @@ class LexicalIndex:
         return self._idf(np.maximum(held, 1))
 
     def _matched(self, weights: Mapping[str, float]) -> tuple[NDArray[np.float32], np.float32]:
-        """Of each row the weight of the terms it holds, and the most a row could have."""
+        """For each row the weight of the terms it holds, and the most a row could have."""
         if not weights:
             return np.zeros(len(self._catalog.rows), np.float32), np.float32(_TINY)
         found = self._catalog.postings(list(weights))

@@ -104,7 +104,7 @@ class TaskStatus:
         return self.of(task).get("state") == TaskState.DONE.value
 
     def of(self, task: str) -> Mapping[str, Any]:
-        """What is known of a task; empty when nothing is."""
+        """The state of a task as a mapping; empty for an unknown task."""
         with self._lock:
             return dict(self._tasks.get(task, {}))
 

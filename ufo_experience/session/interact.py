@@ -64,27 +64,27 @@ class AbsentUser:
     """Nobody to ask: for service and batch sessions. Nothing is confirmed, saved on request or answered."""
 
     def first_request(self) -> str:
-        """There is none."""
+        """Always ""."""
         return ""
 
     def new_request(self) -> tuple[str, bool]:
-        """Nothing more."""
+        """Always ("", True): nothing more is asked for."""
         return "", True
 
     def experience_asker(self) -> bool:
-        """No."""
+        """Always False."""
         return False
 
     def confirm(self, question: str) -> bool:
-        """No: what needs a person's consent is not done without one."""
+        """Always False: what needs a person's consent is not done without one."""
         return False
 
     def answer(self, question: str) -> str:
-        """Nobody answers."""
+        """Always ""."""
         return ""
 
     def show(self, text: str) -> None:
-        """Nobody reads it."""
+        """Does nothing."""
 
 
 class ScriptedUser(AbsentUser):
@@ -163,5 +163,5 @@ class ScriptedEvaluator:
         return dict(self._judge(request, context)), self._cost
 
     def print_response(self, result: Mapping[str, Any]) -> None:
-        """Keep it."""
+        """Keep the judgement in `shown`."""
         self.shown.append(result)

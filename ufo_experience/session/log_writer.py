@@ -337,7 +337,7 @@ class SessionLog:
 
     @property
     def response_file(self) -> Path:
-        """Where the steps are."""
+        """The path of `response.log`."""
         return self._files[RESPONSE].path
 
     @property

@@ -237,7 +237,7 @@ def describe(command: Command) -> str:
 
 
 class ContextNames(str, Enum):
-    """What a context holds."""
+    """The names of the values a context holds."""
 
     ID = "ID"
     MODE = "MODE"

@@ -194,7 +194,7 @@ class Recall:
         self._guides += [self.guide] if self.guide is not None else []
 
     def _about(self, commands: Sequence[Command], hits: Sequence[Hit]) -> list[Hit]:
-        """Those not shown yet that have a step like one of `commands`, or go on from what is on the screen."""
+        """Experiences not shown yet that have a step like one of `commands`, or go on from what is on the screen."""
         wanted = {_act(command.tool_name, command.target.name if command.target else "") for command in commands}
         return [
             hit

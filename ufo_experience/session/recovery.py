@@ -60,7 +60,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Done(Generic[T]):
-    """What a piece of work gave."""
+    """The result of a piece of work that succeeded."""
 
     value: T
 

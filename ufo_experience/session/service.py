@@ -211,7 +211,7 @@ class SessionServer:
 
     @property
     def url(self) -> str:
-        """Where clients connect to."""
+        """The address clients connect to."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"ws://{host}:{self.port}"
 

@@ -46,7 +46,7 @@ MAX_COMMANDS = 100
 
 
 class Message(Model):
-    """What all messages share."""
+    """The base of all messages: the version of the protocol."""
 
     version: int = VERSION
 
@@ -67,7 +67,7 @@ class ResumeMessage(Message):
 
 
 class ResultsMessage(Message):
-    """What a batch of commands came to."""
+    """The results of a batch of commands."""
 
     type: Literal["results"] = "results"
     batch_id: Name

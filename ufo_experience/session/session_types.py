@@ -166,7 +166,7 @@ class _RemoteSession(BaseSession):
         return self.total_rounds > 0 or super().is_finished()
 
     def next_request(self) -> str:
-        """The one request."""
+        """The request the session was opened with."""
         return self._init_request
 
 
@@ -178,7 +178,7 @@ class LinuxServiceSession(_RemoteSession, LinuxBaseSession):
     """Controlled over a WebSocket, with one agent."""
 
     def request_to_evaluate(self) -> str:
-        """The one request."""
+        """The request the session was opened with."""
         return self._init_request
 
 

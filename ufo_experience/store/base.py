@@ -44,7 +44,7 @@ class Added:
 
 
 def without(ids: list[str], fresh: list[str]) -> list[str]:
-    """What of `ids` is not in `fresh`; a second mention of a fresh id is not fresh."""
+    """The ids that were not newly added (`fresh`); a repeated id counts as not new."""
     left = set(fresh)
     first = {id: place for place, id in reversed(list(enumerate(ids)))}
     return [id for place, id in enumerate(ids) if id not in left or place != first[id]]

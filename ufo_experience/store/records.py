@@ -45,7 +45,7 @@ class Status(Model):
 
 
 class Tombstone(Model):
-    """A deletion."""
+    """The note that a record was deleted, which keeps it from coming back."""
 
     id: str
     removed_at: Instant

@@ -104,7 +104,7 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
 
 
 def resolve_among(known: Sequence[str], beginnings: Iterable[str], missing: str = "no record") -> list[str]:
-    """Those of the known ids that begin so, each once. Raises as `resolve`."""
+    """The known ids that begin with one of these, each once. Raises as `resolve`."""
     wanted = [one.strip().lower() for one in beginnings]
     return list(dict.fromkeys(_resolve(known, one, missing) for one in wanted))
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from ufo_experience.redaction.actions import plain, typed_leaf
 from ufo_experience.redaction.names import listed, words_of
 from ufo_experience.schema import Step
-from ufo_experience.summarizer.shortest_path import InView, shortest_way
+from ufo_experience.summarizer.shortest_path import VisibleBefore, shortest_path
 
-_NOTHING: InView = {}
+_NOTHING: VisibleBefore = {}
 _NO_EFFECT = listed(
     "wait waitfor sleep screenshot takescreenshot capturescreenshot annotation annotate noaction none noop done finish "
     "finished fail failed terminate status planaction evaluatesubtaskaction waitaction unknown hover movemouse "
@@ -63,7 +63,7 @@ def tried_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
 def effective_steps(
     steps: Sequence[Step],
     task: str = "",
-    in_view: InView = _NOTHING,
+    visible: VisibleBefore = _NOTHING,
     *,
     opened: Collection[int] = (),
 ) -> tuple[Step, ...]:
@@ -72,7 +72,7 @@ def effective_steps(
     Left out: failed steps, steps without effect, a field set again to the value it has, and what was taken back (undo
     after an action, a toggle clicked twice, a way into something that Escape, Cancel or Back left), together with what
     took it back, unless the task is about that. A click that worked and was repeated is no retry: "Next" three times
-    is three steps. Of what is left, the shortest way (see `shortest_way`, also for `in_view` and `opened`). If nothing
+    is three steps. Of what is left, the shortest path (see `shortest_path` for `visible` and `opened`). If nothing
     would be left, all steps that worked are kept.
     """
     worked = [step for step in steps if step.ok and has_effect(step)]
@@ -80,9 +80,9 @@ def effective_steps(
         return _without_repeats(worked)
     kept: list[Step] = []
     for step in worked:
-        if not _takes_back(kept, step, _came_up(step, steps, in_view)) and not _repeats(kept, step):
+        if not _takes_back(kept, step, _came_up(step, steps, visible)) and not _repeats(kept, step):
             kept.append(step)
-    return shortest_way(kept or worked, steps, in_view, task, opened)
+    return shortest_path(kept or worked, steps, visible, task, opened)
 
 
 def _without_repeats(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -93,9 +93,9 @@ def _without_repeats(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(kept)
 
 
-def _came_up(step: Step, steps: Sequence[Step], in_view: InView) -> int | None:
+def _came_up(step: Step, steps: Sequence[Step], visible: VisibleBefore) -> int | None:
     """The number of the step that brought up the dialog `step` leaves; None where the log does not tell."""
-    views = in_view.get(step.step_number)
+    views = visible.get(step.step_number)
     if not views:
         return None
     numbers = [one.step_number for one in steps]

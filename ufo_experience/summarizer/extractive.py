@@ -25,7 +25,7 @@ class ExtractiveSummarizer:
 
     @property
     def spending(self) -> Spending:
-        """Always zeros."""
+        """Always zeros: no service is asked."""
         return self._spending
 
     def summarize(self, trajectory: Trajectory) -> Experience:

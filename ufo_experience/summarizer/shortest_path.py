@@ -1,4 +1,4 @@
-"""The shortest way through what a run saw: menus, tabs and dialogs it opened in vain are no part of its way.
+"""The shortest path through what a run saw: menus, tabs and dialogs it opened in vain are no part of it.
 
 A step that only leads somewhere (to a menu, a tab, a control that ends in "…") is left out when what came later was in
 view without it. What types, marks, selects or sends off stays, and so does the last tab or folder that was chosen
@@ -15,7 +15,7 @@ from ufo_experience.redaction.actions import plain
 from ufo_experience.redaction.names import listed, words_of
 from ufo_experience.schema import Step
 
-InView = Mapping[int, Sequence[int]]
+VisibleBefore = Mapping[int, Sequence[int]]
 
 MOST_STEPS = 200  # every step is compared with every other; a longer run is no example for anybody
 _CLICKS = listed("click clickinput leftclick tap clickelement")
@@ -24,33 +24,42 @@ _PLACES = listed("tabitem treeitem")
 _SWITCHES = listed("switchapplication selectapplicationwindow setfocusedwindow")
 
 
-def shortest_way(
-    steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str = "", opened: Collection[int] = ()
+def shortest_path(
+    steps: Sequence[Step],
+    logged: Sequence[Step],
+    visible: VisibleBefore,
+    task: str = "",
+    opened: Collection[int] = (),
 ) -> tuple[Step, ...]:
-    """Those of `steps` that were needed, in order; the last always is. Of more than `MOST_STEPS` all are.
+    """The steps that were needed, in order; the last always is. Of more than `MOST_STEPS` steps all are kept.
 
     Args:
         steps: what worked, from `logged`, the steps of the whole run.
-        in_view: for the number of a step, those of the steps before which its control was in view.
+        visible: for the number of a step, those of the steps before which its control was in view.
         task: what it names is chosen on purpose.
         opened: the numbers of the steps that opened a menu; any other click on a menu item did something.
     """
     if len(steps) < 2 or len(logged) > MOST_STEPS:
         return tuple(steps)
-    way = _Way(steps, logged, in_view, task, frozenset(opened))
-    return tuple(steps[place] for place in way.shortest())
+    graph = _StepGraph(steps, logged, visible, task, frozenset(opened))
+    return tuple(steps[place] for place in graph.shortest())
 
 
-class _Way:
+class _StepGraph:
     """The steps as places in a graph: from one to each whose control was in view after it."""
 
     def __init__(
-        self, steps: Sequence[Step], logged: Sequence[Step], in_view: InView, task: str, opened: frozenset[int]
+        self,
+        steps: Sequence[Step],
+        logged: Sequence[Step],
+        visible: VisibleBefore,
+        task: str,
+        opened: frozenset[int],
     ) -> None:
         self._steps, self._opened = steps, opened
         numbers = [None, *(step.step_number for step in logged)]  # None is the start
         self._after = dict(pairwise(numbers))  # the next number: what is in view before that one is in view after this
-        self._views = [_views(step, logged, in_view) for step in steps]
+        self._views = [_views(step, logged, visible) for step in steps]
         self._task = frozenset(words_of(task))
         last = len(steps) - 1
         self._needed = [place == last or self._is_needed(place) for place in range(len(steps))]
@@ -127,10 +136,10 @@ class _Way:
         return neighbours or gone
 
 
-def _views(step: Step, logged: Sequence[Step], in_view: InView) -> frozenset[int]:
+def _views(step: Step, logged: Sequence[Step], visible: VisibleBefore) -> frozenset[int]:
     """Before which steps the control was in view: what was acted on was."""
     acted = {other.step_number for other in logged if step.target_control.name and _same_control(step, other)}
-    return frozenset({*in_view.get(step.step_number, ()), *acted, step.step_number})
+    return frozenset({*visible.get(step.step_number, ()), *acted, step.step_number})
 
 
 def _same_control(one: Step, other: Step) -> bool:

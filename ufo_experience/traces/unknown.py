@@ -45,7 +45,7 @@ def unknown_message(path: Path) -> str:
 
 
 def _damage(path: Path) -> str:
-    """What is wrong with a file that calls itself JSON."""
+    """The error of a file that is named `.json` and cannot be parsed."""
     if path.suffix.casefold() != ".json":
         return ""
     try:

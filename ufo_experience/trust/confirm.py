@@ -143,7 +143,7 @@ def confirms(steps: Sequence[Step]) -> dict[int, str]:
 
 
 def _does(step: Step) -> str | None:
-    """What a step itself brings about."""
+    """The kind of consequence of a step itself."""
     if runs_commands(step.action_type) or _in_terminal(step):
         return None if _only_moves(step) else RUN
     if _pressed(step) & _DELETE_KEYS:

@@ -76,7 +76,7 @@ class Agreement(Protocol):
 
 
 class NoAgreement:
-    """Nothing is known of other runs."""
+    """An agreement that knows of no other runs: nothing is agreed on."""
 
     def agreed(self, text: str, application: str | None) -> bool:
         return False

@@ -131,7 +131,7 @@ class _Loop:
         self._times: dict[str, list[float]] = {name: [] for name in WORK}
 
     def measure(self) -> dict[str, Timing]:
-        """Take all times."""
+        """The times of each kind of work, by its name: it is done `repeats` times."""
         for number in range(max(2, self._repeats // 4)):
             self._start_processes(_task(number))
         self._memory.retrieve(_task(0))

@@ -50,7 +50,7 @@ class _Guard:
             self._tell(f"+{pid}")
 
     def forget(self, pid: int) -> None:
-        """It has ended. With the last one the guard ends too."""
+        """Stop watching a process that has ended; the guard ends with the last one."""
         with self._lock:
             if pid not in self._pids:
                 return
@@ -62,7 +62,7 @@ class _Guard:
 
     @property
     def pids(self) -> list[int]:
-        """What is being watched."""
+        """The ids of the processes that are watched."""
         with self._lock:
             return sorted(self._pids)
 

@@ -90,7 +90,7 @@ class OneExperience(ReadOnly):
     def retrieve(
         self, task: str, *, application: str | None = None, top_k: int | None = None, **screen: Any
     ) -> Retrieval:
-        """The one experience."""
+        """Hits of the one experience."""
         return Retrieval((self._hit,))
 
 

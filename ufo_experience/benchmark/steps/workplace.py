@@ -33,7 +33,7 @@ class Meter:
 
     @property
     def tokens(self) -> int:
-        """Both ways."""
+        """Tokens of prompts and answers together."""
         return self.prompt_tokens + self.answer_tokens
 
     def asked(self, prompt: str, answer: str = "") -> None:

@@ -56,7 +56,7 @@ class FilterMask:
     bits: NDArray[np.uint8] | None = None
 
     def rows(self) -> Rows:
-        """Their numbers."""
+        """Row numbers, int64, ascending."""
         if self.mask is None:
             return np.arange(self.first, self.last)
         return self.first + np.flatnonzero(self.mask)

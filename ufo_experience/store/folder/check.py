@@ -145,7 +145,7 @@ def _set_aside_record(layout: Layout, finding: Finding) -> None:
 
 
 def _set_aside_status(layout: Layout, finding: Finding) -> None:
-    """Nobody knows how far the record is trusted now, so it is not trusted at all."""
+    """Move the status away and quarantine its record: how far it was trusted is not known any more."""
     if not layout.has_record(finding.id):
         return _move(layout, finding.path, finding)
     return _rewrite(layout, finding, encode_status(Status(id=finding.id, trust=Trust.QUARANTINED)))

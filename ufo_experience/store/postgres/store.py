@@ -186,7 +186,7 @@ class PostgresStore(ChangesStatus):
         return [id for (id,) in self._select(statement, (prefix, prefix.ljust(32, "f")))]
 
     def versions_in(self, shard: str, *, since: int = 0) -> dict[str, str]:
-        """Those of `ids_in`, without a token."""
+        """The ids of `ids_in`, each with an empty token."""
         return dict.fromkeys(self.ids_in(shard), "")
 
     def revision(self) -> str:

@@ -57,7 +57,7 @@ Node = Mapping[str, Any]
 
 
 class AccessiblePage:
-    """What is open in a browser. Ids of controls hold until the next reading.
+    """The page open in a browser. Ids of controls hold until the next reading.
 
     Args:
         browser: shared with other environments; not closed by this one.
@@ -205,7 +205,7 @@ def _options(node: Node, nodes: Mapping[str, Node]) -> list[str]:
 
 
 def _text(node: Node, nodes: Mapping[str, Node]) -> str:
-    """What is said below a node."""
+    """The text below a node."""
     own = _value(node, "name") if _value(node, "role") == "StaticText" else ""
     below = [_text(nodes[one], nodes) for one in node.get("childIds", ()) if one in nodes]
     return " ".join(one for one in (own, *below) if one)

@@ -1,4 +1,4 @@
-"""The shortest way through what a run saw, and when controls were in view."""
+"""The shortest path through what a run saw, and when controls were in view."""
 
 from __future__ import annotations
 
