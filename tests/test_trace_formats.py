@@ -45,6 +45,16 @@ EXPECTED = {
     "mind2web.jsonl": ("mind2web", "Find a flight from Oslo", None, "none", [("click", "Flights"), ("type", "From")]),
     "android_world.json": ("android-world", "Add a contact named Ann", True, "evaluator", [
         ("click", "Create contact"), ("input_text", "First name")]),
+    "miniwob.json": ("miniwob", 'Enter "Ann", tick newsletter and press Submit.', True, "evaluator", [
+        ("click", "who"), ("type", "who"), ("click", "newsletter"), ("click", "Submit")]),
+    "agentlab.json": ("agentlab", "Show the orders of June", True, "evaluator", [
+        ("click", "Sales"), ("fill", "Filter orders"), ("press", "Filter orders")]),
+    "steps_recorder.mht": ("steps-recorder", UNKNOWN_TASK, None, "none", [
+        ("click", "File"), ("click", "Save As..."), ("type", "File name:"), ("double_click", "Reports & plans"),
+        ("click", "Save")]),
+    "notepad.robin": ("power-automate", UNKNOWN_TASK, None, "none", [
+        ("SelectMenuItem", "Save As…"), ("PopulateTextField", "File name:"), ("PressButton", "Save"), ("navigate", ""),
+        ("Click", "Upload")]),
     "agentnet.jsonl": ("agentnet", "Make the title bold", None, "none", [("click", "Home"), ("hotkey", "")]),
     "otel.json": ("spans", "Close ticket 12", None, "none", [("open_ticket", ""), ("click", "Close")]),
     "langsmith.jsonl": ("spans", "Send the invoice", True, "evaluator", [("click", "Send")]),
@@ -243,6 +253,31 @@ def test_a_file_of_a_kind_that_cannot_be_read_says_what_to_do(tmp_path: Path, na
     (tmp_path / name).write_text("{}", encoding="utf-8")
     with pytest.raises(TraceError, match=hint):
         list(read_traces(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ({"n_steps": 3, "cum_reward": 1.0, "err_msg": None}, "never opened"),
+        (
+            {"name": "f", "properties": {"definition": {"actions": {"Send": {"type": "OpenApiConnection"}}}}},
+            "cloud flow",
+        ),
+    ],
+)
+def test_what_holds_no_action_on_a_screen_says_what_to_do(tmp_path: Path, value: object, hint: str) -> None:
+    """A summary of AgentLab, whose steps are pickles, and a flow that runs on a server."""
+    (tmp_path / "summary_info.json").write_text(json.dumps(value), encoding="utf-8")
+    with pytest.raises(TraceError, match=hint):
+        list(read_traces(tmp_path / "summary_info.json"))
+
+
+def test_typed_text_is_put_together_and_a_reward_in_between_judges_nothing(tmp_path: Path) -> None:
+    """A backspace takes a character back; a demonstration that half worked is unknown."""
+    assert only(DATA / "miniwob.json").steps[1].parameters == {"text": "Ann"}
+    row = json.loads((DATA / "miniwob.json").read_text(encoding="utf-8")) | {"rawReward": 0.5}
+    (tmp_path / "subscribe_1.json").write_text(json.dumps(row), encoding="utf-8")
+    assert only(tmp_path / "subscribe_1.json").outcome.success is None
 
 
 def test_a_folder_of_all_formats_is_read_without_a_problem(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ MAX_ARCHIVE = 1 << 30  # bytes on disk
 MAX_UNPACKED = 1 << 29  # bytes of all entries together
 MAX_ENTRIES = 20_000
 _CHUNK = 1 << 20
-_KEPT = (".json", ".jsonl", ".ndjson", ".log", ".yaml", ".yml", ".side", ".trace", ".md", ".txt")
+_KEPT = (".json", ".jsonl", ".ndjson", ".log", ".yaml", ".yml", ".side", ".trace", ".md", ".txt", ".mht", ".robin")
 
 
 def is_archive(path: Path) -> bool:

@@ -20,7 +20,9 @@ _FOLDERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
     "osworld": (frozenset({"traj.jsonl"}), frozenset({"traj.jsonl", "result.txt", "runtime.log", "task.json"})),
 }
-_LOOKS_LIKE_A_TRACE = (".json", ".jsonl", ".ndjson", ".log", ".yaml", ".yml", ".side", ".trace", ".gz", ".zip")
+_LOOKS_LIKE_A_TRACE = frozenset(
+    ".json .jsonl .ndjson .log .yaml .yml .side .trace .gz .zip .mht .mhtml .robin .pad".split()
+)
 _LOGS_BY_NAME = frozenset({"session.md"})
 MAX_LEVELS = 40
 

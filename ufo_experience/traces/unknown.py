@@ -26,11 +26,16 @@ _HINTS = {
     ".pkl": "a pickle can run code and is never opened; export it as JSON",
     ".parquet": "convert it to JSON lines first, one row a line",
     ".csv": "convert it to JSON lines first, one step a line",
-    ".mht": "a recording of Steps Recorder: save its steps as JSON in the plain format",
+    ".mht": "a saved web page, and no recording of Steps Recorder",
     ".xml": "convert it to JSON in the plain format",
     ".tar": "unpack it and give the folder",
     ".7z": "unpack it and give the folder",
 }
+
+_CLOUD_FLOW = (
+    "the definition of a cloud flow of Power Automate: calls of connectors, nothing done on a screen; of a desktop "
+    "flow copy the actions out of the designer and save them as .robin"
+)
 
 
 def unknown_message(path: Path) -> str:
@@ -40,6 +45,8 @@ def unknown_message(path: Path) -> str:
     record = next((found for value in peek(path) for item in as_list(value)[:1] if (found := as_dict(item))), {})
     if not record:
         return f"{UNKNOWN}{_damage(path)}; the plain format is {_EXAMPLE}"
+    if as_dict(as_dict(record.get("properties")).get("definition")).get("actions"):
+        return f"{UNKNOWN}: {_CLOUD_FLOW}"
     keys = ", ".join(list(map(str, record))[:12])[:200]
     return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {_example(record)}"
 

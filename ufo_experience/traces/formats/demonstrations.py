@@ -27,7 +27,7 @@ _REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)\s*->\s*(?P<op>\w+)(
 _NO_ACTION = ("wait", "status", "answer", "unknown", "noop")
 
 
-class _RowsReader(ABC):
+class RowsReader(ABC):
     """Reads files of rows, one run each."""
 
     name = ""
@@ -69,7 +69,7 @@ class _RowsReader(ABC):
             raise nothing_in(path, f"row of {self.name}", problems)
 
 
-class AndroidControlReader(_RowsReader):
+class AndroidControlReader(RowsReader):
     """AndroidControl: a goal, actions with places, and what each step was meant to do."""
 
     name = "android-control"
@@ -96,7 +96,7 @@ class AndroidControlReader(_RowsReader):
         return {"env": "android"}
 
 
-class Mind2WebReader(_RowsReader):
+class Mind2WebReader(RowsReader):
     """Mind2Web: a confirmed task, the site, and each action with the element it was on."""
 
     name = "mind2web"
@@ -124,7 +124,7 @@ class Mind2WebReader(_RowsReader):
         return {"env": "web"}
 
 
-class AndroidWorldReader(_RowsReader):
+class AndroidWorldReader(RowsReader):
     """JSON exports of AndroidWorld episodes; an index means an element of the screen of that moment."""
 
     name = "android-world"
@@ -158,7 +158,7 @@ class AndroidWorldReader(_RowsReader):
         }
 
 
-class AgentNetReader(_RowsReader):
+class AgentNetReader(RowsReader):
     """AgentNet (OpenCUA): an instruction, and for each step the code and the words of the person who labelled it."""
 
     name = "agentnet"
