@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +25,7 @@ from ufo_experience.trust.policy import TrustPolicy
 POOL = 300  # rows that words put forward, and vectors, before they are thinned out
 TASKS = 24  # different tasks of these that are compared in full
 PER_TASK = 5  # rows of one task: near-duplicates of which one will answer
+_SOME = 16  # times as many as are wanted are looked at for a first bound
 PER_RUN = 4  # of these: more of one run only when many runs are in the pool
 Vector = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -143,17 +143,27 @@ class CandidateFinder:
         """
         ordered = rows if by_place else rows[np.argsort(-scores[rows], kind="stable")]
         taken: dict[tuple[int, int], list[int]] = {}
-        of_run: Counter[int] = Counter()
-        columns = (self.snapshot.catalog.column(name)[ordered].tolist() for name in ("task", "application", "session"))
-        for row, task, application, session in zip(ordered.tolist(), *columns, strict=True):
-            of_run[session] += 1
-            if session and of_run[session] > PER_RUN:
-                continue
-            group = taken.get((task, application))
-            if group is None and len(taken) < TASKS:
-                taken[task, application] = [row]
-            elif group is not None and len(group) < PER_TASK:
-                group.append(row)
+        of_run: dict[int, int] = {}
+        tasks, applications, sessions = (
+            self.snapshot.catalog.column(name)[ordered].tolist() for name in ("task", "application", "session")
+        )
+        groups = zip(tasks, applications, strict=True)
+        left = TASKS * PER_TASK
+        for row, group, session in zip(ordered.tolist(), groups, sessions, strict=True):
+            if session:
+                of_run[session] = times = of_run.get(session, 0) + 1
+                if times > PER_RUN:
+                    continue
+            here = taken.get(group)
+            if here is None:
+                if len(taken) == TASKS:
+                    continue
+                here = taken[group] = []
+            if len(here) < PER_TASK:
+                here.append(row)
+                left -= 1
+                if not left:
+                    break
         return np.array(sorted(row for group in taken.values() for row in group), np.int64)
 
     def _top(self, scores: Vector, rows: Mask, count: int = POOL) -> Rows:
@@ -274,7 +284,10 @@ def _count_runs(sessions: NDArray[np.uint64]) -> int:
 def _top(scores: Vector, rows: Mask, count: int) -> Rows:
     """Row numbers of the `count` best positive scores among `rows` (more where they tie), in row order."""
     candidates = np.flatnonzero(rows & (scores > 0))
+    found = scores[candidates]
+    if len(candidates) > _SOME * count:  # the best of some are no better than the best of all
+        least = np.partition(found[: _SOME * count], -count)[-count]
+        candidates, found = candidates[found >= least], found[found >= least]
     if len(candidates) > count:
-        edge = np.partition(scores[candidates], -count)[-count]
-        candidates = candidates[scores[candidates] >= edge]
+        candidates = candidates[found >= np.partition(found, -count)[-count]]
     return candidates

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from ufo_experience.text.views import skeleton_terms, word_terms
 Scores = NDArray[np.float32]
 _TINY = 1e-9
 _DRIFT = 0.05  # of the trusted rows may differ from those that statistics were kept of
+_COMMON, _COMMON_FROM = 0.05, 1_000  # share and number of the published rows that hold a common term
+_MOST_COLUMNS = 64  # of common terms, four bytes a row each
 _MOSTLY = 0.3  # share of a word's records in which it is a value, from which on it is one in a query
 
 
@@ -60,6 +63,7 @@ class LexicalIndex:
     """
 
     _kept: _Kept
+    _mean: float
 
     def __init__(
         self,
@@ -87,6 +91,10 @@ class LexicalIndex:
         doc_freq = kept.doc_freq if kept else self._counts(base)
         self._sums = [(base, doc_freq), *((part, self._counts(part)) for part in others)]
         self._kept = kept or _Kept(base, settings, self._counted[: catalog.published], doc_freq)
+        self._columns: dict[str, Scores] = {}
+        if kept and before and before._mean == mean:
+            self._columns = before._columns
+        self._mean = mean
 
     def scores(self, query: str) -> tuple[Scores, Scores]:
         """(skeleton, words), each float32 with one entry per row."""
@@ -118,13 +126,32 @@ class LexicalIndex:
         """For each row the weight of the terms it holds, and the most a row could have."""
         if not weights:
             return np.zeros(len(self._catalog.rows), np.float32), np.float32(_TINY)
-        found = self._catalog.postings(list(weights))
         idf = self._idf(np.maximum(self._doc_freq(term_hashes(weights)), 1))
-        weight = np.array(list(weights.values())) * idf
-        lengths = np.array([len(rows) for rows, _ in found])
-        rows, times = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-        gain = times / (times + self._settings.k1 * self._size[rows])
-        return self._sum(rows, np.repeat(weight, lengths) * gain), np.float32(_TINY + weight.sum())
+        worth = dict(zip(weights, np.array(list(weights.values())) * idf, strict=True))
+        columns = {one: column for one in weights if (column := self._columns.get(one)) is not None}
+        rows, gains = [np.empty(0, np.int32)], [np.empty(0, np.float64)]
+        for place, part in enumerate(self._catalog.terms):
+            names = list(weights) if place else [one for one in weights if one not in columns]
+            for one, (held, times) in zip(names, part.find(names), strict=True):
+                gain = times / (times + self._settings.k1 * self._size[held])
+                if not place and self._is_common(len(held)):
+                    columns[one] = self._columns[one] = self._column(held, gain)
+                else:
+                    rows.append(held)
+                    gains.append(worth[one] * gain)
+        total = self._sum(np.concatenate(rows), np.concatenate(gains))
+        for one, column in columns.items():
+            total[: len(column)] += np.float32(worth[one]) * column
+        return total, np.float32(_TINY + sum(worth.values()))
+
+    def _is_common(self, held: int) -> bool:
+        """True for a term that so many published rows hold that the next question had better add it up as a column."""
+        return held >= max(_COMMON_FROM, _COMMON * self._catalog.published) and len(self._columns) < _MOST_COLUMNS
+
+    def _column(self, rows: NDArray[np.int32], gain: NDArray[Any]) -> Scores:
+        column = np.zeros(self._catalog.published, np.float32)
+        column[rows] = gain
+        return column
 
     def _sum(self, rows: NDArray[np.int32], worth: NDArray[np.float64]) -> Scores:
         return np.bincount(rows, weights=worth, minlength=len(self._catalog.rows)).astype(np.float32)
