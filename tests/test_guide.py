@@ -302,6 +302,20 @@ def test_an_item_is_found_by_the_value_it_bears():
     )
 
 
+def test_an_item_the_task_names_is_looked_for_in_the_folders_beside_the_open_one():
+    """Each once, and nowhere any more once something was typed; then the agent is asked."""
+    folders = [control(name, "TreeItem", selected=name == "Pictures") for name in ("Pictures", "Music", "Papers")]
+    way = (click("plan.txt", "ListItem"), click("Rename"))
+    one = guide(*way, task='Rename "plan.txt"', new='Rename "tune.mp3"')
+    looked = [one.next(screen(*folders)) for _ in range(3)]
+    assert [said(answer) for answer in looked] == ["click_input Music", "click_input Papers", "target_missing"]
+    found = one.next(screen(*folders, control("tune.mp3", "ListItem")))
+    assert said(found) == "click_input tune.mp3"
+    other = guide(fill("Title", "a b"), *way, task='Put "a b" on "plan.txt"', new='Put "a b" on "tune.mp3"')
+    other.note(other.next(screen(*folders, control("Title", "Edit"))))
+    assert said(other.next(screen(*folders))) == "target_missing"
+
+
 def test_a_way_of_a_task_that_reads_otherwise_is_not_offered():
     """However sure retrieval is: the screen cannot tell."""
     hit = Hit(experience=experience(*BACKUP), score=1.0, ranked_by="fused")

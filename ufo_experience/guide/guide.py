@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find, stood_beside
+from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find, is_plain_click, stood_beside
 from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of, needs_consent
 from ufo_experience.guide.screen import Control, Screen, read_screen
-from ufo_experience.text.controls import bare, role_of
+from ufo_experience.text.controls import bare, is_fixed, role_of
 
 MAX_DETOURS = 3
 MAX_LOOKS = 8
@@ -25,6 +25,7 @@ _LOOK_AHEAD = 4
 _MOST_AHEAD = 8
 # Controls that lead somewhere and change nothing: their step may be passed over when what follows it is in view.
 _STAYS = ("type", "select")  # after these the screen is the same, but for a value
+_PLACES = ("treeitem", "tabitem")  # folders, tabs: what a value of the task is in may be the one beside
 _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "splitbutton", "application"))
 
 
@@ -70,6 +71,8 @@ class Guide:
         self._known = frozenset(bare(one.target.name) for one in self._steps if one.target)
         self._at = self._looks = 0
         self._failed: dict[int, int] = {}
+        self._searched: set[str] = set()
+        self._door: Control | None = None
         self._missed: Miss | None = None
         self._given_up = ""
 
@@ -118,6 +121,8 @@ class Guide:
         first = Stop("gave_up", self._given_up) if self._given_up else self._look(screen, application, True)
         if isinstance(first, Stop) or limit < 1:
             return ()
+        if self._door is not None:
+            return (first,)  # what follows depends on what is there
         acts = [first]
         begun = self._at if self._leads_home(first) else self._at + 1
         for place, step in enumerate(self._steps[begun:], start=begun):
@@ -174,6 +179,7 @@ class Guide:
     # ---- within
 
     def _look(self, screen: Screen, application: str | None, consent: bool) -> Act | Stop:
+        self._door = None
         while self._at < len(self._steps):
             step = self._steps[self._at]
             if step.unbound:
@@ -189,7 +195,7 @@ class Guide:
             elif isinstance(checked, Miss):
                 passed = None if checked.in_view else self._passed_over(screen)
                 if passed is None:
-                    return self._doubt(checked)
+                    return self._next_door(screen) or self._doubt(checked)
                 self._at = passed
             else:
                 self._looks = 0
@@ -241,6 +247,28 @@ class Guide:
             if isinstance(self._find(place, screen), Control):
                 return place
         return None
+
+    def _next_door(self, screen: Screen) -> Act | None:
+        """Look for the item that bears a value of the task in the folder or tab beside the one that is open, each once.
+
+        Only while nothing was typed or chosen that leaving the place could lose.
+        """
+        step = self._steps[self._at]
+        plain = step.kind == "click" and is_plain_click(step)
+        if not (step.value and plain) or is_fixed(step.role) or screen.dialog:
+            return None
+        if any(one.kind in _STAYS for one in self._steps[: self._at]):
+            return None
+        here = next((ones for role in _PLACES if (ones := screen.chosen(role))), ())
+        if len(here) != 1:
+            return None
+        self._searched.add(here[0].bare)
+        beside = (one for one in screen.controls if (one.role, one.within) == (here[0].role, here[0].within))
+        self._door = next((one for one in beside if one.usable and one.bare not in self._searched), None)
+        if self._door is None:
+            return None
+        self._searched.add(self._door.bare)
+        return Act(step.action, _target(self._door))
 
     def _doubt(self, miss: Miss) -> Stop:
         self._lose_the_way(miss.detail)

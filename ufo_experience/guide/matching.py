@@ -185,7 +185,7 @@ def effect_is_there(step: ProcedureStep, control: Control, task: str) -> Literal
     """True when what the step brings about is on the screen already: a text typed, an option chosen, a tab open."""
     if step.kind in ("type", "select"):
         return True if step.text and control.value is not None and str(control.value) == step.text else None
-    if step.kind != "click" or not _is_plain_click(step):
+    if step.kind != "click" or not is_plain_click(step):
         return None
     if control.role == "checkbox" and control.checked is not None:
         return _is_switched(step, control, task)
@@ -212,7 +212,8 @@ def _is_switched(step: ProcedureStep, control: Control, task: str) -> Literal[Tr
     return None
 
 
-def _is_plain_click(step: ProcedureStep) -> bool:
+def is_plain_click(step: ProcedureStep) -> bool:
+    """True for one click with the left button."""
     double = step.parameters.get("double") in (True, "true", "True") or "double" in step.action
     return not double and "right" not in step.action and step.parameters.get("button") in _PLAIN_CLICK
 

@@ -113,6 +113,11 @@ class Recall:
         """Ids of everything shown to an agent in this session."""
         return tuple(self._injected)
 
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Ids of the ways a guide was made of in this session."""
+        return tuple(dict.fromkeys(guide.procedure.id for guide in self._guides))
+
     async def before_task(self, request: str, application: str | None = None) -> PromptBlock | None:
         """The block for a request; None when memory has nothing to say."""
         return await asyncio.to_thread(self._ask, "task", request, application or None)

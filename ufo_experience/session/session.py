@@ -111,6 +111,11 @@ class SessionState:
         return self._shared.recall.injected if self._shared.recall else ()
 
     @property
+    def followed(self) -> tuple[str, ...]:
+        """Ids of the experiences that were offered as a way, step by step, in `ahead` and `replay`."""
+        return self._shared.recall.followed if self._shared.recall else ()
+
+    @property
     def evaluation_logger(self) -> LogFile:
         """The file of judgements."""
         return self._log.evaluation_logger

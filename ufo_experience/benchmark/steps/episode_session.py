@@ -33,7 +33,7 @@ class Outcome:
     of its answers; `wrong` are actions that changed what the goal does not ask for and were not undone. `success` is
     the program's verdict at the end; `tidy` that nothing else has changed as well. `tokens_to_goal` were spent, both
     ways, when the goal was first reached; None if it never was. `recalled` are the ids that were shown to the agent,
-    `error` what ended the agent before its time.
+    `followed` those offered as a way, step by step; `error` is what ended the agent before its time.
     """
 
     steps: int
@@ -43,6 +43,7 @@ class Outcome:
     seconds: float
     goal: str = ""
     recalled: tuple[str, ...] = ()
+    followed: tuple[str, ...] = ()
     saved: tuple[str, ...] = ()
     calls: int = 0
     answer_tokens: int = 0
@@ -140,6 +141,7 @@ def run_session(
         seconds=seconds,
         goal=workplace.goal,
         recalled=session.injected,
+        followed=session.followed,
         saved=session.saved,
         calls=meter.calls or agent.turns,
         answer_tokens=meter.answer_tokens,

@@ -11,6 +11,7 @@ from typing import Any
 from ufo_experience.benchmark.page import new_figure, table, write_files
 from ufo_experience.benchmark.retrieval.metrics import Estimate
 from ufo_experience.benchmark.steps.conditions import OFF
+from ufo_experience.benchmark.steps.episode import MAX_STEPS
 from ufo_experience.benchmark.steps.report import Paired, Run, StepReport
 
 _MEANING = {
@@ -34,6 +35,7 @@ _HEADERS = (
     "over variants",
     "actions off → with",
     "fewer actions [95 % CI]",
+    "fewer to the goal [95 % CI]",
     "prompt tokens off → with",
     "answer tokens off → with",
     "seconds off → with",
@@ -42,6 +44,7 @@ _HEADERS = (
     "of these tidy",
     "success at equal tokens off → with",
     "shown",
+    "followed",
     "errors",
 )
 _CONDITIONS_TEXT = (
@@ -51,7 +54,8 @@ _CONDITIONS_TEXT = (
     "another task, on purpose. `oracle`: one of the same task, whatever retrieval says. `bm25`, `raw`, `first`: "
     "baselines, the nearest request by BM25 with its summary, its whole log, its first action. *Wrong*: changed what "
     "the goal does not ask for and was not undone. *Tidy*: share of all runs that reached the goal and changed nothing "
-    "else. *Shown*: share of runs in which the agent was shown anything. Failed runs count with what they took."
+    "else. *Shown*: share of runs in which the agent was shown anything, *followed* in which a guide went along a way. "
+    f"Failed runs count with what they took; as actions *to the goal* with {MAX_STEPS}, the most a run may take."
 )
 
 
@@ -146,6 +150,7 @@ def _figures(one: Paired) -> list[str]:
         f"{100 * one.spread[0]:.0f} to {100 * one.spread[1]:.0f} %",
         f"{off.steps:.1f} → {on.steps:.1f}",
         _interval(one.fewer_steps),
+        _interval(one.fewer_to_goal),
         f"{off.tokens:.0f} → {on.tokens:.0f}",
         f"{off.answer_tokens:.0f} → {on.answer_tokens:.0f}",
         f"{off.seconds:.2f} → {on.seconds:.2f}",
@@ -154,6 +159,7 @@ def _figures(one: Paired) -> list[str]:
         f"{_percent(off.tidy)} → {_percent(on.tidy)}",
         f"{_percent(off.success)} → {_percent(one.at_equal_tokens)}",
         _percent(one.answered),
+        _percent(one.followed),
         str(one.errors),
     ]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ufo_experience.benchmark.retrieval.metrics import RESAMPLES, Estimate
 from ufo_experience.benchmark.steps.conditions import ADVISE, OFF
+from ufo_experience.benchmark.steps.episode import MAX_STEPS
 from ufo_experience.benchmark.steps.episode_session import Outcome
 from ufo_experience.benchmark.steps.plan import SIMILAR, Case
 from ufo_experience.integrations.memory_article import MemoryComparison
@@ -76,7 +77,9 @@ class Paired:
     tasks; failed runs count with what they took. `solved` are steps over the pairs both of which reached the task.
     `at_equal_tokens` is the share of runs that reached the goal with no more tokens, both ways, than the run without
     memory took in all. `spread` are the least and the most of `fewer_calls` over the variants. `answered` is the
-    share of runs in which the agent was shown anything; `errors` the number of runs that ended in an error.
+    share of runs in which the agent was shown anything, `followed` of those in which a guide went along a way; `errors`
+    the number of runs that ended in an error. `fewer_to_goal` are actions until the goal was reached, where a run that
+    did not reach it counts as the most a run may take.
     """
 
     group: str
@@ -92,6 +95,8 @@ class Paired:
     at_equal_tokens: float
     spread: tuple[float, float]
     answered: float
+    followed: float
+    fewer_to_goal: Estimate
     errors: int
 
 
@@ -184,6 +189,8 @@ def compare(runs: Sequence[Run], group: str, kind: str, condition: str) -> Paire
         _mean([_within(with_it, without) for without, with_it in zip(off, on, strict=True)]),
         _spread(pairs),
         _mean([bool(one.recalled) for one in on]),
+        _mean([bool(one.followed) for one in on]),
+        reduction(pairs, _to_goal),
         sum(one.error is not None for one in on),
     )
 
@@ -212,6 +219,10 @@ def _saved(totals: Any) -> Any:
 
 def _tokens(outcome: Outcome) -> float:
     return outcome.tokens + outcome.answer_tokens
+
+
+def _to_goal(outcome: Outcome) -> float:
+    return outcome.steps if outcome.success else MAX_STEPS
 
 
 def _within(on: Outcome, off: Outcome) -> bool:
@@ -243,5 +254,15 @@ def _without_times(figures: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row(run: Run) -> dict[str, Any]:
-    outcome = {key: value for key, value in asdict(run.outcome).items() if key not in ("seconds", "saved", "recalled")}
-    return {**asdict(run.case), "condition": run.condition, **outcome, "shown": len(run.outcome.recalled)}
+    outcome = {
+        key: value
+        for key, value in asdict(run.outcome).items()
+        if key not in ("seconds", "saved", "recalled", "followed")
+    }
+    return {
+        **asdict(run.case),
+        "condition": run.condition,
+        **outcome,
+        "shown": len(run.outcome.recalled),
+        "followed": len(run.outcome.followed),
+    }
