@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from openai import OpenAI
 
 from tests.guide_world import experience, fill
 from tests.openai_stub import OpenAIStub, failing
-from ufo_experience import ExperienceMemory
+from ufo_experience import Act, ExperienceMemory
+from ufo_experience.errors import UsageError
 from ufo_experience.examples.form import FormApp
 from ufo_experience.guide.model_binding import model_binder
 from ufo_experience.guide.offer import offer
@@ -68,6 +70,7 @@ def loop() -> Any:
     (code,) = [
         one for one in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL) if "def " in one
     ]
+    assert len([line for line in code.partition("def ")[2].splitlines() if line.strip()]) == 15
     names: dict[str, Any] = {}
     exec(compile(code, str(PAGE), "exec"), names)
     return names["work"]
@@ -93,6 +96,16 @@ def test_the_loop_of_the_page_asks_the_model_once_when_the_way_is_known(tmp_path
         loop()(TASK.replace("Research", "Sales"), second, client, memory)
     assert second.form.saved == {"Department": "Sales"}
     assert len(stub.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, {"function": "click_input", "id": "9"}, {"function": "click_input", "name": "Twin"}]
+)
+def test_an_answer_that_names_no_one_control_is_refused(answer):
+    """No function, no such control, or two of the name."""
+    twins = [{"id": str(number), "name": "Twin", "type": "Button"} for number in (1, 2)]
+    with pytest.raises(UsageError):
+        Act.of(answer, twins)
 
 
 def test_a_model_binds_an_open_slot_in_one_question_and_invents_nothing():

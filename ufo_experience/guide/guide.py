@@ -24,6 +24,7 @@ MAX_LOOKS = 8
 _LOOK_AHEAD = 4
 _MOST_AHEAD = 8
 # Controls that lead somewhere and change nothing: their step may be passed over when what follows it is in view.
+_ANSWER = ("function", "id", "name", "type", "within", "finish")  # of a model's answer: what is no parameter
 _STAYS = ("type", "select")  # after these the screen is the same, but for a value
 _PLACES = ("treeitem", "tabitem")  # folders, tabs: what a value of the task is in may be the one beside
 _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "splitbutton", "application"))
@@ -38,6 +39,25 @@ class Act:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     confirm: bool = False
 
+    @classmethod
+    def of(cls, answer: Mapping[str, Any], controls: Iterable[Any]) -> Act:
+        """The action of a model's answer: `function`, the `id` or `name` of a control in view, and its parameters.
+
+        Raises:
+            UsageError: it names no function, or no control that is in view, or several.
+        """
+        if not isinstance(answer.get("function"), str):
+            raise UsageError("the answer names no function")
+        wanted = {key: str(answer[key]) for key in ("id", "name") if answer.get(key) is not None}
+        parameters = {key: value for key, value in answer.items() if key not in _ANSWER and value is not None}
+        if not wanted:
+            return cls(answer["function"], None, parameters)
+        seen = read_screen(controls).controls
+        found = [one for one in seen if all(str(getattr(one, key)) == value for key, value in wanted.items())]
+        if len(found) != 1:
+            raise UsageError(f"{len(found)} controls in view have {wanted}")
+        return cls(answer["function"], _target(found[0]), parameters)
+
 
 @dataclass(frozen=True)
 class Stop:
@@ -46,6 +66,9 @@ class Stop:
     reason: Reason
     detail: str
     act: Act | None = None
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
 
 
 class Guide:
