@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,14 @@ def learned_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def learned(learned_once: Path, tmp_path: Path) -> Path:
     """`tmp_path / "db"`: a store of the sample sessions, failures too, with its index."""
     return Path(shutil.copytree(learned_once, tmp_path / "db"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file whose tests are all of a group that is left out is not imported: its packages are slow, or missing."""
+    if collection_path.suffix != ".py":
+        return None
+    group = re.search(r"^pytestmark = pytest\.mark\.(\w+)$", collection_path.read_text(encoding="utf-8"), re.MULTILINE)
+    return True if group and f"not {group[1]}" in config.option.markexpr else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -216,11 +216,6 @@ def test_demo_prints_the_prompt_it_built_with_nothing_but_python(cli):
     assert list(cli.folder.iterdir()) == []
 
 
-def test_a_console_of_another_code_page_shows_what_it_can(filled):
-    """cp1252 cannot show everything; it never fails."""
-    filled.program("list", PYTHONIOENCODING="cp1252")
-
-
 STEP = '[{"action": "click", "control": "Send", "control_type": "Button"}]'
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -207,13 +205,13 @@ def test_an_untrue_claim_to_be_done_is_no_success(tmp_path):
     assert world.memory.store.ids() == []
 
 
-def test_it_runs_from_the_command_line_against_any_endpoint(world, tmp_path):
+def test_it_runs_from_the_command_line_against_any_endpoint(world, tmp_path, monkeypatch, capsys):
     """No key is needed for a server on this machine; the answer is one JSON object."""
-    module = "ufo_experience.examples.gpt_agent"
-    command = [sys.executable, "-m", module, REQUEST, "--base-url", world.stub.url, "--no-memory"]
-    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert main([REQUEST, "--base-url", world.stub.url, "--no-memory"]) == 0
+    said = json.loads(capsys.readouterr().out)
     assert (said["saved"], said["steps"]) == ({"Department": "Research"}, 4)
     assert (tmp_path / said["log"] / "response.log").is_file()
 

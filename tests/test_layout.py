@@ -9,7 +9,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from tests.syntax import PACKAGE, nodes
+from tests.syntax import PACKAGE, statements
 
 MAX_CODE_LINES = 400  # without docstrings, comments and blank lines
 
@@ -40,7 +40,7 @@ def room_of(path: Path) -> str:
 def own_imports(path: Path) -> set[str]:
     """Rooms of our own package that a module imports, wherever in the file."""
     rooms = set()
-    for node in nodes(path):
+    for node in statements(path):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             if node.module == "ufo_experience":
@@ -88,7 +88,7 @@ def code_lines(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     prose = {
         line
-        for node in nodes(path)
+        for node in statements(path)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
@@ -115,7 +115,7 @@ def test_test_helpers_are_imported_in_one_way():
         f"{path.relative_to(root)}: {name}"
         for folder in ("tests", "tools")
         for path in sorted((root / folder).rglob("*.py"))
-        for node in nodes(path)
+        for node in statements(path)
         for name in imported_names(node)
         if name.split(".")[0] in helpers
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,10 +41,16 @@ GUARDED = {
 NAME = "ärger 漢字 & Söhne"
 
 
+_MAY_BE_POSIX = re.compile(rf"\b(?:os|signal)\.|\b(?:{'|'.join(POSIX_MODULES)})\b")
+_READS_TEXT = re.compile(r"\bopen\(|\b(?:read|write)_text\(")
+
+
 def posix_only(path: Path) -> list[str]:
     """Imports and `os.` calls in a module that Windows does not have."""
     found = []
     name = path.relative_to(PACKAGE).as_posix()
+    if not _MAY_BE_POSIX.search(path.read_text(encoding="utf-8")):
+        return []
     for node in nodes(path):
         modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -72,6 +79,8 @@ def test_the_scan_finds_what_it_looks_for(tmp_path, monkeypatch):
 def bare_text(path: Path) -> list[str]:
     """Calls in a module that read or write text without naming the encoding."""
     found = []
+    if not _READS_TEXT.search(path.read_text(encoding="utf-8")):
+        return []
     for node in nodes(path):
         if not isinstance(node, ast.Call) or any(keyword.arg == "encoding" for keyword in node.keywords):
             continue
