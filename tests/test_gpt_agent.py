@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from ufo_experience.openai_api.limits import CircuitBreaker
 from ufo_experience.prompt.builder import parse_block, read_step
 
 REQUEST = "Put Research in as the department and save the form."
-ENV = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_"))}
 
 
 def state_of(body: dict) -> dict:

@@ -123,7 +123,9 @@ def test_trust_and_usage_change_one_without_the_other(store):
     assert changed.model_copy(update={"trust": one.trust, "usage": one.usage}) == one
 
 
-@pytest.mark.parametrize("id", ["", "../../etc/passwd", "A" * 32, "0" * 32 + "\n", "' OR true --", "\0", "0" * 32])
+@pytest.mark.parametrize(
+    "id", ["", "../../etc/passwd", "CON", "A" * 32, "0" * 31, "0" * 32 + "\n", "' OR true --", "\0", "0" * 32]
+)
 def test_an_id_that_is_none_finds_nothing(store, id):
     """Not found, whatever it holds."""
     store.add([a_record(1)])
