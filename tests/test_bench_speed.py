@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 from ufo_experience.benchmark.speed import machine
 from ufo_experience.benchmark.speed.engines import Numpy, engines
 from ufo_experience.benchmark.speed.loop import WORK, LoopReport, Timing, run_loop
-from ufo_experience.benchmark.speed.loop_page import loop_text
-from ufo_experience.benchmark.speed.page import report_text, write_page
+from ufo_experience.benchmark.speed.page import loop_text, report_text, write_page
 from ufo_experience.benchmark.speed.run import Row, make_data, parse_sizes, run
 from ufo_experience.cli import app
 from ufo_experience.errors import UsageError

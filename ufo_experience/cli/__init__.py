@@ -4,10 +4,10 @@ Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write,
 refused for safety.
 """
 
-from ufo_experience.cli import advice, bench, mcp, pipeline, records, review
+from ufo_experience.cli import advice, bench, pipeline, records, servers
 from ufo_experience.cli.app import app
 
-__all__ = ["advice", "app", "bench", "main", "mcp", "pipeline", "records", "review"]
+__all__ = ["advice", "app", "bench", "main", "pipeline", "records", "servers"]
 
 
 def main() -> None:

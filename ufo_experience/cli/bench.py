@@ -58,7 +58,7 @@ def speed(
     console = console_for(json)
     with console.errors():
         from ufo_experience.benchmark.speed.loop import as_data, run_loop
-        from ufo_experience.benchmark.speed.loop_page import loop_text, write_loop_page
+        from ufo_experience.benchmark.speed.page import loop_text, write_loop_page
         from ufo_experience.benchmark.speed.run import parse_sizes
 
         with console.progress("measuring") as progress:

@@ -9,11 +9,59 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ufo_experience.benchmark.steps.desktop import Desktop
 from ufo_experience.benchmark.steps.desktop.templates import Template, World, read_templates
-from ufo_experience.benchmark.steps.erp.start import POOLS, derived, start_state
+
+State = dict[str, Any]
+
+POOLS: dict[str, tuple[str, ...]] = {
+    "item": ("Slim keyboard", "Pipette set", "Desk lamp", "Label roll", "Torque wrench"),
+    "count": ("3", "12", "40", "7", "25"),
+    "dept": ("Laboratory", "Workshop", "Reception", "Canteen", "Archive"),
+    "vendor": ("Novak Ltd", "Brandt KG", "Otis Supplies", "Lumen AG", "Pike and Sons"),
+    "customer": ("Kerr Foods", "Miro Design", "Hale Clinic", "Tandem Bikes", "Ostrava Mills"),
+    "small": ("480", "75", "912", "260", "333"),
+    "large": ("1450", "8200", "2999", "5600", "12750"),
+    "person": ("Jane Miller", "Omar Haddad", "Lena Vogel", "Tom Becker", "Priya Nair"),
+    "street": ("12 Mill Lane", "Ringstr. 4", "Dock Road 77", "8 Elm Court", "Postfach 901"),
+    "bank": ("GB29 NWBK 6016", "DE89 3704 0044", "AT61 1904 3002", "CH93 0076 2011", "NL91 ABNA 0417"),
+    "machine": ("Press 4", "Crane 2", "Oven 9", "Lathe 1", "Mixer 6"),
+    "user": ("BRUNO", "CARLA", "DMITRI", "ELIF", "FARID"),
+    "printer": ("LP17", "LP03", "LP42", "LP08", "LP29"),
+    "report": ("Stock ageing", "Open items", "Cash forecast", "Headcount", "Scrap rate"),
+    "days": ("2", "5", "10", "1", "3"),
+}
+COST_CENTRES: Mapping[str, str] = {
+    "Laboratory": "CC-7300",
+    "Workshop": "CC-7410",
+    "Reception": "CC-7120",
+    "Canteen": "CC-7550",
+    "Archive": "CC-7080",
+}
+PERSONNEL_NUMBERS: Mapping[str, str] = {
+    "Jane Miller": "1042",
+    "Omar Haddad": "1187",
+    "Lena Vogel": "2035",
+    "Tom Becker": "2290",
+    "Priya Nair": "3018",
+}
+
+
+def start_state(seed: str) -> State:
+    """The state every task begins with; nothing in it depends on the seed."""
+    return {"orbit": {"documents": {}, "period": "closed", "people": dict(PERSONNEL_NUMBERS)}}
+
+
+def derived(values: Mapping[str, str], state: State) -> dict[str, str]:
+    """What follows from the values of a task by the rules of the house: `cc` of `dept`, `number` of `person`."""
+    found = {}
+    if "dept" in values:
+        found["cc"] = COST_CENTRES[values["dept"]]
+    if "person" in values:
+        found["number"] = PERSONNEL_NUMBERS[values["person"]]
+    return found
 
 
 class Erp(Desktop):

@@ -16,9 +16,8 @@ from ufo_experience.benchmark.steps.browser import Browser
 from ufo_experience.benchmark.steps.desktop import command_of
 from ufo_experience.benchmark.steps.environment import Command, Observation, Reply
 from ufo_experience.benchmark.steps.web.accessibility import AccessiblePage
-from ufo_experience.benchmark.steps.web.django_admin import start_django_admin
+from ufo_experience.benchmark.steps.web.applications import start_django_admin, start_trac
 from ufo_experience.benchmark.steps.web.server import Rows, WebServer
-from ufo_experience.benchmark.steps.web.trac import start_trac
 from ufo_experience.errors import UsageError
 
 _SLOT = re.compile(r"\{([a-z_]+)\}")
