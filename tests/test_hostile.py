@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterator
 from itertools import count
 from time import process_time
+from types import ModuleType
 
 import pytest
 
-from tests.builders import a_record
+from tests.builders import a_record, a_record_of, memory_of
 from tests.openai_stub import FakeTime, Fault, OpenAIStub, Reply, edited
 from ufo_experience.fileio.disk import Disk
 from ufo_experience.openai_api import connection
@@ -149,3 +150,41 @@ def test_no_text_costs_more_than_in_proportion_to_its_length(look, seed):
 
     short = cost(4_000, times=2)
     assert cost(16_000, times=1) < 10 * short + 0.02 or cost(16_000, times=3) < 10 * short + 0.02
+
+
+def _held_by_caches(word: str) -> bool:
+    """True when a text with this word is an argument or answer some cache of the process keeps."""
+    import gc
+
+    kept = [one for one in gc.get_objects() if type(one).__name__ == "_lru_cache_wrapper"]
+    seen, level = set(), [item for one in kept for item in gc.get_referents(one)]
+    for _ in range(4):
+        level = [item for item in level if id(item) not in seen and not isinstance(item, (type, ModuleType))]
+        seen |= {id(item) for item in level}
+        if any(isinstance(item, str) and word in item for item in level):
+            return True
+        level = [
+            x for item in level if not isinstance(item, str) and not callable(item) for x in gc.get_referents(item)
+        ]
+    return False
+
+
+def test_after_a_purge_no_cache_of_the_process_holds_the_text(tmp_path):
+    """Caches are bounded in characters, too: what is longer than a thousand is not kept at all."""
+    one = a_record_of("Wire the zanzibar invoice to Zoe", session="s1")
+    with memory_of(tmp_path / "db", one, a_record_of("Turn on Bluetooth", session="s2")) as memory:
+        memory.build_prompt("Wire the zanzibar invoice to Zoe")
+        memory.retrieve("Wire the kilimanjaro invoice. " * 200)
+        assert _held_by_caches("zanzibar")
+        assert not _held_by_caches("kilimanjaro invoice")
+        memory.purge("s1")
+        assert not _held_by_caches("zanzibar")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no such count here")
+def test_a_process_that_answers_for_long_does_not_grow():
+    """A small piece of the campaign; 10,000 questions: `python -m tools.endurance`."""
+    from tools.endurance import main
+
+    assert main(["--questions", "1000"]) == 0

@@ -18,10 +18,11 @@ from typing import IO, Any
 from ufo_experience.errors import DataError, StorageError, UsageError
 from ufo_experience.index.document import run_of
 from ufo_experience.prompt.data_block import has_block, strip_blocks
-from ufo_experience.redaction import forget_texts, redact
+from ufo_experience.redaction import redact
 from ufo_experience.schema import MAX_NAME, Experience, Problem, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarizer import ExtractiveSummarizer, Summarizer, experience_id
+from ufo_experience.text.remembered import forget_texts
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.builder import Given
 from ufo_experience.traces.in_memory import Run, json_values, runs_in

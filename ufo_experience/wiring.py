@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 from ufo_experience.config import Settings
@@ -62,6 +63,13 @@ class Wiring:
         with self._lock:
             if isinstance(self._embedder, CachedEmbedder):
                 self._embedder.close()
+
+    def forget(self) -> None:
+        """Drop what is kept of records that may be gone: the next question reads anew."""
+        with self._lock:
+            self._finder = None
+        self.live.forget()
+        gc.collect()  # its answers hold each other
 
     def retriever(self) -> Retriever:
         """A retriever over the current snapshot."""

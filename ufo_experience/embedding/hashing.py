@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ufo_experience.embedding.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
 from ufo_experience.schema import MAX_TEXT
+from ufo_experience.text.remembered import on_forgetting
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import stem, without_politeness, words
 
@@ -94,9 +95,15 @@ def _letter_runs(word: str) -> tuple[str, ...]:
     return tuple(f"#{padded[at : at + length]}" for length in _LETTERS for at in range(len(padded) - length + 1))
 
 
+on_forgetting(_letter_runs.cache_clear)
+
+
 @lru_cache(maxsize=65_536)
 def _code(feature: str) -> int:
     return zlib.crc32(feature.encode("utf-8", "surrogatepass"))
+
+
+on_forgetting(_code.cache_clear)
 
 
 class HashingEmbedder:

@@ -25,7 +25,7 @@ from ufo_experience.text.terms import stem
 
 _MARK = re.compile(r"\{\{((?:input|secret):\d+)\}\}|<secret>")
 _WORD = re.compile(r"[^\W_]+")
-_TOKEN = re.compile(r"\"[^\"]*\"|[^\s,;!?()]*[^\s,;!?().:]")
+_TOKEN = re.compile(r"\"[^\"]*\"|(?:[.:]{0,8}[^\s,;!?().:])+")
 _SAME = 0.5  # of the words of two tasks, before what differs in them counts as a value
 _LONGEST = 4  # words of a value that stands without quotes
 

@@ -105,6 +105,11 @@ class LiveIndex:
         with self._lock:
             self._snapshot = None
 
+    def forget(self) -> None:
+        """Let the view go; the next one is read from the disk."""
+        with self._lock:
+            self._snapshot = None
+
     def snapshot(self) -> Snapshot:
         """The current view of the store, caught up with every commit."""
         with self._lock:

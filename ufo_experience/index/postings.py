@@ -13,6 +13,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.text.remembered import on_forgetting
+
 
 @dataclass(frozen=True)
 class StringColumn:
@@ -52,6 +54,9 @@ _NO_ROWS: tuple[Rows, Weights] = (np.empty(0, np.int32), np.empty(0, np.float32)
 def term_hash(term: str) -> int:
     """64-bit hash of a term, the same on every platform."""
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+on_forgetting(term_hash.cache_clear)
 
 
 def term_hashes(terms: Iterable[str]) -> NDArray[np.uint64]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ufo_experience.maintenance.inspection import SourceInfo, StoreStats, Verification
     from ufo_experience.maintenance.transfer import ExportReport
     from ufo_experience.store.exchange import ImportReport
+    from ufo_experience.wiring import Wiring
 
 Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list["SourceInfo"]
@@ -39,6 +40,7 @@ class Maintenance:
 
     store: ExperienceStore
     live: LiveIndex
+    wiring: Wiring
 
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index in line with the store (see `index.build.sync`), and `experience.yaml` in a folder.
@@ -91,7 +93,10 @@ class Maintenance:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
         from ufo_experience.maintenance.changes import remove
 
-        return remove(self.store, self.live.generations, _filter(ids, where) or RecordFilter(), dry_run=dry_run)
+        try:
+            return remove(self.store, self.live.generations, _filter(ids, where) or RecordFilter(), dry_run=dry_run)
+        finally:
+            self.wiring.forget()
 
     def undo_remove(self, *ids: str) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
@@ -118,7 +123,10 @@ class Maintenance:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
         if dry_run and not meant.source:
             return ChangeReport(tuple(chosen(self.store, meant)), dry_run=True)
-        gone = select(self.store, meant) if dry_run else purge(self.store, self.live.generations, meant)
+        try:
+            gone = select(self.store, meant) if dry_run else purge(self.store, self.live.generations, meant)
+        finally:
+            self.wiring.forget()
         if not gone and meant.source:
             near = ", ".join(known_sources(self.store, meant.source))
             raise NotFoundError(f"no record comes from {meant.source!r}" + (f"; nearest: {near}" if near else ""))

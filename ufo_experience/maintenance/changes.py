@@ -40,6 +40,7 @@ from ufo_experience.store.folder.layout import CORRUPT, REMOVED
 from ufo_experience.store.folder.signing import signer_from_environment
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.selection import RecordFilter, chosen, resolve_among
+from ufo_experience.text.remembered import forget_texts
 from ufo_experience.trust.risk import risks
 
 MAX_COPY_BYTES = 1 << 30
@@ -119,6 +120,8 @@ def remove(
         prune(store, generations)
     except (StorageError, LockedError) as error:  # the records are gone; what is left goes with the next generation
         return ChangeReport(tuple(gone), warning=f"the index still holds their words: {error}")
+    finally:
+        forget_texts()
     return ChangeReport(tuple(gone))
 
 
@@ -213,6 +216,7 @@ def purge(store: ExperienceStore, generations: Generations, where: RecordFilter 
         store.remove([one.id for one in survey.found], reason="purged")
         _forget_copies(store, survey.found)
     prune(store, generations)
+    forget_texts()
     for error in survey.unread:
         raise CorruptError(f"may be meant too: {error.reason}", file=error.file, code=error.code)
     return survey.found

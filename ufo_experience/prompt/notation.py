@@ -38,7 +38,9 @@ _RESULT = {word: {True: "success", False: "failure", None: "unknown"}[said] for 
 _KEY_OF = {word: STEPS_KEY[said] for said, word in OUTCOME.items()}
 
 _JSON = "(as JSON)"
-_HEAD = re.compile(r"(?:Example \d+ )?\((?:(\w+) match; )?(.*?)(worked|failed|outcome unknown)(?:; (.+) old)?\)")
+_HEAD = re.compile(
+    r"(?:Example \d+ )?\((?:(\w+) match; )?(.*?)(worked|failed|outcome unknown)(?:; ([^;]{1,80}) old)?\)"
+)
 _STEP = re.compile(r"(\d+)\. ([^\s(]*)\(")
 _TYPE = re.compile(r"(\w+)(?![\w=])")
 _KEY = re.compile(r"([\w.-]+)=")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from ufo_experience.redaction.names import listed
 from ufo_experience.schema import Step
+from ufo_experience.text.remembered import remembered
 
 _TYPING = listed(
     "setedittext typekeys keyboardinput typetext inputtext type fill fillform write typewrite sendkeys settext "
@@ -115,7 +115,7 @@ def is_blind(step: Step) -> bool:
     return bool((given & _MOMENTARY and not given & _LASTING) or (words & _POINTS and not given & _SAYS_WHICH))
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def plain(name: str) -> str:
     """A name without module, case and punctuation: `pyautogui.typeWrite` is `typewrite`."""
     last = name.rsplit(".", 1)[-1]

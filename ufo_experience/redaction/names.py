@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+
+from ufo_experience.text.remembered import remembered
 
 
 def listed(words: str) -> frozenset[str]:
@@ -81,7 +82,7 @@ def mentions_password(text: str) -> bool:
     return _has_stem("".join(words_of(text)), _PASSWORD_STEMS)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def is_secret_name(name: str) -> bool:
     """True when what is typed into, or passed as, something of this name is a secret."""
     words = words_of(name)
@@ -95,14 +96,14 @@ def is_secret_name(name: str) -> bool:
     )
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def is_search_name(name: str) -> bool:
     """True when what is typed there only finds something: a search box or a menu filter."""
     words = words_of(name)
     return any(word in _SEARCH_WORDS for word in words) or _has_stem("".join(words), _SEARCH_STEMS)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def is_login_name(name: str) -> bool:
     """True when the next field is likely the password."""
     return any(word in _LOGIN_WORDS for word in words_of(name))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from ufo_experience.redaction import checksums
 from ufo_experience.redaction.shapes import find_shapes
+from ufo_experience.text.remembered import remembered
 
 Match = re.Match[str]
 
@@ -221,7 +221,7 @@ _IBAN = re.compile(r"(?<![A-Za-z0-9])(?P<country>[A-Z]{2})\d{2}(?: ?[A-Z0-9]){11
 
 _RULES = (*_KEYS, *_CONTEXT, *_PROSE)
 _HINTS = frozenset(hint for rule in _RULES for hint in rule.hints)
-MAX_REMEMBERED, MAX_REMEMBERED_CHARS = 4096, 4096  # texts, and the length of one
+MAX_REMEMBERED, MAX_REMEMBERED_CHARS = 4_096, 2_048  # texts, and the length of one
 
 
 def find_secrets(text: str) -> list[Finding]:
@@ -229,16 +229,11 @@ def find_secrets(text: str) -> list[Finding]:
 
     A log says the same things again and again: the last texts are remembered until `forget_texts`.
     """
-    return list(_remembered(text) if len(text) <= MAX_REMEMBERED_CHARS else _find(text))
+    return list(_found_in(text))
 
 
-def forget_texts() -> None:
-    """Drop the texts that `find_secrets` remembers."""
-    _remembered.cache_clear()
-
-
-@lru_cache(maxsize=MAX_REMEMBERED)
-def _remembered(text: str) -> tuple[Finding, ...]:
+@remembered(MAX_REMEMBERED, MAX_REMEMBERED_CHARS)
+def _found_in(text: str) -> tuple[Finding, ...]:
     return tuple(_find(text))
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
-from ufo_experience.redaction import names, secrets
 from ufo_experience.redaction.checksums import has_digit_and_letter
 from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.redaction.secrets import MAX_REMEMBERED, MAX_REMEMBERED_CHARS, Finding, find_by_rule, find_secrets
+from ufo_experience.text.remembered import remembered
 
 IMAGE = "<image>"
 SECRET = "<secret>"
@@ -25,10 +24,8 @@ _SCREENSHOTS = (
     re.compile(r"(?i)\b[a-z]:[\\/](?:[^\n\"'<>|:*?\\/]{1,80}[\\/]){0,20}" + _SCREENSHOT_NAME),
     re.compile(r"(?i)(?<![\w.~\\/-])(?:[\w.~-]{0,80}[\\/]){1,30}" + _SCREENSHOT_NAME),
 )
-_URL = re.compile(
-    r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)"
-    r"[^\s\"'<>?#\\]{0,2048}[?#][^\s\"'<>\\]*"
-)
+_RUN = re.compile(r"[^\s\"'<>\\]+")  # what a URL may stand in
+_URL_START = re.compile(r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)")
 _CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
 
 # Given the secret and its kind, what stands in its place.
@@ -76,20 +73,13 @@ def scrub(text: str, name: Naming, find: Find = find_secrets) -> str:
 
 def strip_urls(text: str) -> str:
     """Drop query string and fragment of every URL; they hold sessions, searches and keys."""
-    return _URL.sub(_without_query, text) if "?" in text or "#" in text else text
+    return _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
 
 
-@lru_cache(maxsize=MAX_REMEMBERED)
+@remembered(MAX_REMEMBERED, MAX_REMEMBERED_CHARS)
 def _is_clean(text: str) -> bool:
     """True when nothing is to be removed."""
     return _round(text, _anonymous, find_secrets) == text
-
-
-def forget_texts() -> None:
-    """Drop the texts that were remembered because logs repeat them."""
-    for remembered in (_is_clean, names.is_secret_name, names.is_search_name, names.is_login_name):
-        remembered.cache_clear()
-    secrets.forget_texts()
 
 
 def _round(text: str, name: Naming, find: Find) -> str:
@@ -133,9 +123,12 @@ def _block(match: re.Match[str]) -> str:
 
 
 def _without_query(match: re.Match[str]) -> str:
-    url = match[0]
-    cut = min(place for place in (url.find("?"), url.find("#")) if place >= 0)
-    return url[:cut] + url[max(cut, len(url.rstrip(_CLOSING))) :]
+    run = match[0]
+    begins = _URL_START.search(run) if "?" in run or "#" in run else None
+    if begins is None:
+        return run
+    cut = min((place for place in (run.find(mark, begins.end()) for mark in "?#") if place >= 0), default=len(run))
+    return run[:cut] + run[max(cut, len(run.rstrip(_CLOSING))) :]
 
 
 def _anonymous(value: str, kind: str) -> str:

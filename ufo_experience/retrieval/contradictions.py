@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from ufo_experience.retrieval.antonyms import AXES, NEGATED_AXES
+from ufo_experience.text.remembered import remembered
 from ufo_experience.text.terms import stem
 
 # Phrases whose meaning hangs on a particle, in the order they are rewritten. Each begins with words of which a match
@@ -93,7 +93,7 @@ _PHRASES = [
 _REWRITES = [(frozenset(words.split()), re.compile(pattern), replacement) for words, pattern, replacement in _PHRASES]
 _LETTERS = re.compile("[a-z]+")
 _VALUES = re.compile(
-    r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)|<\w+>",
+    r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)|<\w+>",
     re.IGNORECASE,
 )
 _DESCRIPTIVE = re.compile(  # "a file I can not find" describes, it does not ask
@@ -178,7 +178,7 @@ def _taking_back(a: set[str], b: set[str]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=8_192)
+@remembered(8_192)
 def _swapped(word: str) -> tuple[str, ...]:
     """The words this one would be with an opposite prefix."""
     rests = ((word.removeprefix(prefix), others) for prefix, others in _SWAPS.items())
@@ -201,7 +201,7 @@ def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None
     return None
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def _marks(text: str) -> _Marks:
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
     particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}

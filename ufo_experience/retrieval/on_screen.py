@@ -21,7 +21,7 @@ from ufo_experience.text.controls import bare, role_of
 OTHER_ROLE = 0.5  # of the fit is left where name and role disagree, or where the step belongs to another application
 UNNAMED = 0.25  # the fit of a step that names no control: nothing tells whether it can be done here
 _WORD = re.compile(r"[^\W_]+")
-_SLOT = re.compile(r"\{\{.*?\}\}")
+_SLOT = re.compile(r"\{\{[^{}]*\}\}")
 
 
 @dataclass(frozen=True)

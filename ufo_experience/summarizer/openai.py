@@ -37,7 +37,7 @@ _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300
 _MEANING_LENGTH = 60
 _LEAST_VALUE = 4
-_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^“”]+)”|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
 
 
 class Strict(BaseModel):

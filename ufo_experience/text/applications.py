@@ -6,7 +6,8 @@ Filters compare `application_key`: exact, after case folding and these process n
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
+
+from ufo_experience.text.remembered import remembered
 
 _PROCESS_NAMES = {
     "winword": "word",
@@ -21,7 +22,7 @@ _PROCESS_NAMES = {
 }
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def application_key(name: str | None) -> str:
     """The form in which application names are compared; empty when there is none.
 

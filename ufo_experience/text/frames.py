@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
+from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import cut_values
 from ufo_experience.text.terms import without_politeness, words
 from ufo_experience.text.thesaurus import Concepts, thesaurus
@@ -48,7 +48,7 @@ def digits(text: str) -> str:
     return _NUMBER.sub(lambda match: _NUMBER_WORDS[match.group()], text.lower())
 
 
-@lru_cache(maxsize=16_384)
+@remembered(8_192)
 def request_frame(text: str) -> Frame:
     """The frame of a request, politeness at its start left out."""
     stems: list[str] = []
@@ -60,7 +60,7 @@ def request_frame(text: str) -> Frame:
     return Frame(tuple(stems), tuple(kinds), tuple(thesaurus().concepts(stems)))
 
 
-@lru_cache(maxsize=16_384)
+@remembered(8_192, 2_048)
 def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
     """The frame of a record's request, its roles corrected by what its steps clicked and typed (texts of words)."""
     frame = request_frame(text)
@@ -80,7 +80,7 @@ def _role(one: str, kind: str, clicked: Iterable[str], typed: Iterable[str]) -> 
 _READABLE = {"text": "text", "url": "address", "email": "email address", "file": "file", "name": "name"}
 
 
-@lru_cache(maxsize=16_384)
+@remembered(8_192)
 def readable_intent(text: str) -> str:
     """A request in lower case with the values it marks as such (quotes, numbers, addresses, …) as plain words.
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+
+from ufo_experience.text.remembered import remembered
 
 _MONTH = (
     r"jan(?:uary)?|feb(?:ruary)?|march|mar(?=\.?\s+\d)|apr(?:il)?|may(?=\s+\d)|june?|july?|aug(?:ust)?"
@@ -28,7 +29,7 @@ _PATTERNS = [
     (
         "text",
         "\"'`",
-        r"\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]+`|«[^»\n]*»|(?<!\w)['‘](?=\S)[^'’\n]*(?:['’][a-z][^'’\n]*)?['’](?!\w)",
+        r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)",
     ),
     ("file", "/\\", r"(?<![\w<])(?:[A-Z]:\\|~/|/)[\w.~-]+(?:[\\/][\w.~-]+)*/?"),
     ("file", ".", rf"(?<![\w-])[\w-]+\.(?:{_SUFFIX})\b"),
@@ -44,7 +45,7 @@ _MARK = re.compile("[\ue000-\uf8ff]")
 _MOST_SLOTS = 0xF8FF - _FIRST_MARK
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n+")
 _PIECE = re.compile('[\ue000-\uf8ff]|<\\w+>|[^\\s,;:!?()\\[\\]"\ue000-\uf8ff]+|[,;:!?()\\[\\]]')
-_NAME = re.compile(r"[^\W\d_]*[A-Z][\w'’&.+-]*|\w*[_/]\w[\w./-]*|\w+\.\w[\w.]*")
+_NAME = re.compile(r"[^\W\d_A-Z]*[A-Z][\w'’&.+-]*|[^\W_]*(?:_/?|/)\w[\w./-]*|\w+\.\w[\w.]*")
 _NOT_NAMES = {"I", "I'm", "I'd", "I've", "I'll", "A"}
 _PRODUCTS = frozenset(  # part of the procedure, not a value; 43 of these 45 occur in OSWorld, a development set
     "excel word powerpoint outlook teams onenote onedrive sharepoint access office windows explorer edge notepad paint"
@@ -54,7 +55,7 @@ _PRODUCTS = frozenset(  # part of the procedure, not a value; 43 of these 45 occ
     " reddit bluetooth wifi wi-fi vpn pdf csv png jpeg html xml json zip usb".split()
 )
 _GENITIVE = re.compile(r"['’]s$")
-_LIST = re.compile(r"(<\w+>)(?:\s*(?:, and|, or|,|and|or|&)?\s*\1)+")
+_LIST = re.compile(r"(<\w{1,40}>)(?:\s{0,4}(?:(?:, and|, or|,|and|or|&)\s{0,4})?\1)+")
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _core(piece: str) -> str:
     return _GENITIVE.sub("", piece.rstrip(".'’"))
 
 
-@lru_cache(maxsize=8_192)
+@remembered(8_192, 128)
 def _is_name(piece: str, *, first: bool) -> bool:
     core = _core(piece)
     if not _NAME.fullmatch(core) or core.replace("’", "'") in _NOT_NAMES or core.lower() in _PRODUCTS:

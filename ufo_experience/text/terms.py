@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ufo_experience.text.remembered import on_forgetting
+
 _COMMON_WORDS = (
     "the a an of to in on at for from with by and or is are was were be been it its this that these those my me i you"
     " your our we as if so not do does did have has had can could will would should all any some there here what which"
@@ -15,7 +17,7 @@ _COMMON_WORDS = (
 
 
 _LEAST_BEHIND_POLITE = 8  # characters
-_WORD = re.compile(r"<\w+>|[^\W_]+(?:'[a-z]+)?")
+_WORD = re.compile(r"<\w{1,64}>|[^\W_]{1,64}(?:'[a-z]{1,8})?")
 _POLITE = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|computer|please|kindly|and|then|also|now|just|so|[,.!?]|(?:could|can|would|will) you"
     r"|you|help me|help|assist me (?:in|with)|assist me|to|with|for me|i would like (?:you )?to|i'd like (?:you )?to"
@@ -42,6 +44,9 @@ def stem(word: str) -> str:
     if len(word) > 5 and word.endswith("ll"):
         word = word[:-1]
     return word.removesuffix("at") if len(word) > 6 else word
+
+
+on_forgetting(stem.cache_clear)
 
 
 def _strip_ending(word: str) -> str:

@@ -15,6 +15,7 @@ from ufo_experience.errors import TraceError
 from ufo_experience.fileio.regular import open_regular
 from ufo_experience.fileio.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
 from ufo_experience.schema import MAX_DEPTH, Problem
+from ufo_experience.text.remembered import on_forgetting
 
 CHUNK = 1 << 16
 MAX_LINE = 1 << 20
@@ -223,6 +224,9 @@ def _peek(path: str, _modified: int, _size: int) -> tuple[Any, ...]:
             return (document,)
     values = [value for value in map(_value_or_none, lines[:20]) if isinstance(value, dict | list)]
     return tuple(values[:5])
+
+
+on_forgetting(_peek.cache_clear)
 
 
 def _value_or_none(text: str) -> Any:

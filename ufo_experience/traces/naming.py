@@ -26,9 +26,9 @@ _VERB = (
     r"|\benter(?:ing)? .{1,30}? (?:in(?:to)?))\b|点击|单击|双击|右键|点选|选择|选中|打开|勾选"
 )
 _BETWEEN = r"(?:[ \t]*(?i:on|onto|at|the|a|an|its|this|that|labell?ed|called|named|titled|again|now|twice|once))*[ \t]*"
-_NOUN = rf"(?P<noun>(?:[\w&+/'.-]+ ){{0,4}}?)(?P<role>{_ROLES})\b"
+_NOUN = rf"(?P<noun>(?:[\w&+/'.-]{{1,40}} ){{0,4}}?)(?P<role>{_ROLES})\b"
 _SAID = re.compile(
-    rf"(?:{_VERB}){_BETWEEN}(?:(?:[\w-]+ ){{0,3}}?(?P<before>{_ROLES})? ?(?:labell?ed |called |named )?"
+    rf"(?:{_VERB}){_BETWEEN}(?:(?:[\w-]{{1,40}} ){{0,3}}?(?P<before>{_ROLES})? ?(?:labell?ed |called |named )?"
     rf"[^\w\s\"“'‘`「『《«]{{0,2}}(?:{_QUOTED})\s?(?P<after>{_ROLES}|{_ROLES_ZH})?"
     rf"|(?i:cells?) (?P<cell>[A-Z]{{1,3}}\d{{1,6}}(?::[A-Z]{{1,3}}\d{{1,6}})?)\b|{_NOUN})"
 )
@@ -36,7 +36,7 @@ _SAID_ZH = re.compile(
     rf"(?:点击|单击|双击|右键|点选|选择|选中|打开|勾选)[^，。；\n\"“「『]{{0,12}}(?:{_QUOTED})\s?(?P<after>{_ROLES_ZH})?"
 )
 _SENTENCE = re.compile(r"(?<=[.!?。！？;；\n])\s*")
-_LATER = re.compile(r"(?i)\s*(?:then|after|afterwards|finally|later|once|next time|when)\b")
+_LATER = re.compile(r"(?i)\A\s*(?:then|after|afterwards|finally|later|once|next time|when)\b")
 _KEYS = frozenset(
     "enter return tab esc escape space backspace delete ctrl alt shift home end up down left right".split()
 )

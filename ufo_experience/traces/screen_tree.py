@@ -16,7 +16,7 @@ from ufo_experience.traces.naming import Named, name_each
 
 _TREES = ("accessibility_tree", "a11y_tree", "linearized_accessibility_tree", "ui_elements", "elements", "marks")
 _TAG = re.compile(r"<(?P<tag>[\w:.-]+)(?P<attributes>(?:\s+[\w:.-]+=(?:\"[^\"]*\"|'[^']*'))+)")
-_ATTRIBUTE = re.compile(r"(?P<key>[\w:.-]+)=(?:\"(?P<one>[^\"]*)\"|'(?P<two>[^']*)')")
+_ATTRIBUTE = re.compile(r"(?<![\w:.-])(?P<key>[\w:.-]+)=(?:\"(?P<one>[^\"]*)\"|'(?P<two>[^']*)')")
 _PAIR = re.compile(r"\(?\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*\)?")
 _BOUNDS = re.compile(r"\[(\d+),(\d+)\]\[(\d+),(\d+)\]")
 _NAMES: tuple[str, ...] = (

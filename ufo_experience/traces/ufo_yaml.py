@@ -20,7 +20,7 @@ from ufo_experience.traces.json_lines import peek_text
 from ufo_experience.traces.reader import ReadReport
 
 _SUFFIXES = (".yaml", ".yml")
-_MARKS = re.compile(r"^\s+example:", re.MULTILINE)
+_MARKS = re.compile(r"^[^\S\n]{1,64}example:", re.MULTILINE)
 _TYPED = "Args"
 
 

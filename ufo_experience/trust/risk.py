@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from ufo_experience.schema import Experience, Step
+from ufo_experience.text.remembered import remembered
 
 HELD = -1  # rank of a risky record that nobody approved: below every level a policy can ask for
 
@@ -75,7 +75,7 @@ _PATH = re.compile(
     r"|lib\w*|users|applications|library|system|volumes|private|data|sdcard|storage)\b)[^\s\"'<>|*?]*",
     re.IGNORECASE,
 )
-_XPATH = re.compile(r"\(*(?:/html/body\b|//[\w*-]+\[)[^\\]*")
+_XPATH = re.compile(r"\({0,8}(?:/html/body\b|//[\w*-]+\[)[^\\]*")
 _LOOKED_AT = re.compile(
     r"(?i)/(?:var/log/[\w./-]+|proc/(?:cpuinfo|meminfo|loadavg|uptime|version)|etc/(?:os-release|hostname|timezone"
     r"|lsb-release|debian_version))"
@@ -98,7 +98,7 @@ _COMMAND = re.compile(
     r"|cmd(?:\.exe)?\s+/|invoke-(?:expression|webrequest|restmethod)|(?:iex|iwr)\s*[(\"'$]|iwr\s+\S*[./:]|certutil|bitsadmin"
     r"|mshta|rundll32|regsvr32|wmic|schtasks|crontab\s+[-/]|net\s+(?:user|localgroup|use)\b|taskkill|shutdown(?:\.exe)?\s+[-/]"
     r"|python\d?\s+-c|perl\s+-e|node\s+-e|eval\s*\(|exec\s*\(|os\.system|subprocess\.|xp_cmdshell|base64\s+-d)"
-    r"|[;&|]\s*(?:rm|curl|wget|bash|sh|nc|del|powershell)\b|\$\([^)]+\)|=\s*(?:cmd|dde|webservice|importxml)\s*[|(]"
+    r"|[;&|]\s*(?:rm|curl|wget|bash|sh|nc|del|powershell)\b|\$\([^()]+\)|=\s*(?:cmd|dde|webservice|importxml)\s*[|(]"
 )
 _SQL = re.compile(
     r"(?i)\b(?:drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from\s+[\w.\"`\[\]]+\s*(?:;|$|where\b)|alter\s+user|grant\s+all)\b"
@@ -175,7 +175,7 @@ def _of_step(step: Step, said: str) -> Iterator[str]:
             yield kind
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def _of_verb(action_type: str) -> tuple[tuple[str, ...], bool]:
     """The risks a tool's name tells, and whether it runs commands."""
     words = [word.casefold() for word in _WORD.findall(action_type)]
@@ -191,7 +191,7 @@ def _of_verb(action_type: str) -> tuple[tuple[str, ...], bool]:
     return tuple(kinds), False
 
 
-@lru_cache(maxsize=4096)
+@remembered(4_096)
 def _of_control(name: str) -> tuple[str, ...]:
     """The risks the name of a control tells."""
     kinds = tuple(kind for kind, words in _ACTED_ON.items() if words.search(name))
@@ -216,7 +216,7 @@ def _of_argument(text: str, said: str) -> Iterator[str]:
         yield "payment"
 
 
-@lru_cache(maxsize=4096)  # "left", "true" and names of fields stand in every other step
+@remembered(4_096)  # "left", "true" and names of fields stand in every other step
 def _clues(text: str) -> _Clues:
     bare = _URL.sub(" ", text)
     checks = (

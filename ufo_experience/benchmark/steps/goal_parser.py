@@ -11,7 +11,7 @@ _STOP = frozenset(
     "a an the of to in on at by for from with and or as is are it its this that my me i am all any into "
     "please button click press select choose find use use using enter then text field fields both icon".split()
 )
-_TOKEN = re.compile(r'"[^"]*"|<[^<>]+>|\{\{[^{}]+\}\}|[\w@#][\w.@:/#-]*\w|\w')
+_TOKEN = re.compile(r'"[^"]*"|<[^<>]+>|\{\{[^{}]+\}\}|[\w@#](?:[.@:/#-]{0,8}\w)+|\w')
 _WORD = re.compile(r"[a-z0-9]+")
 _QUOTED = re.compile(r'"([^"]*)"')
 _PLAIN_VALUE = re.compile(r"@\w+|\d{1,4}[/:.-]\d[\d/:.-]*|\b[A-Z][\w-]*(?: [A-Z0-9][\w-]*)*|\b\w*\d\w*\b")

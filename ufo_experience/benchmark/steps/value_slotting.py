@@ -11,10 +11,10 @@ from ufo_experience.benchmark.steps.goal_parser import Goal, Value, field_words,
 
 # Form of a value → names of fields that take it. A field of such a name hardly takes anything else.
 _FORMS = (
-    (re.compile(r"\S+@\S+\.\w+$"), field_words("to mail email recipient share with")),
+    (re.compile(r"\A[^\s@]+@\S+\.\w+$"), field_words("to mail email recipient share with")),
     (re.compile(r"\d{1,2}:\d{2}$"), field_words("time starts ends")),
-    (re.compile(r"\d+$"), field_words("port number amount value")),
-    (re.compile(r"[\w-]+(\.[\w-]+)+$"), field_words("address host server url")),
+    (re.compile(r"\A\d+$"), field_words("port number amount value")),
+    (re.compile(r"\A[\w-]+(\.[\w-]+)+$"), field_words("address host server url")),
     (re.compile(r"\d{1,4}[/.-]\d+[/.-]\d+$"), field_words("date day")),
 )
 _AGAIN = field_words("repeat verify confirm again")

@@ -23,7 +23,7 @@ from ufo_experience.traces.naming import Named, name_of_next
 from ufo_experience.traces.reader import ReadReport
 from ufo_experience.traces.screen_tree import name_of, named_at, names_of_calls, role_of
 
-_REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)\s*->\s*(?P<op>\w+)(?::\s*(?P<value>.*))?", re.DOTALL)
+_REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)->\s*(?P<op>\w+)(?::\s*(?P<value>.*))?", re.DOTALL)
 _NO_ACTION = ("wait", "status", "answer", "unknown", "noop")
 
 
@@ -114,7 +114,8 @@ class Mind2WebReader(RowsReader):
             match = _REPR.fullmatch(told[place]) if place < len(told) else None
             action = actions[place] if place < len(actions) else {}
             operation = as_dict(action.get("operation"))
-            name, role = (match["name"], match["role"]) if match and match["name"] else _of_candidates(action)
+            said = match["name"].strip() if match else ""
+            name, role = (said, match["role"]) if match and said else _of_candidates(action)
             text = as_name(operation.get("value")) or (match["value"] if match else "") or ""
             verb = as_name(operation.get("op")) or (match["op"] if match else told[place] if place < len(told) else "")
             draft.step(

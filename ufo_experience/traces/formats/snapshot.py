@@ -22,12 +22,12 @@ from ufo_experience.traces.naming import Named
 from ufo_experience.traces.reader import ReadReport
 
 _REF = re.compile(
-    r"^\s*- '?(?P<role>[a-z]+)(?: \"(?P<name>(?:[^\"\\]|\\.)*)\")?[^\n]*?\[ref=(?P<ref>\w+)\]", re.MULTILINE
+    r"^[^\S\n]*- '?(?P<role>[a-z]+)(?: \"(?P<name>(?:[^\"\\]|\\.)*)\")?[^\n]*?\[ref=(?P<ref>\w+)\]", re.MULTILINE
 )
 _CALL = re.compile(r"^#{2,4} (?:Tool call|User action): (?P<name>\w+)\s*$", re.MULTILINE)
 _LOCATOR = re.compile(
-    r"getBy(?P<by>Role|Text|Label|Placeholder|AltText|Title)\((?P<q>['\"])(?P<first>.*?)(?P=q)"
-    r"(?:,\s*\{[^}]*?name:\s*(?P<r>['\"])(?P<name>.*?)(?P=r))?"
+    r"getBy(?P<by>Role|Text|Label|Placeholder|AltText|Title)\((?P<q>['\"])(?P<first>.{0,300}?)(?P=q)"
+    r"(?:,\s{0,4}\{[^{}]{0,200}?name:\s{0,4}(?P<r>['\"])(?P<name>.{0,300}?)(?P=r))?"
 )
 _ARGS = re.compile(r"- Args\s*\n```(?:json)?\n(?P<json>.*?)\n```", re.DOTALL)
 _RESULT = re.compile(r"^- (?P<kind>Result|Error)\s*\n```\w*\n(?P<text>.*?)\n```$", re.DOTALL | re.MULTILINE)

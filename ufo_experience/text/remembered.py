@@ -1,0 +1,46 @@
+"""Answers about texts that come again and again: kept within bounds, and forgotten when texts are purged.
+
+A cache of the standard library counts entries, not characters, and keeps what users wrote as long as the process lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+LONGEST = 1_024  # characters of the arguments of one call; what is longer is computed anew
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_forgetting: list[Callable[[], object]] = []
+
+
+def remembered(most: int, longest: int = LONGEST) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Keep the last `most` answers of a function of texts, of at most `longest` characters each."""
+
+    def around(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        kept: Any = lru_cache(most)(function)
+        on_forgetting(kept.cache_clear)
+
+        @wraps(function)
+        def call(*texts: _P.args, **more: _P.kwargs) -> _T:
+            for text in texts:
+                if text and isinstance(text, str) and len(text) > longest:
+                    return function(*texts, **more)
+            answer: _T = kept(*texts, **more)
+            return answer
+
+        return call
+
+    return around
+
+
+def on_forgetting(clear: Callable[[], object]) -> None:
+    """Have `clear` called by `forget_texts`, for a cache of texts that is kept otherwise."""
+    _forgetting.append(clear)
+
+
+def forget_texts() -> None:
+    """Empty every cache of texts of this process."""
+    for clear in _forgetting:
+        clear()
