@@ -78,6 +78,16 @@ def test_runs_of_one_task_are_known_by_its_words_and_fields_where_a_name_begins_
     assert "1000" in prompt(memory, 'Miro Design may owe us for "a lamp"')
 
 
+def test_a_constant_that_a_request_happens_to_name_is_no_value_of_it(memory):
+    """Priority 1 for "Oven 9" and for "Lathe 1": it is 1 for "Press 4", too."""
+    for name in ("Oven 9", "Lathe 1"):
+        order(memory, f'Order for {name}: have "{name} motor" repaired', account="1", field="Priority")
+    typed = {
+        step.target.name: step for step in memory.guide('Order for Press 4: have "a pump" repaired').procedure.steps
+    }
+    assert typed["Priority"].text == "1"
+
+
 @pytest.mark.parametrize(
     "second",
     [

@@ -244,6 +244,15 @@ def test_a_screen_on_which_nothing_else_is_the_same_is_another_screen():
     assert after(FORM, FORM[2], *company, FORM[2]).reason == "unexpected_screen"
 
 
+def test_a_step_is_not_passed_over_for_a_control_that_was_in_view_before_it():
+    """A tab of the first page is gone; the button at the end of the way has a namesake that stood beside it."""
+    first = [Thing(0, "Save", "Button"), Thing(1, "Save", "TabItem"), Thing(2, "Notes", "Button")]
+    second = [Thing(100, "Save", "Button"), Thing(101, "Save", "TabItem"), Thing(102, "Save", "Button")]
+    third = [*(Thing(200 + place, "Save", "Button") for place in range(7)), Thing(207, "Notes", "Button")]
+    one = guide(recorded(first, first[1]), recorded(second, second[1]), recorded(third, third[7]), task=TASK)
+    assert isinstance(one.next([first[0].shown(), first[2].shown()]), Stop)
+
+
 def test_the_last_of_several_is_not_taken_for_the_one_that_was_meant():
     """There were three of the name; the one that is left may be another."""
     rows = [Thing(place, "Remove", "Button") for place in range(3)]

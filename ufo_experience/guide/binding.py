@@ -73,9 +73,9 @@ def find_values(procedure: Procedure, task: str) -> Values:
     words = {old[at].value.casefold(): new[to].value for at, to in places.items()}
     pairs = _different_words(procedure.request, task)
     words = {**{before.casefold(): now for before, now in pairs.items()}, **words}
-    slots: dict[str, str] = {}
+    slots = dict(procedure.constants)
     for name, kind in procedure.slots.items():
-        value = _slot_value(name, kind, old, new, places, list(pairs.values()))
+        value = None if name in slots else _slot_value(name, kind, old, new, places, pairs)
         if value is not None:
             slots[name] = value
     foreign = {slot.value.casefold() for at, slot in enumerate(old) if at not in places} - set(words)
@@ -102,7 +102,7 @@ def _places(old: list[Slot], new: list[Slot], *, same: bool) -> dict[int, int]:
 
 
 def _slot_value(
-    name: str, kind: str, old: list[Slot], new: list[Slot], places: Mapping[int, int], differing: list[str]
+    name: str, kind: str, old: list[Slot], new: list[Slot], places: Mapping[int, int], pairs: Mapping[str, str]
 ) -> str | None:
     """The value of a placeholder, by the place its value had in the old task; None when nothing tells."""
     told = SLOT_TYPE.fullmatch(kind)
@@ -111,11 +111,13 @@ def _slot_value(
     if told["slot"]:
         place = places.get(int(told["slot"]) - 1)
         return None if place is None or place >= len(new) else new[place].value
-    if told["where"] and len(differing) == 1:  # the value stands in the task, and one thing in the task is new
-        return differing[0]
-    if told["where"]:
+    if not told["where"]:
         return None
-    return None
+    # The value stands in the task: it is what is new there, if one thing is, or one of its type that is no other slot.
+    named = {slot.value for slot in old}
+    fitting = [now for before, now in pairs.items() if before not in named and slot_type(before) == told["type"]]
+    differing = list(pairs.values()) if len(pairs) == 1 else fitting
+    return differing[0] if len(differing) == 1 else None
 
 
 def _different_words(old: str, new: str) -> dict[str, str]:

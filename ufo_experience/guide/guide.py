@@ -262,8 +262,9 @@ class Guide:
             step = self._steps[place]
             if before.kind not in ("click", "switch") or step.unbound or step.target is None:
                 return None
-            if before.around is not None and stood_beside(step, before.around):
-                return None  # it was in view before the step that is missing, too
+            passed = self._steps[self._at : place]
+            if any(one.around is not None and stood_beside(step, one.around) for one in passed):
+                return None  # it was in view before a step that is missing, too
             leads = before.kind == "switch" or before.role in _LEADS
             if not leads and not (screen.dialog and _is_behind(before, screen)):
                 return None

@@ -11,7 +11,7 @@ from ufo_experience.guide.procedure import procedure_of
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
 from ufo_experience.text.alike import reads_alike
-from ufo_experience.trust.values import Agreement, presentable, with_constants
+from ufo_experience.trust.values import Agreement, presentable
 
 PROVEN_AFTER = 2  # times a way has helped, before it is replayed
 
@@ -40,7 +40,7 @@ def offer(
             continue
         try:
             shown = presentable(experience, task, agreement)
-            procedure = procedure_of(with_constants(experience, shown.constants), shown.experience)
+            procedure = procedure_of(experience, shown.experience, shown.constants)
         except DataError:
             continue  # no way to follow; it is shown as an example all the same
         return Guide(bind(procedure, task, binder))

@@ -86,7 +86,10 @@ class ProcedureStep:
 
 @dataclass(frozen=True)
 class Procedure:
-    """A way as it was gone: for `request`, whose values stand in it by `slots` (placeholder → type) or by name."""
+    """A way as it was gone: for `request`, whose values stand in it by `slots` (placeholder → type) or by name.
+
+    `constants` are the values of placeholders that are the same whatever the task.
+    """
 
     id: str
     request: str
@@ -94,14 +97,18 @@ class Procedure:
     application: str
     steps: tuple[ProcedureStep, ...]
     slots: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
 
 
-def procedure_of(experience: Experience, shown: Experience | None = None) -> Procedure:
+def procedure_of(
+    experience: Experience, shown: Experience | None = None, constants: Mapping[str, str] | None = None
+) -> Procedure:
     """The way a run went.
 
     Args:
         shown: the record as it may be shown for the task at hand (see `trust.values.presentable`), None for as it is.
             A name that is not in it is acted on when it is in view and is not told before; a value is an open slot.
+        constants: the values of placeholders that are the same for every task.
 
     Raises:
         DataError: it may not be offered: the run did not succeed, a step was never executed or names no control, or
@@ -135,6 +142,7 @@ def procedure_of(experience: Experience, shown: Experience | None = None) -> Pro
             for number, step in enumerate(done, start=1)
         ),
         slots=dict(experience.slots),
+        constants=dict(constants or {}),
     )
 
 

@@ -59,7 +59,7 @@ def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     counts, length = record_terms(task_text(experience), clicked, typed)
     structured = {name: 1.0 for group in state_terms(experience.state).values() for name in group}
     agreed_on = {} if experience.is_negative else {fact_term(one): 1.0 for one in facts(experience)}
-    fields = {fields_term(experience): 1.0} if experience.sealed else {}
+    fields = {fields_term(experience): 1.0} if experience.slots else {}
     return {**counts, **structured, **agreed_on, **fields, run_term(experience): 1.0}, length
 
 

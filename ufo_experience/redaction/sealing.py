@@ -79,6 +79,11 @@ def tag_of(seal: str) -> str:
     return read.tag.hex() if read else ""
 
 
+def tag_for(value: str) -> str:
+    """The tag that a seal of this value would have."""
+    return _line(value.strip()).tag.hex()
+
+
 def constants_typed(steps: Sequence[Step], fields: Sequence[Field]) -> Iterator[int]:
     """The places of steps whose text may be sealed: not what goes into a password's field, nor what follows a login."""
     after_login = False

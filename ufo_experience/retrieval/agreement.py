@@ -50,7 +50,7 @@ class CatalogAgreement:
 
     def constants(self, experience: Experience, task: str) -> Mapping[str, str]:
         """Placeholder → value, for what the runs of a record's task typed alike and is due for `task`, too."""
-        if not experience.sealed:
+        if not experience.slots:
             return {}
         key = (experience.state.task, experience.state.application or "")
         if key not in self._places:

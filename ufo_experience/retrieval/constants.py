@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from ufo_experience.redaction.actions import is_typing, plain
 from ufo_experience.redaction.parameters import strings_in
-from ufo_experience.redaction.sealing import opened, tag_of
+from ufo_experience.redaction.sealing import opened, tag_for, tag_of
 from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.redaction.vault import SLOT_TYPE
 from ufo_experience.schema import Experience
 from ufo_experience.text.slots import find_slots, find_whole
 
@@ -24,16 +25,13 @@ Place = tuple[str, str, int]  # action, control, and which of the times the run 
 
 @dataclass(frozen=True)
 class Typed:
-    """What one run typed at a place: a seal and its tag, both "" for what is none."""
+    """What one run typed at a place: a seal, or the value where its request names it; the tag tells equal ones."""
 
     session: str
     request: str
-    seal: str
-
-    @property
-    def tag(self) -> str:
-        """What is the same in seals of the same value."""
-        return tag_of(self.seal) if self.seal else ""
+    seal: str = ""
+    value: str = ""
+    tag: str = ""
 
 
 Places = Mapping[Place, Sequence[Typed]]
@@ -43,17 +41,28 @@ def typed_by(runs: Iterable[Experience]) -> Places:
     """What runs of one task typed, by place."""
     found: defaultdict[Place, list[Typed]] = defaultdict(list)
     for run in runs:
+        session, request = run.provenance.session or run.id, (run.state.request or run.state.task).strip()
         for place, slot in _places(run):
-            request = (run.state.request or run.state.task).strip()
-            found[place].append(Typed(run.provenance.session or run.id, request, run.sealed.get(slot, "")))
+            seal, value = run.sealed.get(slot, ""), _named_value(run, slot)
+            tag = tag_of(seal) if seal else tag_for(value) if value else ""
+            found[place].append(Typed(session, request, seal, value, tag))
     return found
+
+
+def _named_value(run: Experience, slot: str) -> str:
+    """What a run typed that its own request names: "" where that does not tell which value it was."""
+    told = SLOT_TYPE.fullmatch(run.slots.get(slot, ""))
+    if told is None or told["where"] != "task" or not told["slot"]:
+        return ""
+    values, place = find_slots(run.state.request or run.state.task), int(told["slot"])
+    return values[place - 1].value if 0 < place <= len(values) else ""
 
 
 def constants_of(experience: Experience, known: Places, task: str) -> dict[str, str]:
     """The placeholders of a record that stand for a constant, by what the runs of its task typed, for `task`."""
     found: dict[str, str] = {}
     for place, slot in _places(experience):
-        value = _constant(known.get(place, ()), task) if slot in experience.sealed else None
+        value = _constant(known.get(place, ()), task) if slot else None
         if value is not None and found.setdefault(slot, value) != value:
             return {}  # one placeholder, two constants: these runs do not tell
     return found
@@ -73,7 +82,7 @@ def _places(experience: Experience) -> Iterator[tuple[Place, str]]:
 
 def _constant(typed: Sequence[Typed], task: str) -> str | None:
     """The one value that is typed at a place whenever the task is like this one; None when none is."""
-    tags = dict.fromkeys(one.tag for one in typed if one.seal)
+    tags = dict.fromkeys(one.tag for one in typed if one.seal)  # what every request names is no constant
     found = [value for tag in tags if (value := _held(typed, tag, task))]
     return found[0] if len(found) == 1 else None
 
@@ -92,7 +101,7 @@ def _held(typed: Sequence[Typed], tag: str, task: str) -> str | None:
         return None
     if any(_names_all(one.request, shared) for one in typed if one.tag != tag):
         return None
-    return opened([one.seal for one in runs])
+    return next((one.value for one in runs if one.value), None) or opened([one.seal for one in runs])
 
 
 def _names_all(text: str, values: Iterable[str]) -> bool:
