@@ -13,6 +13,7 @@ from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder, measure_scale
+from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.signals import credited, harmful, usage_factor, usefulness
@@ -89,7 +90,7 @@ def test_a_word_is_a_value_when_the_records_use_it_as_one():
 
 def signals(*, words=0.5, coverage=0.5, near=np.nan, vector_weight=0.0) -> Signals:
     """Signals of one candidate."""
-    pair = np.array([[coverage, coverage, 1.0, 0.0, 0.0]])
+    pair = np.array([[coverage if name.endswith("coverage") else 0.0 for name in NAMES]])
     one = np.array([words])
     return Signals(one, one, pair, np.array([near]), np.array([near]), vector_weight)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +15,11 @@ from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.retrieval.agreement import CatalogAgreement, Read
 from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
-from ufo_experience.retrieval.features import WordWeights, as_array, compare
+from ufo_experience.retrieval.features import WordWeights, as_array, compare_best
 from ufo_experience.retrieval.fusion import FAR_BEHIND, STRANGER, Floats, Signals, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.signals import harmful, usage_factor
-from ufo_experience.text.frames import Frame, record_frame, request_frame
+from ufo_experience.text.frames import Frame, record_frame, request_frames
 from ufo_experience.trust.policy import TrustPolicy
 
 POOL = 300  # rows that words put forward, and vectors, before they are thinned out
@@ -128,7 +128,7 @@ class CandidateFinder:
             )
             pool = _either(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
         held = self._thinned(self._top(rough, blocked), rough)
-        seen = _Seen(request_frame(text), skeleton, words, query, scale)
+        seen = _Seen(request_frames(text), skeleton, words, query, scale)
         best = float(np.max(skeleton, where=servable, initial=0.0))
         return self._judged(seen, pool, best), self._judged(seen, held, best)
 
@@ -203,7 +203,7 @@ class CandidateFinder:
         signals = Signals(
             skeleton=seen.skeleton[rows].astype(np.float64),
             words=seen.words[rows].astype(np.float64),
-            pair=self._compared(seen.frame, rows),
+            pair=self._compared(seen.clauses, rows),
             near=seen.scale.near(cosine) if seen.scale else hidden,
             deviations=seen.scale.deviations(cosine) if seen.scale else hidden,
             vector_weight=seen.query.quality.weight if seen.query else 0.0,
@@ -216,14 +216,14 @@ class CandidateFinder:
         top = np.lexsort((catalog.column("id")[rows], -ranked))
         return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top])
 
-    def _compared(self, query: Frame, rows: Rows) -> Floats:
-        """The features of the query and each row; of rows that read alike once."""
+    def _compared(self, clauses: Sequence[Frame], rows: Rows) -> Floats:
+        """The features of the clause that fits best and each row; of rows that read alike once."""
         parts = [self.snapshot.catalog.parts(row) for row in rows.tolist()]
         frames = {one: record_frame(*one) for one in dict.fromkeys(parts)}
-        stems = sorted({stem for frame in (query, *frames.values()) for stem in frame.stems})
+        stems = sorted({stem for frame in (*clauses, *frames.values()) for stem in frame.stems})
         idf = dict(zip(stems, self._words.idf(stems).tolist(), strict=True))
         weights = WordWeights(idf, dict(zip(stems, self._words.value_shares(stems), strict=True)))
-        pairs = {one: compare(query, frame, weights) for one, frame in frames.items()}
+        pairs = {one: compare_best(clauses, frame, weights) for one, frame in frames.items()}
         return as_array([pairs[one] for one in parts])
 
 
@@ -231,7 +231,7 @@ class CandidateFinder:
 class _Seen:
     """What is known of a query before its candidates are compared."""
 
-    frame: Frame
+    clauses: Sequence[Frame]
     skeleton: Vector
     words: Vector
     query: Embedded | None

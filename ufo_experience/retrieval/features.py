@@ -2,20 +2,24 @@
 
     query_coverage    how much of the query's words (by rarity) the record holds
     record_coverage   how much of the record's words the query holds: a long request may contain a short task
-    head              whether both begin with the same deed: 1 the same word, 0.6 a synonym, 0.3 named elsewhere
-    mismatch          how much of the record are words its steps click on that the query does not name
+    missing           known words of the query that the record has nowhere, as a share; `surplus` the other way round
+    clicked           how much of the query stands on controls that the steps clicked
+    other_deed        1 where both say what to do, in known words that have nothing to do with each other
+    other_object      the same for what it is done to
+    other_argument    known words behind prepositions on both sides that the other side has not ("in this sheet")
     inversions        share of pairs of shared words that stand in the other order ("from A to B")
 
-A word counts as held exactly (1), by a synonym (0.7), by a word on a clicked control (0.5) or a synonym of one (0.3).
-A word behind a preposition that both have ("to Jane", "about lunch") counts a third when the other has it not: so
-requests with other values match, unless the steps click on that word.
-Values count little: what a request marks as one, what the steps typed, and what the records mostly use as one.
+A word counts as held exactly (1), by a related one (0.7), by a word on a clicked control (0.5) or one related to it
+(0.3). A known word is one of the thesaurus: of an unknown one nobody can say that it means something else.
+Values count little: what a request marks as one, what the steps typed, and what the records mostly use as one. So does
+what the other request has not where it stands behind a preposition that introduces values ("to Jane", "with 5
+columns"), or is an unknown word behind the deed; unless the steps click on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import combinations
 
 import numpy as np
@@ -23,14 +27,16 @@ from numpy.typing import NDArray
 
 from ufo_experience.text.frames import Frame
 from ufo_experience.text.terms import COMMON
-from ufo_experience.text.thesaurus import Concepts
+from ufo_experience.text.terms import stem as stem_of
 
-SYNONYM, CLICKED, CLICKED_SYNONYM = 0.7, 0.5, 0.3
+RELATED, CLICKED, CLICKED_RELATED = 0.7, 0.5, 0.3
 COMMON_WEIGHT, VALUE_WEIGHT, RECORD_VALUE_WEIGHT = 0.3, 0.25, 0.15
-ARGUMENT_WEIGHT = 0.35
-_LEADS_TO_ARGUMENT = frozenset("to about from for with regarding named called titled saying at until".split())
-_NO_CONCEPTS: Concepts = frozenset()
-Weight = Callable[[str], float]
+ARGUMENT_WEIGHT, UNKNOWN_WEIGHT = 0.35, 0.5
+ARGUMENT_LEFT = 0.5  # what a left-over word of an argument counts, where one of deed or object counts 1
+_TEXT_FOLLOWS = frozenset(stem_of(word) for word in "about regarding named called titled saying".split())
+_VALUE_FOLLOWS = _TEXT_FOLLOWS | {stem_of(word) for word in "to from for with at until".split()}
+_NONE: frozenset[str] = frozenset()
+_TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,16 @@ class Pair:
 
     query_coverage: float
     record_coverage: float
-    head: float
-    mismatch: float
+    missing: float
+    surplus: float
+    clicked: float
+    other_deed: float
+    other_object: float
+    other_argument: float
     inversions: float
 
 
-NAMES = ("query_coverage", "record_coverage", "head", "mismatch", "inversions")
+NAMES = tuple(field.name for field in fields(Pair))
 
 
 @dataclass(frozen=True)
@@ -61,44 +71,50 @@ class WordWeights:
         return self.idf[stem] * common * value
 
 
+@dataclass
+class _Tally:
+    """Weights of the words of one request, by what the other one has of them.
+
+    `total` and `held` are over all words. The others leave common words out: `said` is all that is left, `core` and
+    `argument` what is known and not held, in deed and object or behind a preposition.
+    """
+
+    total: float = 0.0
+    held: float = 0.0
+    said: float = _TINY
+    core: float = 0.0
+    argument: float = 0.0
+
+    @property
+    def lost(self) -> float:
+        """The share of what is said that is known and not held."""
+        return (self.core + ARGUMENT_LEFT * self.argument) / self.said
+
+
+def compare_best(clauses: Sequence[Frame], record: Frame, weights: WordWeights) -> Pair:
+    """The features of a request that may say more than its task, and a record: those of the clause that fits best."""
+    pairs = (compare(clause, record, weights) for clause in clauses)
+    return max(pairs, key=lambda one: one.query_coverage * one.record_coverage)
+
+
 def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
     """The features of a query and a record."""
-    query_words, query_concepts = frozenset(query.stems), _procedural(query)
-    record_words, record_concepts = frozenset(record.stems), _procedural(record)
-    total = held = 0.0
-    argument = _arguments(query.stems, record_words)
-    for place, (stem, kind, concepts) in enumerate(zip(query.stems, query.kinds, query.concepts, strict=True)):
-        weight, share = weights.of(stem, kind), _held(stem, concepts, record, record_words, record_concepts)
-        weight *= 1.0 if share or not argument[place] else ARGUMENT_WEIGHT
-        total += weight
-        held += weight * share
-    asked = mass = missed = 0.0
-    argument = _arguments(record.stems, query_words)
-    for place, (stem, kind, concepts) in enumerate(zip(record.stems, record.kinds, record.concepts, strict=True)):
-        weight = weights.of(stem, kind, RECORD_VALUE_WEIGHT if kind else VALUE_WEIGHT)
-        share = 1.0 if stem in query_words else SYNONYM if concepts & query_concepts else 0.0
-        weight *= 1.0 if share or not argument[place] or stem in record.clicked else ARGUMENT_WEIGHT
-        mass += weight
-        asked += weight * share
-        missed += weight * (1 - share) * (stem in record.clicked and stem not in COMMON)
+    asked = _tally(query, [_held(query, place, record) for place in range(len(query.stems))], weights, record.slots)
+    named = [_named(record, place, query) for place in range(len(record.stems))]
+    had = _tally(record, named, weights, _NONE, RECORD_VALUE_WEIGHT)
+    words = zip(query.stems, query.kinds, strict=True)
+    clicked = (weights.of(one, "") for one, kind in words if not kind and one in record.clicked and one not in COMMON)
     return Pair(
-        query_coverage=held / total if total else 0.0,
-        record_coverage=asked / mass if mass else 0.0,
-        head=_head(query, record, query_words, query_concepts),
-        mismatch=missed / mass if mass else 0.0,
+        query_coverage=asked.held / asked.total if asked.total else 0.0,
+        record_coverage=had.held / had.total if had.total else 0.0,
+        missing=asked.lost,
+        surplus=had.lost,
+        clicked=sum(clicked) / asked.said,
+        other_deed=_differ(query, query.deed, record, record.deed),
+        other_object=_differ(query, query.object, record, record.object),
+        other_argument=min(asked.argument, had.argument) / min(asked.said, had.said),
         inversions=_inversions(query.stems, record.stems),
     )
-
-
-def _arguments(stems: Sequence[str], other: frozenset[str]) -> list[bool]:
-    """Which words stand behind a preposition that the other request has too ("to Jane", "about the budget")."""
-    inside = False
-    found = []
-    for stem in stems:
-        if stem in _LEADS_TO_ARGUMENT:
-            inside = stem in other
-        found.append(inside)
-    return found
 
 
 def as_array(pairs: Sequence[Pair]) -> NDArray[np.float64]:
@@ -107,32 +123,64 @@ def as_array(pairs: Sequence[Pair]) -> NDArray[np.float64]:
     return np.array(rows, np.float64).reshape(len(pairs), len(NAMES))
 
 
-def _held(stem: str, concepts: Concepts, record: Frame, words: frozenset[str], known: Concepts) -> float:
-    if stem in words:
+def _tally(
+    frame: Frame,
+    shares: Sequence[float],
+    weights: WordWeights,
+    slots: frozenset[str],
+    value_weight: float = VALUE_WEIGHT,
+) -> _Tally:
+    """The tally of a frame, of whose words the other request has these shares; `slots` are those of the other one."""
+    tally = _Tally()
+    for place, (stem, kind, role, share) in enumerate(zip(frame.stems, frame.kinds, frame.roles, shares, strict=True)):
+        weight = weights.of(stem, kind, value_weight if kind else VALUE_WEIGHT)
+        free = not share and stem not in frame.clicked
+        measure = free and frame.is_measure(place)
+        weight *= VALUE_WEIGHT if measure else 1.0
+        if role:
+            left = weight * (0.0 if share >= RELATED else CLICKED if share else 1.0) * frame.is_known(place)
+            tally.said += weight
+            tally.core += left * (role in ("deed", "object"))
+            tally.argument += left * (role not in _NOT_AN_ARGUMENT and role not in slots and not measure)
+        weight *= ARGUMENT_WEIGHT if free and frame.leads[place] in _VALUE_FOLLOWS else 1.0
+        weight *= (
+            UNKNOWN_WEIGHT if free and not kind and role not in ("", "deed") and not frame.is_known(place) else 1.0
+        )
+        tally.total += weight
+        tally.held += weight * share
+    return tally
+
+
+_NOT_AN_ARGUMENT = _TEXT_FOLLOWS | {"deed", "object"}
+
+
+def _held(query: Frame, place: int, record: Frame) -> float:
+    """How much of a word of the query the record has."""
+    stem, related = query.stems[place], query.related[place]
+    if stem in record.words:
         return 1.0
-    if concepts & known:
-        return SYNONYM
+    if related & record.own:
+        return RELATED
     if stem in record.clicked and stem not in COMMON:
         return CLICKED
-    return CLICKED_SYNONYM if concepts & record.clicked_concepts else 0.0
+    return CLICKED_RELATED if related & record.clicked_entries else 0.0
 
 
-def _head(query: Frame, record: Frame, query_words: frozenset[str], query_concepts: Concepts) -> float:
-    deed, deed_concepts = _first(query)
-    other, other_concepts = _first(record)
-    if deed and deed == other:
+def _named(record: Frame, place: int, query: Frame) -> float:
+    """How much of a word of the record the query has."""
+    if record.stems[place] in query.words:
         return 1.0
-    if deed_concepts & other_concepts:
-        return 0.6
-    return 0.3 if other in query_words or other_concepts & query_concepts else 0.0
+    return RELATED if record.entries[place] & query.known else 0.0
 
 
-def _first(frame: Frame) -> tuple[str, Concepts]:
-    """The first word that is neither common nor a value: nearly always the deed."""
-    for stem, kind, concepts in zip(frame.stems, frame.kinds, frame.concepts, strict=True):
-        if not kind and stem not in COMMON:
-            return stem, concepts
-    return "", _NO_CONCEPTS
+def _differ(query: Frame, asked: int, record: Frame, had: int) -> float:
+    """1.0 when the words at these places (-1: none) are known, and neither request has anything related to them."""
+    if asked < 0 or had < 0 or not (query.is_known(asked) and record.is_known(had)):
+        return 0.0
+    one, other = query.stems[asked], record.stems[had]
+    named = other in query.words or one in record.words or one in record.clicked
+    related = query.related[asked] & (record.own | record.clicked_entries) or record.related[had] & query.own
+    return float(not named and not related)
 
 
 def _inversions(query: Sequence[str], record: Sequence[str]) -> float:
@@ -140,8 +188,3 @@ def _inversions(query: Sequence[str], record: Sequence[str]) -> float:
     shared = [places[stem] for stem in dict.fromkeys(query) if stem in places and stem not in COMMON]
     pairs = list(combinations(shared, 2))
     return sum(first > second for first, second in pairs) / len(pairs) if pairs else 0.0
-
-
-def _procedural(frame: Frame) -> Concepts:
-    own = (found for found, kind in zip(frame.concepts, frame.kinds, strict=True) if not kind)
-    return _NO_CONCEPTS.union(*own)

@@ -25,17 +25,21 @@ Floats = NDArray[np.float64]
 Engine = Literal["vector", "structured", "fused"]
 THRESHOLD = 0.5  # by default what is served helps more likely than not
 _GATE, _STEEP = 0.33, 20.0  # the share of the skeleton at which it counts as much as the rest, and how sharply
-_ORDER = {"words": 0.71, "query_coverage": 0.92, "record_coverage": 0.30, "mismatch": -0.15, "inversions": -0.06}
+_ORDER = {
+    "words": 1.2, "query_coverage": 0.42, "record_coverage": 0.23, "missing": -0.2, "surplus": -0.14, "clicked": 0.2,
+    "inversions": -0.05,
+}  # fmt: skip
 _NEAR = 1.3
 FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
 STRANGER = 0.3  # order of the best stranger in a store of some size: in a small one nothing else may come that near
 _WORDS_ALONE = {
-    "intercept": -3.04, "lead": 3.42, "query_coverage": 0.52, "record_coverage": 3.64, "both_coverages": 2.6,
-    "skeleton": 1.74, "mismatch": -1.0, "inversions": -0.2, "log_size": -0.24,
+    "intercept": -2.33, "lead": 3.54, "record_coverage": 3.29, "both_coverages": 2.13, "words": 2.29, "clicked": 0.94,
+    "missing": -1.75, "other_argument": -0.93, "inversions": -0.62, "other_deed": -2.5, "other_object": -1.2,
+    "log_size": -0.24,
 }  # fmt: skip
 _WITH_VECTORS = {
-    "intercept": -2.99, "lead": 2.97, "record_coverage": 1.76, "both_coverages": 0.43, "skeleton": 0.77, "head": 0.41,
-    "mismatch": -0.82, "inversions": -1.12, "log_size": -0.3, "near": 5.29,
+    "intercept": -2.0, "lead": 3.77, "record_coverage": 1.59, "near": 6.09, "missing": -3.0, "inversions": -2.11,
+    "other_deed": -3.5, "other_object": -2.0, "log_size": -0.3,
 }  # fmt: skip
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import cut_values
-from ufo_experience.text.terms import without_politeness, words
-from ufo_experience.text.thesaurus import Concepts, thesaurus
+from ufo_experience.text.terms import COMMON, stem, without_politeness, words
+from ufo_experience.text.thesaurus import SKIPPED, Entries, thesaurus
 
 _NUMBER_WORDS = {
     word: str(number)
@@ -26,21 +27,105 @@ _NUMBER_WORDS = {
 _NUMBER = re.compile(r"\b(?:" + "|".join(word for word in _NUMBER_WORDS if word not in ("zero", "one")) + r")\b")
 
 
+PREPOSITIONS = frozenset(
+    stem(word)
+    for word in "to about from for with regarding named called titled saying at until in on into onto of by as between"
+    " before after under behind over through without via per".split()
+)
 TYPED = "typed"  # the kind of a value that only the steps show to be one
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Stems in order, what kind of value each is (empty: part of the procedure), and its concepts.
+    """Stems in order, what kind of value each is (empty: part of the procedure), and its entries in the thesaurus.
 
-    `clicked` are the stems on controls that the steps used, `clicked_concepts` what these stand for.
+    `clicked` are the stems on controls that the steps used, `clicked_entries` what these stand for.
     """
 
     stems: tuple[str, ...]
     kinds: tuple[str, ...]
-    concepts: tuple[Concepts, ...]
+    entries: tuple[Entries, ...]
     clicked: frozenset[str] = frozenset()
-    clicked_concepts: Concepts = frozenset()
+    clicked_entries: Entries = frozenset()
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All stems."""
+        return frozenset(self.stems)
+
+    def is_known(self, place: int) -> bool:
+        """True for a word of the thesaurus that is no value."""
+        return not self.kinds[place] and bool(self.stems[place] in thesaurus().known or self.entries[place])
+
+    @cached_property
+    def own(self) -> Entries:
+        """What the words stand for that are no values."""
+        entries = (found for found, kind in zip(self.entries, self.kinds, strict=True) if not kind)
+        return frozenset[str]().union(*entries)
+
+    @cached_property
+    def related(self) -> tuple[Entries, ...]:
+        """Of each word what is related to what it stands for."""
+        return tuple(thesaurus().related(found) if found else found for found in self.entries)
+
+    @cached_property
+    def known(self) -> Entries:
+        """What is related to the words that are no values."""
+        pairs = zip(self.related, self.kinds, strict=True)
+        return frozenset[str]().union(*(found for found, kind in pairs if not kind))
+
+    @cached_property
+    def clicked_known(self) -> Entries:
+        """What is related to the words on clicked controls."""
+        return thesaurus().related(self.clicked_entries)
+
+    @cached_property
+    def deed(self) -> int:
+        """The place of the word that says what to do; -1 where the first one says little ("make", "where")."""
+        first = next((place for place, one in enumerate(self.stems) if one not in SKIPPED), -1)
+        if first < 0 or self.kinds[first]:
+            return -1
+        said = self.stems[first] not in COMMON or any(" " in one for one in self.entries[first])
+        return first if said else -1
+
+    @cached_property
+    def object(self) -> int:
+        """The place of the last word of what the deed is done to; -1 where there is none."""
+        places = (place for place, role in enumerate(self.roles) if role == "object" and not self.kinds[place])
+        return max(places, default=-1)
+
+    @cached_property
+    def slots(self) -> frozenset[str]:
+        """The prepositions behind which nothing but values and unknown words stand ("to Jane"): anything may stand."""
+        fixed = {
+            role
+            for place, role in enumerate(self.roles)
+            if self.is_known(place) or (not self.kinds[place] and self.stems[place] in self.clicked)
+        }
+        return PREPOSITIONS.intersection(self.roles) - fixed
+
+    def is_measure(self, place: int) -> bool:
+        """True for the unit behind a number in an argument ("with 5 columns"): a part of the value."""
+        return place > 0 and self.roles[place] in PREPOSITIONS and self.kinds[place - 1] == "number"
+
+    @cached_property
+    def roles(self) -> tuple[str, ...]:
+        """Of each stem its role: `deed` (the first word), `object`, the preposition it stands behind, or empty."""
+        role, found = "deed", []
+        for one, lead in zip(self.stems, self.leads, strict=True):
+            role = lead or role
+            found.append("" if one in PREPOSITIONS or one in COMMON else role)
+            role = "object" if found[-1] == "deed" else role
+        return tuple(found)
+
+    @cached_property
+    def leads(self) -> tuple[str, ...]:
+        """Of each stem the preposition it stands behind (its own, where it is one), or empty."""
+        lead, found = "", []
+        for one in self.stems:
+            lead = one if one in PREPOSITIONS else lead
+            found.append(lead)
+        return tuple(found)
 
 
 def digits(text: str) -> str:
@@ -57,7 +142,20 @@ def request_frame(text: str) -> Frame:
         found = words(word)
         stems += found
         kinds += [kind] * len(found)
-    return Frame(tuple(stems), tuple(kinds), tuple(thesaurus().concepts(stems)))
+    return Frame(tuple(stems), tuple(kinds), tuple(thesaurus().entries(stems)))
+
+
+_CLAUSE_END = re.compile(r"[.!?;:]+\s+|\n+|,\s+(?=(?:and|but|so|please|then|because|could|can|would)\b)|\s+[-–—]\s+")
+_LEAST_IN_CLAUSE = 3  # words
+
+
+@remembered(4_096, 2_048)
+def request_frames(text: str) -> tuple[Frame, ...]:
+    """The frame of a request, and of each of its clauses where it has several: any of them may be the task."""
+    pieces = [piece.strip() for piece in _CLAUSE_END.split(text.lower())]
+    clauses = [piece for piece in pieces if len(words(piece)) >= _LEAST_IN_CLAUSE]
+    whole = request_frame(text)
+    return (whole, *(request_frame(piece) for piece in clauses)) if len(pieces) > 1 else (whole,)
 
 
 @remembered(8_192, 2_048)
@@ -67,8 +165,8 @@ def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
     on_controls = words(clicked)
     typed_words, names = frozenset(words(digits(typed))), frozenset(on_controls)
     kinds = tuple(_role(one, kind, names, typed_words) for one, kind in zip(frame.stems, frame.kinds, strict=True))
-    concepts = frozenset[int]().union(*thesaurus().concepts(on_controls))
-    return Frame(frame.stems, kinds, frame.concepts, names, concepts)
+    entries = frozenset[str]().union(*thesaurus().entries(on_controls))
+    return Frame(frame.stems, kinds, frame.entries, names, entries)
 
 
 def _role(one: str, kind: str, clicked: Iterable[str], typed: Iterable[str]) -> str:

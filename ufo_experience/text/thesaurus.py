@@ -1,13 +1,15 @@
 """Words and phrases that name the same thing or deed in user interfaces: `thesaurus.txt`, read once.
 
-A concept is the number of a group. A word stands for the concepts of its groups; so does a phrase whose words stand in
-this order with at most two others between them ("turn Bluetooth on").
+An entry is a stem, or a phrase whose words stand in this order with at most two others between them ("turn Bluetooth
+on"). Entries of a plain line are related to each other; behind `head:` they are related to the head alone, for what is
+put as "create" (draw, record) is not one thing. Behind `=` stand words that are known and related to nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 
 from ufo_experience.text.terms import stem, words
@@ -16,39 +18,59 @@ _FILE = Path(__file__).with_name("thesaurus.txt")
 _GAP = 2  # words that may stand between those of a phrase
 SKIPPED = frozenset("the a an my your his her this that all to of in for me it some as is are".split())
 
-Concepts = frozenset[int]
-_NONE: Concepts = frozenset()
+Entries = frozenset[str]
+_NONE: Entries = frozenset()
 
 
 class Thesaurus:
-    """Groups of words and phrases."""
+    """Which words and phrases are related, and which words are known at all."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        """Each line is a group: words parted by blanks, words of a phrase by `_`."""
-        self.groups = [line.split() for line in lines if line.strip() and not line.startswith("#")]
-        self._words: dict[str, set[int]] = {}
-        self._phrases: dict[str, list[tuple[tuple[str, ...], int]]] = {}
-        for number, group in enumerate(self.groups):
-            for entry in group:
-                self._add(entry, number)
+    def __init__(self, lines: Iterable[str]) -> None:
+        """Words of a line are parted by blanks, those of a phrase by `_`."""
+        self._related: dict[str, set[str]] = {}
+        self._phrases: dict[str, list[tuple[str, ...]]] = {}
+        self.known: frozenset[str] = frozenset()
+        known: set[str] = set()
+        for line in lines:
+            if line.startswith("="):
+                known |= {stem(word) for word in line[1:].split()}
+            elif line.strip() and not line.startswith("#"):
+                self._read(line)
+        self.known = frozenset(known.union(one for one in self._related if " " not in one))
 
-    def _add(self, entry: str, number: int) -> None:
-        stems = [stem(word) for word in entry.split("_")] if "_" in entry else words(entry)
+    def _read(self, line: str) -> None:
+        head, _, others = line.rpartition(":")
+        entries = [self._entry(word) for word in others.split()]
+        pairs = combinations(entries, 2) if not head else [(self._entry(head), one) for one in entries]
+        for one, other in pairs:
+            if one != other:
+                self._related.setdefault(one, set()).add(other)
+                self._related.setdefault(other, set()).add(one)
+
+    def _entry(self, text: str) -> str:
+        """A word as its stem, a phrase as its stems without filling words."""
+        stems = [one for part in text.split("_") for one in words(part)]
         stems = [one for one in stems if one not in SKIPPED] or stems
-        if len(stems) == 1:
-            self._words.setdefault(stems[0], set()).add(number)
-        else:
-            self._phrases.setdefault(stems[0], []).append((tuple(stems), number))
+        if len(stems) > 1 and tuple(stems) not in self._phrases.setdefault(stems[0], []):
+            self._phrases[stems[0]].append(tuple(stems))
+        return " ".join(stems)
 
-    def concepts(self, stems: Sequence[str]) -> list[Concepts]:
-        """For each stem of a text the concepts it stands for, alone or as part of a phrase."""
-        found: list[set[int]] = [set(self._words.get(one, ())) for one in stems]
+    def entries(self, stems: Sequence[str]) -> list[Entries]:
+        """For each stem of a text the entries it stands for: itself, and phrases that it is part of."""
+        found: list[set[str]] = [{one} if one in self._related else set() for one in stems]
         kept = [place for place, one in enumerate(stems) if one not in SKIPPED]
         for first, place in enumerate(kept):
-            for phrase, number in self._phrases.get(stems[place], ()):
+            for phrase in self._phrases.get(stems[place], ()):
                 for part in _match(phrase, stems, kept, first):
-                    found[part].add(number)
+                    found[part].add(" ".join(phrase))
         return [frozenset(one) if one else _NONE for one in found]
+
+    def related(self, entries: Iterable[str]) -> Entries:
+        """These entries, and all that are related to one of them."""
+        found = set(entries)
+        for one in tuple(found):
+            found |= self._related.get(one, _NONE)
+        return frozenset(found)
 
 
 def _match(phrase: tuple[str, ...], stems: Sequence[str], kept: Sequence[int], first: int) -> list[int]:

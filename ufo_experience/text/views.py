@@ -1,7 +1,7 @@
 """The terms a request is indexed and searched by, in two views; each carries a prefix that tells its class.
 
-    words      stems, pairs of neighbours, the first word, values (`=`), concepts of the thesaurus (`~`), and the words
-               and concepts on the controls that the steps clicked (`@`, `@~`)
+    words      stems, pairs of neighbours, the first word, values (`=`), phrases of the thesaurus (`~`), and the words
+               and phrases on the controls that the steps clicked (`@`, `@~`); a query asks for related words, too
     skeleton   stems, pairs and first word with every value as one placeholder, and the values behind them (`s=`)
 
 The skeleton of a *record* takes capital letters inside a sentence for a name, unless its steps clicked on that word.
@@ -18,14 +18,13 @@ from itertools import pairwise
 from ufo_experience.text.frames import TYPED, Frame, digits, record_frame
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import COMMON, stem, without_politeness, words
-from ufo_experience.text.thesaurus import Concepts
+from ufo_experience.text.thesaurus import Entries
 
 VALUE = "<value>"
 PAIR, HEAD, VALUE_WEIGHT, LOOSE_VALUE = 0.5, 1.5, 0.6, 0.3
 SKELETON_VALUE = 0.15
-STEP, CONCEPT, STEP_CONCEPT = 0.4, 0.5, 0.15
+STEP, RELATED, STEP_RELATED = 0.4, 0.5, 0.15
 _LETTERS = re.compile(r"[^\W\d_]+")
-_TITLE_CASE = 0.6  # of the words behind the first; from here on capitals say nothing about names
 Weights = dict[str, float]
 
 
@@ -36,10 +35,9 @@ def record_terms(text: str, clicked: str = "", typed: str = "") -> tuple[Mapping
     for one, kind in zip(frame.stems, frame.kinds, strict=True):
         counts[f"={one}" if kind else one] += 1
     counts.update(_sequence(_marked(frame), ""))
-    own = _concepts(frame)
-    counts.update(f"~{number}" for number in own)
+    counts.update(f"~{one}" for one in _phrases(frame.own))
     counts.update(f"@{one}" for one in frame.clicked.difference(frame.stems) - COMMON)
-    counts.update(f"@~{number}" for number in frame.clicked_concepts - own)
+    counts.update(f"@~{one}" for one in _phrases(frame.clicked_entries - frame.own))
     values = (one for one, kind in zip(frame.stems, frame.kinds, strict=True) if kind == TYPED)
     shown, hidden = _record_skeleton(text, frame.clicked, frozenset(values))
     counts.update(f"s {one}" for one in shown)
@@ -57,9 +55,9 @@ def word_terms(frame: Frame) -> tuple[Weights, Weights]:
     plain = [one for one, kind in zip(frame.stems, frame.kinds, strict=True) if one not in COMMON]
     loose: Weights = {f"@{one}": STEP for one in plain}
     loose |= {f"={one}": LOOSE_VALUE for one in plain if f"={one}" not in exact}
-    concepts = _concepts(frame)
-    loose |= {f"~{number}": CONCEPT for number in concepts}
-    loose |= {f"@~{number}": STEP_CONCEPT for number in concepts}
+    for one in frame.known.difference(frame.stems):
+        mark = "~" if " " in one else ""
+        loose |= {f"{mark}{one}": RELATED, f"@{mark}{one}": STEP_RELATED}
     return exact, loose
 
 
@@ -86,9 +84,9 @@ def _record_skeleton(text: str, clicked: frozenset[str], typed: frozenset[str]) 
 
 
 def _in_sentence_case(text: str) -> bool:
-    found = _LETTERS.findall(text)
-    behind = found[1:]
-    return len(behind) < 2 or sum(word[0].isupper() for word in behind) < _TITLE_CASE * len(behind)
+    """True when capitals may mark names: some ordinary word behind the first is written in lower case."""
+    behind = _LETTERS.findall(text)[1:]
+    return len(behind) < 2 or any(word.islower() and stem(word) not in COMMON for word in behind)
 
 
 def _unified(masked: str) -> str:
@@ -119,6 +117,5 @@ def _sequence(stems: Sequence[str], prefix: str) -> list[str]:
     return [*pairs, f"{prefix}^ {stems[0]}"] if stems else []
 
 
-def _concepts(frame: Frame) -> Concepts:
-    own = (found for found, kind in zip(frame.concepts, frame.kinds, strict=True) if not kind)
-    return frozenset[int]().union(*own)
+def _phrases(entries: Entries) -> list[str]:
+    return [one for one in entries if " " in one]
