@@ -23,7 +23,7 @@ from ufo_experience.traces.reader import ReadReport
 
 _TREES = ("axtree", "axtree_pruned", "axtree_txt", "observation")
 _ELEMENT = re.compile(
-    r"\[(?P<id>[\w-]+)\] (?P<role>[A-Za-z][\w ]*?) (?P<quote>['\"])(?P<name>.+?)(?P=quote)(?=,|\s*$)", re.M
+    r"\[(?P<id>[\w-]+)\] (?P<role>[A-Za-z][\w ]{0,60}?) (?P<quote>['\"])(?P<name>.{1,500}?)(?P=quote)(?=,|\s*$)", re.M
 )
 _NO_ACTION = ("noop", "report_infeasible", "send_msg_to_user")
 _ALMOST_ONE = 0.999

@@ -27,21 +27,23 @@ from ufo_experience.traces.reader import ReadReport
 MAX_RECORDING = 1 << 28  # bytes, screenshots among them
 TYPED_IS_LOST = "E_TYPED_TEXT"  # the problem of a recording that does not hold what was typed
 
-_ACTION = re.compile(r"<EachAction\b(?P<attributes>[^>]*)>(?P<body>.*?)</EachAction>", re.DOTALL)
-_PART = re.compile(r"<(?P<tag>Description|Action)>(?P<text>.*?)</(?P=tag)>", re.DOTALL)
+_ACTION = re.compile(r"<EachAction\b(?P<attributes>[^>]*)>(?P<body>(?:[^<]|<(?!/?EachAction\b))*)</EachAction>")
+_PART = re.compile(r"<(?P<tag>Description|Action)>(?P<text>(?:[^<]|<(?!/?(?:Description|Action)>))*)</(?P=tag)>")
 _LEVEL = re.compile(r"<Level\b(?P<attributes>[^>]*)/>")
-_ATTRIBUTE = re.compile(r"(?P<key>\w+)=\"(?P<value>[^\"]*)\"")
-_ON = re.compile(r' on "(?P<name>.*?)(?: \((?P<role>[^()"]*)\))?"(?: in |\s|$)', re.DOTALL)
+_ATTRIBUTE = re.compile(r"(?<!\w)(?P<key>\w+)=\"(?P<value>[^\"]*)\"")
+_ON = re.compile(r' on "(?P<name>.{0,400}?)(?: \((?P<role>[^()"]{0,80})\))?"(?: in |\s|$)', re.DOTALL)
 _IN = re.compile(r' in "(?P<window>[^"]*)"')
-_KEYS = re.compile(r"\[\.\.\.(?P<keys>.*?)(?:\.\.\.)?\]\s*$", re.DOTALL)
+_KEYS = re.compile(r"\A(?:[^\[]|\[(?!\.\.\.))*\[\.\.\.(?P<keys>.*?)(?:\.\.\.)?\]\s*$", re.DOTALL)
 _RECORDED = {"mouse left double click": "double_click", "mouse right click": "right_click", "mouse wheel": "scroll"}
 _RECORDED |= {"mouse drag": "drag", "mouse drag end": "drag", "mouse middle click": "middle_click"}
 
-_ROBIN = re.compile(r"^\s*(?:@@\w+:|(?:UIAutomation|WebAutomation|MouseAndKeyboard)\.\w+)", re.MULTILINE)
+_ROBIN = re.compile(r"^[^\S\n]*(?:@@\w+:|(?:UIAutomation|WebAutomation|MouseAndKeyboard)\.\w+)", re.MULTILINE)
 _CALL = re.compile(r"\s*(?P<room>UIAutomation|WebAutomation|MouseAndKeyboard|System)\.(?P<call>[\w.]+)(?P<rest>.*)")
 _MASK = re.compile(r"appmask(?P<parts>(?:\['(?:[^'\\]|\\.)*'\])+)")
 _MASKED = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
-_GIVEN = re.compile(r"(?P<key>\w+):\s*(?:\$?'''(?P<long>.*?)'''|\$?'(?P<text>(?:[^'\\]|\\.)*)'|(?P<bare>[^\s']+))")
+_GIVEN = re.compile(
+    r"(?<!\w)(?P<key>\w+):\s*(?:\$?'''(?P<long>.*?)'''|\$?'(?P<text>(?:[^'\\]|\\.)*)'|(?P<bare>[^\s']+))"
+)
 _QUOTED_NAME = re.compile(r"(?P<role>[\w ]+?) '(?P<name>.+)'")
 _TEXTS = ("TextToType", "TextToSend", "Text", "Value", "OptionText", "Option", "ItemText", "MenuPath")
 _VERBS = tuple(
