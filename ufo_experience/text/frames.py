@@ -136,6 +136,10 @@ def digits(text: str) -> str:
 @remembered(8_192)
 def request_frame(text: str) -> Frame:
     """The frame of a request, politeness at its start left out."""
+    return _frame(text)
+
+
+def _frame(text: str) -> Frame:
     stems: list[str] = []
     kinds: list[str] = []
     for word, kind in cut_values(without_politeness(digits(text))):
@@ -145,17 +149,20 @@ def request_frame(text: str) -> Frame:
     return Frame(tuple(stems), tuple(kinds), tuple(thesaurus().entries(stems)))
 
 
-_CLAUSE_END = re.compile(r"[.!?;:]+\s+|\n+|,\s+(?=(?:and|but|so|please|then|because|could|can|would)\b)|\s+[-–—]\s+")
+_CLAUSE_END = re.compile(r"[.!?;:]\s|\n|,\s(?=(?:and|but|so|please|then|because|could|can|would)\b)|\s[-–—]\s")
 _LEAST_IN_CLAUSE = 3  # words
+_CLAUSES = 12  # of a request, the first half and the last
 
 
 @remembered(4_096, 2_048)
 def request_frames(text: str) -> tuple[Frame, ...]:
     """The frame of a request, and of each of its clauses where it has several: any of them may be the task."""
     pieces = [piece.strip() for piece in _CLAUSE_END.split(text.lower())]
-    clauses = [piece for piece in pieces if len(words(piece)) >= _LEAST_IN_CLAUSE]
-    whole = request_frame(text)
-    return (whole, *(request_frame(piece) for piece in clauses)) if len(pieces) > 1 else (whole,)
+    clauses = list(dict.fromkeys(piece for piece in pieces if len(words(piece)) >= _LEAST_IN_CLAUSE))
+    if len(pieces) == 1:
+        return (request_frame(text),)
+    first, last = clauses[: _CLAUSES // 2], clauses[_CLAUSES // 2 :][-_CLAUSES // 2 :]
+    return (_frame(text), *map(_frame, first + last))
 
 
 @remembered(8_192, 2_048)
