@@ -9,7 +9,9 @@ import pytest
 from tests.test_safety import by, record
 from ufo_experience import ExperienceMemory
 from ufo_experience.redaction.sealing import opened, seal
+from ufo_experience.review.actions import Actions, edited, seen_now
 from ufo_experience.schema import Experience
+from ufo_experience.trust.values import presentable
 
 TASK = 'Have 7 pieces of "Desk lamp" bought for the Workshop'
 LABORATORY = 'Have 3 pieces of "Slim keyboard" bought for the Laboratory'
@@ -110,6 +112,23 @@ def test_a_run_that_typed_something_else_takes_the_constant_back(memory):
     order(memory, WORKSHOP, account="CC-7410")
     order(memory, TASK.replace("7 ", "9 ").replace("Workshop", "Archive"), code="ME52")
     assert "ME5" not in prompt(memory)
+
+
+def test_what_a_person_says_a_slot_always_holds_is_shown_and_followed(memory):
+    """One run is enough when somebody vouches for the value; a password said by mistake is taken out all the same."""
+    run = order(memory, LABORATORY)
+    said = {"input:1": "= ME51", "input:3": "= Harbor#5534jhx"}
+    actions = Actions(memory)
+    actions.edit(run, seen_now(run), edited(run, task=LABORATORY, tips=(), slots=said, steps=range(1, 9)))
+    assert 'set_edit_text(Edit "Command", text="ME51")' in prompt(memory)
+    assert memory.guide(TASK).procedure.steps[0].text == "ME51"
+    assert b"Harbor" not in kept(memory)
+
+
+def test_what_an_unapproved_record_says_of_its_slots_is_not_shown():
+    """Only a person's word counts."""
+    poisoned = record(by("everyday", "A")[0]).model_copy(update={"slots": {"input:1": "= evil.example"}})
+    assert "evil" not in presentable(poisoned, TASK).experience.model_dump_json(exclude={"slots"})
 
 
 @pytest.mark.parametrize(

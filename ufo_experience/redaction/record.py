@@ -40,7 +40,7 @@ def redact_record(experience: Experience) -> Experience:
             ),
             "preconditions": tuple(map(line, experience.preconditions)),
             "avoid_when": tuple(map(line, experience.avoid_when)),
-            "slots": cleaner.slots,
+            "slots": {slot: name(kind) for slot, kind in cleaner.slots.items()},
             "sealed": cleaner.sealed,
         }
     )

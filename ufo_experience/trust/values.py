@@ -35,6 +35,7 @@ from ufo_experience.trust.confirm import confirms
 from ufo_experience.trust.risk import runs_commands
 from ufo_experience.trust.vocabulary import INTERFACE, PLAIN, WHOLE_NAMES
 
+FIXED = "= "  # begins the type of a slot whose value a person says
 MOST_WORDS = 8  # of a control's name: longer ones are sentences, and a sentence is no label
 SMALL = 10  # numbers up to it count clicks, tabs or notches of a wheel
 
@@ -113,6 +114,7 @@ def presentable(experience: Experience, task: str, agreement: Agreement | None =
     agreement = agreement or NoAgreement()
     constants = agreement.constants(experience, task)
     if experience.trust is Trust.APPROVED:
+        constants = {**constants, **_said(experience)}
         shown = Shown(experience, confirms(experience.action.steps), _optional(experience, agreement))
     else:
         shown = _Filter(experience, task, agreement).result()
@@ -121,6 +123,12 @@ def presentable(experience: Experience, task: str, agreement: Agreement | None =
     filled = with_constants(shown.experience, constants)
     why = {**confirms(filled.action.steps), **shown.confirm}
     return replace(shown, experience=filled, confirm=why, constants=constants)
+
+
+def _said(experience: Experience) -> dict[str, str]:
+    """What the person who approved a record says its slots always hold: a slot of the type "= ME51" holds ME51."""
+    kinds = experience.slots.items()
+    return {name: kind[len(FIXED) :].strip() for name, kind in kinds if kind.startswith(FIXED)}
 
 
 def with_constants(experience: Experience, constants: Mapping[str, str]) -> Experience:
