@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ adapters = pytest.mark.adapters
 
 
 def click(control: str) -> str:
-    """Click a control."""
+    """Click a control; the first takes longer, so that calls made at once do not end in their order."""
+    time.sleep(0.05 if control == "Insert" else 0)
     return f"{control} was clicked"
 
 
@@ -28,13 +30,33 @@ def recorder(tmp_path: Path) -> Recorder:
     return Recorder(ExperienceMemory.open(tmp_path / "db", embedder="hashing"))
 
 
-def assert_learned(recorder: Recorder, prompts: list[str]) -> None:
-    """The run is stored with its steps, verified; only the second run was shown them."""
+class Script:
+    """What a model says: one click a turn; once it is shown the way, all of it in one turn. Then it is done."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+        self._left = list(CALLS)
+
+    def answer(self, prompt: str) -> list[tuple[str, dict[str, str]]]:
+        """The calls of a turn, none when it is done."""
+        self.prompts.append(prompt)
+        if not self._left:
+            self._left = list(CALLS)
+            return []
+        count = len(self._left) if "past-experiences" in prompt else 1
+        now, self._left = self._left[:count], self._left[count:]
+        return now
+
+
+def assert_learned(recorder: Recorder, script: Script) -> None:
+    """Both runs are stored with their steps, verified; the second was shown the way, and took two turns of three."""
     assert recorder.fault is None
     records = recorder.memory.list()
     assert {one.trust.value for one in records} == {"verified"}
-    assert [step.target_control.name for step in records[0].action.steps] == ["Insert", "Table"]
-    first, second = prompts[: len(prompts) // 2], prompts[len(prompts) // 2 :]
+    for record in records:
+        assert [step.target_control.name for step in record.action.steps] == ["Insert", "Table"]
+    first, second = script.prompts[:3], script.prompts[3:]
+    assert len(second) == 2
     assert not any("past-experiences" in text for text in first)
     assert all("past-experiences" in text and "Table" in text for text in second)
 
@@ -49,20 +71,18 @@ def test_openai_agents_sdk(recorder):
     from ufo_experience.integrations.openai_agents import run_with_memory
 
     set_tracing_disabled(True)
-    prompts: list[str] = []
+    script = Script()
 
     class Scripted(Model):
-        def __init__(self) -> None:
-            self.turn = 0
-
         async def get_response(self, system_instructions: Any, *args: Any, **named: Any) -> ModelResponse:
-            prompts.append(system_instructions or "")
-            place, self.turn = self.turn % 3, self.turn + 1
-            if place < 2:
-                name, arguments = CALLS[place]
-                text = json.dumps(arguments)
-                call = ResponseFunctionToolCall(type="function_call", name=name, arguments=text, call_id=f"c{place}")
-                return ModelResponse([call], Usage(), None)
+            calls = [
+                ResponseFunctionToolCall(
+                    type="function_call", name=name, arguments=json.dumps(given), call_id=given["control"]
+                )
+                for name, given in script.answer(system_instructions or "")
+            ]
+            if calls:
+                return ModelResponse(calls, Usage(), None)
             said = ResponseOutputText(type="output_text", text="done", annotations=[])
             message = ResponseOutputMessage(
                 id="m", type="message", role="assistant", status="completed", content=[said]
@@ -75,19 +95,17 @@ def test_openai_agents_sdk(recorder):
     agent = Agent(name="word", instructions="You use Word.", model=Scripted(), tools=[function_tool(click)])
     for _ in range(2):
         asyncio.run(run_with_memory(agent, TASK, recorder, check=lambda result: result.final_output == "done"))
-    assert all("You use Word." in text for text in prompts)
-    assert_learned(recorder, prompts)
+    assert all("You use Word." in text for text in script.prompts)
+    assert_learned(recorder, script)
 
 
-def scripted_chat(prompts: list[str]) -> Any:
-    """A LangChain chat model that clicks twice and is done."""
+def scripted_chat(script: Script) -> Any:
+    """A LangChain chat model that says what the script says."""
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage
     from langchain_core.outputs import ChatGeneration, ChatResult
 
     class Scripted(BaseChatModel):
-        turn: int = 0
-
         @property
         def _llm_type(self) -> str:
             return "scripted"
@@ -96,9 +114,8 @@ def scripted_chat(prompts: list[str]) -> Any:
             return self
 
         def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **named: Any) -> ChatResult:
-            prompts.append("\n".join(message.text for message in messages if message.type == "system"))
-            place, self.turn = self.turn % 3, self.turn + 1
-            calls = [{"name": n, "args": a, "id": f"c{self.turn}"} for n, a in CALLS[place : place + 1]]
+            shown = "\n".join(message.text for message in messages if message.type == "system")
+            calls = [{"name": name, "args": given, "id": given["control"]} for name, given in script.answer(shown)]
             return ChatResult(
                 generations=[ChatGeneration(message=AIMessage("" if calls else "done", tool_calls=calls))]
             )
@@ -107,19 +124,21 @@ def scripted_chat(prompts: list[str]) -> Any:
 
 
 @adapters
-def test_langchain_middleware(recorder):
-    """By `create_agent`."""
+@pytest.mark.parametrize("awaited", [False, True])
+def test_langchain_middleware(recorder, awaited):
+    """By `create_agent`; calls made at once are carried out side by side, and noted in their order."""
     pytest.importorskip("langchain")
     from langchain.agents import create_agent
 
     from ufo_experience.integrations.langchain import ExperienceMiddleware
 
-    prompts: list[str] = []
+    script = Script()
     middleware = ExperienceMiddleware(recorder, check=lambda state: state["messages"][-1].text == "done")
-    agent = create_agent(scripted_chat(prompts), [click], system_prompt="You use Word.", middleware=[middleware])
+    agent = create_agent(scripted_chat(script), [click], system_prompt="You use Word.", middleware=[middleware])
     for _ in range(2):
-        agent.invoke({"messages": [{"role": "user", "content": TASK}]})
-    assert_learned(recorder, prompts)
+        said = {"messages": [{"role": "user", "content": TASK}]}
+        asyncio.run(agent.ainvoke(said)) if awaited else agent.invoke(said)
+    assert_learned(recorder, script)
 
 
 @adapters
@@ -147,18 +166,17 @@ def test_pydantic_ai_capability(recorder):
 
     from ufo_experience.integrations.pydantic_ai import ExperienceCapability
 
-    prompts: list[str] = []
+    script = Script()
 
     def scripted(messages: Any, info: Any) -> ModelResponse:
-        prompts.append(info.instructions or "")
-        place = (len(messages) - 1) // 2
-        return ModelResponse([ToolCallPart(*CALLS[place])] if place < 2 else [TextPart("done")])
+        calls = script.answer(info.instructions or "")
+        return ModelResponse([ToolCallPart(*call) for call in calls] or [TextPart("done")])
 
     capability = ExperienceCapability(recorder, check=lambda result: result.output == "done")
     agent = Agent(FunctionModel(scripted), tools=[click], capabilities=[capability])
     for _ in range(2):
         agent.run_sync(TASK)
-    assert_learned(recorder, prompts)
+    assert_learned(recorder, script)
 
 
 @adapters
@@ -169,26 +187,24 @@ def test_agent_framework_provider(recorder):
 
     from ufo_experience.integrations.agent_framework import ExperienceProvider
 
-    prompts: list[str] = []
+    script = Script()
 
     class Scripted(FunctionInvocationLayer, BaseChatClient):
-        turn = 0
-
         async def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **named: Any) -> ChatResponse:
             said = [message.text for message in messages if message.role == "system"]
-            prompts.append("\n".join([*said, str(options.get("instructions") or "")]))
-            place, self.turn = self.turn % 3, self.turn + 1
-            if place < 2:
-                name, arguments = CALLS[place]
-                call = Content.from_function_call(call_id=f"c{self.turn}", name=name, arguments=arguments)
-                return ChatResponse(messages=[Message("assistant", [call])])
+            calls = [
+                Content.from_function_call(call_id=given["control"], name=name, arguments=given)
+                for name, given in script.answer("\n".join([*said, str(options.get("instructions") or "")]))
+            ]
+            if calls:
+                return ChatResponse(messages=[Message("assistant", calls)])
             return ChatResponse(messages=[Message("assistant", ["done"])])
 
     provider = ExperienceProvider(recorder, check=lambda response: response.text.endswith("done"))
     agent = Agent(Scripted(), instructions="You use Word.", tools=[click], context_providers=[provider])
     for _ in range(2):
         asyncio.run(agent.run(TASK))
-    assert_learned(recorder, prompts)
+    assert_learned(recorder, script)
 
 
 def test_an_osworld_agent_is_judged_by_its_environment(recorder):

@@ -114,6 +114,33 @@ def test_a_recorded_run_lands_observed_and_is_shown_to_nobody(memory):
     assert {one.trust.value for one in memory.list()} == {"verified", "observed"}
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_second_run_is_shown_the_way_of_the_first_once_a_person_said_yes(memory, mode):
+    """A run recorded changes nothing; approved by the person behind the client it is shown, and credited."""
+    task = "Rotate the scanned photograph by ninety degrees"
+
+    async def yes(context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content={"approve": True})
+
+    async def say(client: Client) -> Any:
+        async def ask(name: str, **given: Any) -> Any:
+            return (await client.call_tool(name, given)).structured_content
+
+        blocks = [await ask("experience_prompt", task=task)]
+        steps = [{"action": "click", "control": name, "control_type": "Button"} for name in ("Image", "Rotate")]
+        (kept,) = (await ask("record_run", task=task, steps=steps, outcome="success"))["ids"]
+        blocks.append(await ask("experience_prompt", task=task))
+        await client.call_tool("approve_experience", {"id": kept})
+        blocks.append(await ask("experience_prompt", task=task))
+        credited = await ask("report_outcome", ids=[kept], success=True, session="s2")
+        return kept, blocks, credited["ids"]
+
+    kept, blocks, credited = talk(memory, say, mode=mode, answer=yes, allow_writes=True, allow_approve=True)
+    assert [block["ids"] for block in blocks] == [[], [], [kept]]
+    assert 'click(Button "Rotate")' in blocks[2]["block"]
+    assert (credited, memory.get(kept).usage.helped) == ([kept], 1)
+
+
 def test_an_outcome_counts_once_for_a_session(memory):
     """Asked twice, credited once."""
     (known,) = memory.list()

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from ufo_experience import ExperienceMemory
-from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.guide.block import ahead_block
+from ufo_experience.guide.guide import Act
+from ufo_experience.guide.procedure import Target
+from ufo_experience.integrations.recorder import CallOrder, Recorder
 
 TASK = "Insert a table into the document"
 
@@ -152,3 +155,66 @@ def test_a_guide_comes_with_the_block_when_it_is_asked_for(memory):
     recorder = Recorder(memory)
     go_through(recorder, success=True, judge="program")
     assert recorder.start(TASK, "Word", guide=True).guide is not None
+
+
+def test_calls_made_at_once_are_noted_in_the_order_they_were_begun(memory):
+    """Whatever ends first; what never ends holds nothing up for good."""
+    recorder = Recorder(memory)
+    recorder.start(TASK, "Word")
+    order = CallOrder(recorder)
+    for name in ("Insert", "Lost", "Table"):
+        order.begin(name)
+    order.end("Table", "click", {"control": "Table"})
+    order.end("Insert", "click", {"control": "Insert"})
+    order.close()
+    record = recorder.finish(success=True, judge="program")
+    assert [step.target_control.name for step in record.action.steps] == ["Insert", "Table"]
+
+
+PAGES = {  # what is in view on each page of a toy word processor, and the page a click leads to
+    "home": {"Insert": "ribbon", "View": "home"},
+    "ribbon": {"Rows": "ribbon", "Columns": "ribbon", "Table": "done"},
+    "done": {},
+}
+FORM = [("click", "Insert", ""), ("type", "Rows", "3"), ("type", "Columns", "4"), ("click", "Table", "")]
+
+
+def controls_of(page: str) -> list[dict[str, object]]:
+    """What an accessibility tree would tell."""
+    kinds = {"Insert": "TabItem", "View": "TabItem", "Rows": "Edit", "Columns": "Edit"}
+    return [{"id": name, "name": name, "type": kinds.get(name, "Button")} for name in PAGES[page]]
+
+
+def plain_loop(recorder: Recorder, task: str) -> tuple[int, str]:
+    """A loop of one's own: the model answers with the next action, or with those it was shown ahead; returns its turns
+    and the block it was given.
+    """
+    start = recorder.start(task, "Word", guide=True)
+    page, turns, left = "home", 0, list(FORM)
+    while left:
+        turns += 1
+        ahead = start.guide.ahead(controls_of(page), application="Word") if start.guide else ()
+        assert bool(ahead_block(ahead)) is bool(ahead)
+        for action, name, text in left[: max(len(ahead), 1)]:
+            if name not in PAGES[page]:
+                break
+            kind = next(one["type"] for one in controls_of(page) if one["name"] == name)
+            recorder.step(action, name, {"text": text} if text else {}, control_type=kind)
+            if start.guide:
+                parameters = {"text": text} if text else {}
+                start.guide.note(Act(action, Target(name, kind), parameters))
+            page = PAGES[page][name]
+            left = left[1:]
+    recorder.finish(success=page == "done", judge="program")
+    return turns, start.block
+
+
+def test_a_plain_loop_learns_is_shown_the_way_and_goes_it_in_fewer_turns(memory):
+    """First without memory, one action a turn; then with what lies ahead on the screen."""
+    recorder = Recorder(memory)
+    task = "Insert a table of 3 rows and 4 columns"
+    first, second = plain_loop(recorder, task), plain_loop(recorder, task)
+    assert recorder.fault is None
+    assert (first[0], first[1]) == (4, "")
+    assert second[0] < first[0]
+    assert "Columns" in second[1]

@@ -6,7 +6,7 @@ every tool call. Tested with `langchain` 1.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -35,35 +35,57 @@ class ExperienceMiddleware(AgentMiddleware[Any, Any]):
         super().__init__()
         self._recorder, self._application, self._check = recorder, application, check
         self._start = Start()
+        self._noted: set[str] = set()
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Ask what is known of the last thing a person said."""
         said = [message for message in state["messages"] if message.type == "human"]
         self._start = self._recorder.start(said[-1].text if said else "", self._application)
+        self._noted = {call["id"] for call in _calls(state)}
+        return None
+
+    def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Note what was called since the last time."""
+        self._recorder.attempt(lambda: self._note(state))
         return None
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Put the block before the system message."""
-        if not self._start.block:
-            return handler(request)
-        own = request.system_message.text if request.system_message else ""
-        text = "\n\n".join(part for part in (self._start.block, own) if part)
-        return handler(request.override(system_message=SystemMessage(text)))
+        return handler(self._told(request))
 
-    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Note the call and what came of it; an error goes on to the agent as it is."""
-        call = request.tool_call
-        result = handler(request)
-        failed = getattr(result, "status", None) == "error"
-        text = str(getattr(result, "content", ""))
-        self._recorder.call(call["name"], call["args"], "" if failed else text, error=text if failed else None)
-        return result
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """The same where the agent is awaited."""
+        return await handler(self._told(request))
 
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Learn the run."""
+        self._recorder.attempt(lambda: self._note(state))
         success = None if self._check is None else self._check(state)
         self._recorder.finish(success, None if success is None else "program")
         return None
+
+    def _told(self, request: Any) -> Any:
+        if not self._start.block:
+            return request
+        own = request.system_message.text if request.system_message else ""
+        text = "\n\n".join(part for part in (self._start.block, own) if part)
+        return request.override(system_message=SystemMessage(text))
+
+    def _note(self, state: Any) -> None:
+        """Note the calls that were answered, in the order the model made them: they are carried out side by side."""
+        answers = {message.tool_call_id: message for message in state["messages"] if message.type == "tool"}
+        for call in _calls(state):
+            answer = answers.get(call["id"])
+            if answer is not None and call["id"] not in self._noted:
+                self._noted.add(call["id"])
+                failed = answer.status == "error"
+                error = answer.text if failed else None
+                self._recorder.call(call["name"], call["args"], "" if failed else answer.text, error=error)
+
+
+def _calls(state: Any) -> list[Any]:
+    """All tool calls of a conversation, in order."""
+    return [call for message in state["messages"] if message.type == "ai" for call in message.tool_calls]
 
 
 class ExperienceExampleSelector(BaseExampleSelector):

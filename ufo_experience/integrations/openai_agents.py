@@ -15,19 +15,25 @@ from agents import Agent, RunConfig, RunHooks, Runner, Tool
 from agents.run_config import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
-from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.integrations.recorder import CallOrder, Recorder
 
 
 class ExperienceHooks(RunHooks[Any]):
     """Notes each function tool that was called, with its arguments and its answer."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+        self.order = CallOrder(recorder)
+
+    async def on_tool_start(self, context: Any, agent: Agent[Any], tool: Tool) -> None:
+        """A tool is called, maybe beside others."""
+        if isinstance(context, ToolContext):
+            self.order.begin(context.tool_call_id)
 
     async def on_tool_end(self, context: Any, agent: Agent[Any], tool: Tool, result: object) -> None:
         """A tool has answered."""
-        arguments = context.tool_arguments if isinstance(context, ToolContext) else None
-        await asyncio.to_thread(self._recorder.call, tool.name, arguments, result)
+        called = isinstance(context, ToolContext)
+        identifier, arguments = (context.tool_call_id, context.tool_arguments) if called else ("", None)
+        await asyncio.to_thread(self.order.end, identifier, tool.name, arguments, result)
 
 
 def with_block(block: str, config: RunConfig | None = None) -> RunConfig:
@@ -57,6 +63,7 @@ async def run_with_memory(
     start = await recorder.astart(task, application)
     hooks = ExperienceHooks(recorder)
     result = await Runner.run(agent, task, hooks=hooks, run_config=with_block(start.block, config), **options)
+    hooks.order.close()
     success = None if check is None else check(result)
     await recorder.afinish(success, None if success is None else "program")
     return result

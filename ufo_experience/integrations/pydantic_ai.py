@@ -12,7 +12,7 @@ from typing import Any
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities.abstract import AbstractCapability
 
-from ufo_experience.integrations.recorder import Recorder, Start
+from ufo_experience.integrations.recorder import CallOrder, Recorder, Start
 
 
 @dataclass
@@ -23,6 +23,10 @@ class ExperienceCapability(AbstractCapability[Any]):
     application: str | None = None
     check: Callable[[Any], bool | None] | None = None
     _start: Start = field(default_factory=Start, init=False)
+    _order: CallOrder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._order = CallOrder(self.recorder)
 
     def get_instructions(self) -> Any:
         """The block of the run that is under way."""
@@ -37,15 +41,28 @@ class ExperienceCapability(AbstractCapability[Any]):
         task = ctx.prompt if isinstance(ctx.prompt, str) else ""
         self._start = await self.recorder.astart(task, self.application)
 
+    async def before_tool_execute(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any) -> Any:
+        """A tool is called, maybe beside others; its arguments go on as they are."""
+        self._order.begin(call.tool_call_id)
+        return args
+
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, result: Any
     ) -> Any:
         """Note the call; its result goes on as it is."""
-        self.recorder.call(call.tool_name, call.args_as_dict(), result)
+        self._order.end(call.tool_call_id, call.tool_name, call.args_as_dict(), result)
         return result
+
+    async def on_tool_execute_error(
+        self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, error: Exception
+    ) -> Any:
+        """Note the call that failed; its error goes on as it is."""
+        self._order.end(call.tool_call_id, call.tool_name, call.args_as_dict(), error=str(error) or "failed")
+        raise error
 
     async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
         """Learn the run; its result goes on as it is."""
+        self._order.close()
         success = None if self.check is None else self.check(result)
         await self.recorder.afinish(success, None if success is None else "program")
         return result

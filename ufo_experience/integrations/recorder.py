@@ -244,6 +244,42 @@ class Recorder:
             os.fsync(stream.fileno())
 
 
+class CallOrder:
+    """Calls that a host carries out side by side, noted in the order they were begun.
+
+    order.begin("c1"), order.begin("c2")
+    order.end("c2", …), order.end("c1", …)    c1 is noted first
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open: dict[str, Callable[[], None] | None] = {}
+
+    def begin(self, id: str) -> None:
+        """A call is begun."""
+        self._open[id] = None
+
+    def end(
+        self,
+        id: str,
+        name: str,
+        arguments: Mapping[str, Any] | str | None,
+        result: object = "",
+        error: str | None = None,
+    ) -> None:
+        """A call has ended; it is noted once those begun before it have."""
+        self._open[id] = lambda: self._recorder.call(name, arguments, result, error)
+        while self._open and (note := self._open[next(iter(self._open))]) is not None:
+            del self._open[next(iter(self._open))]
+            note()
+
+    def close(self) -> None:
+        """Note what has ended; calls that never did are let go."""
+        ended, self._open = [note for note in self._open.values() if note is not None], {}
+        for note in ended:
+            note()
+
+
 def _arguments(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
     """The arguments of a call: a mapping, or JSON text as models write it; other text is one argument."""
     if isinstance(given, Mapping):
