@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieval.structured import ActionAdvice
     from ufo_experience.traces.builder import LogGaps
-    from ufo_experience.traces.in_memory import RunDetails, Said, Steps
+    from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
 Records = list[Experience]  # named here: inside the class `list` is a method
 Hits = list[Hit]
@@ -171,7 +171,7 @@ class ExperienceMemory(Maintenance):
         steps: Steps,
         success: bool | None = None,
         application: str | None = None,
-        judge: Said | None = None,
+        judge: JudgedBy | None = None,
         *,
         trust: Trust | str | None = None,
         summarizer: str = "extractive",

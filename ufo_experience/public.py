@@ -79,7 +79,7 @@ from ufo_experience.store.selection import RecordFilter
 from ufo_experience.summarizer import Summarizer, open_summarizer
 from ufo_experience.traces import read_traces
 from ufo_experience.traces.builder import LogGaps
-from ufo_experience.traces.in_memory import RunDetails, Said, Steps
+from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
 __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     # the façade, its settings and filters
@@ -91,7 +91,7 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Steps",
     "LogGaps",
     "RunDetails",
-    "Said",
+    "JudgedBy",
     "Format",
     "Progress",
     # the data model

@@ -31,8 +31,8 @@ class ExperienceProvider(ContextProvider):
 
     async def before_run(self, *, agent: Any, session: Any, context: SessionContext, state: dict[str, Any]) -> None:
         """Ask what is known, and add it to the instructions."""
-        said = [message.text for message in context.input_messages if message.role == "user"]
-        start = await self._recorder.astart(said[-1] if said else "", self._application)
+        requests = [message.text for message in context.input_messages if message.role == "user"]
+        start = await self._recorder.astart(requests[-1] if requests else "", self._application)
         if start.block:
             context.extend_instructions(self.source_id, start.block)
 

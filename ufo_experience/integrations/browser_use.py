@@ -41,10 +41,14 @@ async def run_with_memory(
     counts (`use_judge`, `judge_llm`: let it be another model than the one that acts); without either nobody judged.
     """
     start = await recorder.astart(task, application, guide=ahead)
-    told = "\n\n".join(part for part in (start.block, options.pop("extend_system_message", None)) if part)
+    instructions = "\n\n".join(part for part in (start.block, options.pop("extend_system_message", None)) if part)
     run = _Run(recorder, start.guide, options.pop("register_new_step_callback", None))
     run.agent = Agent(
-        task=task, llm=llm, extend_system_message=told or None, register_new_step_callback=run.on_step, **options
+        task=task,
+        llm=llm,
+        extend_system_message=instructions or None,
+        register_new_step_callback=run.on_step,
+        **options,
     )
     history = await run.agent.run(max_steps=max_steps)
     recorder.attempt(run.note)
@@ -113,10 +117,10 @@ def _on_this_page(acts: Iterable[Act]) -> Iterator[dict[str, Any]]:
         yield {act.action: {**act.parameters, "index": act.target.id}}
 
 
-def _same(said: dict[str, Any], known: dict[str, Any]) -> bool:
+def _same(chosen: dict[str, Any], known: dict[str, Any]) -> bool:
     """True when the model does just what the way does next: the same action on the same element, with the same text."""
-    return said.keys() == known.keys() and all(
-        said[name].get(part) == known[name].get(part) for name in said for part in ("index", "text")
+    return chosen.keys() == known.keys() and all(
+        chosen[name].get(part) == known[name].get(part) for name in chosen for part in ("index", "text")
     )
 
 

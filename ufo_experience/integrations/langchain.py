@@ -39,8 +39,8 @@ class ExperienceMiddleware(AgentMiddleware[Any, Any]):
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Ask what is known of the last thing a person said."""
-        said = [message for message in state["messages"] if message.type == "human"]
-        self._start = self._recorder.start(said[-1].text if said else "", self._application)
+        requests = [message for message in state["messages"] if message.type == "human"]
+        self._start = self._recorder.start(requests[-1].text if requests else "", self._application)
         self._noted = {call["id"] for call in _calls(state)}
         return None
 

@@ -28,7 +28,7 @@ from ufo_experience.redaction import redact
 from ufo_experience.schema import Experience, Trajectory, expect
 from ufo_experience.session.parts import SaveMode, SavePolicy
 from ufo_experience.traces.actions import take_target
-from ufo_experience.traces.in_memory import Said, run_of
+from ufo_experience.traces.in_memory import JudgedBy, run_of
 
 if TYPE_CHECKING:
     from ufo_experience.guide.guide import Guide
@@ -169,7 +169,7 @@ class Recorder:
     def finish(
         self,
         success: bool | None = None,
-        judge: Said | None = None,
+        judge: JudgedBy | None = None,
         *,
         score: float | None = None,
         reason: str | None = None,
@@ -208,7 +208,9 @@ class Recorder:
         """`step` in a thread."""
         await asyncio.to_thread(self.step, action, target, parameters, **more)
 
-    async def afinish(self, success: bool | None = None, judge: Said | None = None, **more: Any) -> Experience | None:
+    async def afinish(
+        self, success: bool | None = None, judge: JudgedBy | None = None, **more: Any
+    ) -> Experience | None:
         """`finish` in a thread."""
         return await asyncio.to_thread(self.finish, success, judge, **more)
 
@@ -225,15 +227,17 @@ class Recorder:
     def _write(self, run: Trajectory) -> None:
         """The last step as one line, on the disk before the host goes on."""
         step, path = run.steps[-1], self.log
-        told = step.model_dump(mode="json", exclude_defaults=True, exclude={"step_number", "source", "target_control"})
+        fields = step.model_dump(
+            mode="json", exclude_defaults=True, exclude={"step_number", "source", "target_control"}
+        )
         row = {
             "session": self.session,
             "task": run.task,
             "application": self.application,
-            "action": told.pop("action_type", ""),
+            "action": fields.pop("action_type", ""),
             "control": step.target_control.name,
             "control_type": step.target_control.type,
-            **told,
+            **fields,
         }
         if path is None:
             return

@@ -68,14 +68,14 @@ class Draft:
         cost: Any = None,
         line: int | None = None,
         secret: bool = False,
-        said: Named | None = None,
+        mentioned: Named | None = None,
         seen: VisibleControls = frozenset(),
         within: Any = None,
         around: Around | None = None,
     ) -> None:
         """Add one executed or attempted action. Without a result text the step says "success", or "failed".
 
-        `said` is the name and role the agent's own words give to a control that is not named otherwise; `seen` are
+        `mentioned` are name and role by which the agent's words mention a control not named otherwise; `seen` are
         name and type of the controls in view before it, `within` and `around` tell the place of its control.
         """
         if len(self.steps) >= MAX_STEPS:
@@ -102,8 +102,10 @@ class Draft:
             "around": around,
         }
         step = validate(Step, values, file=str(self.path), line=line)
-        if said and is_blind(step):
-            step = step.model_copy(update={"target_control": Control(name=self._text(said[0]), type=said[1] or None)})
+        if mentioned and is_blind(step):
+            step = step.model_copy(
+                update={"target_control": Control(name=self._text(mentioned[0]), type=mentioned[1] or None)}
+            )
         self.steps.append(step)
         self.seen.append(seen)
 

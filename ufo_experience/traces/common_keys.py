@@ -97,7 +97,7 @@ def add_row(
     calls = _calls_of(record)
     thought = first_of(record, _OBSERVATION)
     names = name_each(len(calls), [call.comment for call in calls], as_name(thought))
-    for call, said in zip(calls, names, strict=True):
+    for call, mentioned in zip(calls, names, strict=True):
         own = take_target(call.arguments, call.name)
         stated = first_of(record, TARGETS)
         control, role = named_control(stated) if stated is not None else own
@@ -107,7 +107,7 @@ def add_row(
             control_type=role or own[1] or record.get("control_type"),
             parameters=call.arguments,
             observation=thought,
-            said=said,
+            mentioned=mentioned,
             result=record.get("result"),
             error=_error(record),
             agent=record.get("agent"),
@@ -145,11 +145,11 @@ def stated_outcome(record: dict[str, Any]) -> dict[str, Any]:
     Who said so is "none" unless the file names an evaluator or a user; what only the agent says is unknown. A reward
     comes from an environment: 1 is success, 0 or less is failure, anything between is unknown.
     """
-    said = first_of(record, _SUCCESS)
-    success = said if isinstance(said, bool) else _OUTCOMES.get(as_name(said).casefold())
+    stated = first_of(record, _SUCCESS)
+    success = stated if isinstance(stated, bool) else _OUTCOMES.get(as_name(stated).casefold())
     judge = as_name(record.get("evaluated_by")).casefold()
     reward = record.get("reward")
-    if said is None and isinstance(reward, int | float) and not isinstance(reward, bool):
+    if stated is None and isinstance(reward, int | float) and not isinstance(reward, bool):
         success = True if reward >= _ALMOST_ONE else False if reward <= 0 else None
         judge = judge or "evaluator"
     return {

@@ -41,7 +41,7 @@ A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "para
 
 
 Steps = Sequence[Mapping[str, Any] | Step]
-Said = Literal["person", "program", "llm", "agent"]
+JudgedBy = Literal["person", "program", "llm", "agent"]
 _JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_by` and `judge` of the outcome
     "caller": ("user", "program"),
     "person": ("user", "person"),
@@ -77,7 +77,7 @@ class Run:
 
 
 def judged_run(
-    task: str, steps: Steps, success: bool | None, judge: Said | None, *, application: str | None, **details: Any
+    task: str, steps: Steps, success: bool | None, judge: JudgedBy | None, *, application: str | None, **details: Any
 ) -> Run:
     """A run and who judged it; without a `session` of its own it gets a random one. Raises as `run_of`, `UsageError`
     for a judge nobody knows.

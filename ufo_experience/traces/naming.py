@@ -82,8 +82,8 @@ def name_each(count: int, comments: Sequence[str], thought: str) -> list[Named |
         return by_comment
     if count == 1:
         return [name_of_next(thought)]
-    said = names_in(thought)
-    return list(said) if len(said) == count else [None] * count
+    mentioned = names_in(thought)
+    return list(mentioned) if len(mentioned) == count else [None] * count
 
 
 def _named(match: re.Match[str]) -> Named:

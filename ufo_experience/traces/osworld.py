@@ -85,7 +85,7 @@ def _add_steps(draft: Draft, line: int, row: dict[str, Any], application: str | 
     calls = _calls(row.get("action") if row.get("action") not in (None, "") else row.get("code"))
     words = " ".join(as_name(row[key]) for key in _WORDS if row.get(key)) or as_name(thought)
     names = names_of_calls(calls, words, named_at(row))
-    for call, said in zip(calls, names, strict=True):
+    for call, mentioned in zip(calls, names, strict=True):
         own, role = take_target(call.arguments, call.name)
         draft.step(
             call.name,
@@ -93,7 +93,7 @@ def _add_steps(draft: Draft, line: int, row: dict[str, Any], application: str | 
             control_type=role,
             parameters=call.arguments,
             observation=thought,
-            said=said,
+            mentioned=mentioned,
             error=as_name(row.get("error")) or None,
             agent="osworld",
             application=application,

@@ -33,13 +33,13 @@ def around(view: Sequence[Shown], label: str, name: str) -> tuple[str, Around] |
     role = role_of(own.kind)
     equals = [one for one in view if bare(one.name) == bare(name) and role_of(one.kind) == role]
     before, after = _prints(view[:at])[-NEAR:], _prints(view[at + 1 :])[:NEAR]
-    told = any(one.dialog is not None for one in view)
+    known = any(one.dialog is not None for one in view)
     return own.within or "", Around(
         before="".join(before),
         after="".join(after),
         place=equals.index(own) + 1,
         equals=len(equals),
-        dialog=(own.dialog or False) if told else None,
+        dialog=(own.dialog or False) if known else None,
         checked=own.checked,
     )
 

@@ -38,7 +38,7 @@ class _Made:
 
     call: Call
     thought: str
-    said: Named | None
+    mentioned: Named | None
     id: str
     result: str = ""
     error: str | None = None
@@ -95,11 +95,11 @@ class _Talk:
         if not self.tasks:
             self.tasks.append(("", []))
         names = names_of_calls([call for call, _ in found], self.thought, None)
-        for (call, item), said in zip(found, names, strict=True):
+        for (call, item), mentioned in zip(found, names, strict=True):
             call.name = call.name.rpartition("__")[2] or call.name
             ref = as_name(call.arguments.get("ref") or call.arguments.get("target"))
             identifier = as_name(item.get("call_id") or item.get("id"))
-            self.tasks[-1][1].append(_Made(call, self.thought, self.names.get(ref) or said, identifier, time=time))
+            self.tasks[-1][1].append(_Made(call, self.thought, self.names.get(ref) or mentioned, identifier, time=time))
         if found:
             self.thought = ""
 
@@ -180,14 +180,14 @@ def _trajectory(
     for one in made:
         host = as_host(one.call.arguments.get("url")) or host
         control, role = take_target(one.call.arguments, one.call.name)
-        named = one.said if one.said and (not control or "ref" in one.call.arguments) else None
+        named = one.mentioned if one.mentioned and (not control or "ref" in one.call.arguments) else None
         draft.step(
             one.call.name,
             control=named[0] if named and control else control,
             control_type=named[1] if named and control else role,
             parameters=one.call.arguments,
             observation=one.thought,
-            said=one.said,
+            mentioned=one.mentioned,
             result=one.result,
             error=one.error,
             application=first_of(head, ("application", "app")) or host,

@@ -82,16 +82,16 @@ class AndroidControlReader(RowsReader):
         trees = as_list(row.get("accessibility_trees"))
         application = None
         for place, action in enumerate(as_list(row.get("actions"))):
-            said = as_name(words[place]) if place < len(words) else ""
+            instruction = as_name(words[place]) if place < len(words) else ""
             at = named_at({"accessibility_tree": trees[place]}) if place < len(trees) else None
             for call in calls_in(action):
                 if call.name in _NO_ACTION:
                     continue
                 application = as_name(call.arguments.get("app_name")) or application
-                (named,) = names_of_calls([call], said, at)
+                (named,) = names_of_calls([call], instruction, at)
                 draft.step(
-                    call.name, parameters=call.arguments, observation=said, application=application,
-                    said=named or name_of_next(said),
+                    call.name, parameters=call.arguments, observation=instruction, application=application,
+                    mentioned=named or name_of_next(instruction),
                 )  # fmt: skip
         return {"env": "android"}
 
@@ -108,16 +108,18 @@ class Mind2WebReader(RowsReader):
         return row.get("confirmed_task")
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        told = [as_name(one) for one in as_list(row.get("action_reprs"))]
+        lines = [as_name(one) for one in as_list(row.get("action_reprs"))]
         actions = [as_dict(one) for one in as_list(row.get("actions"))]
-        for place in range(max(len(told), len(actions))):
-            match = _REPR.fullmatch(told[place]) if place < len(told) else None
+        for place in range(max(len(lines), len(actions))):
+            match = _REPR.fullmatch(lines[place]) if place < len(lines) else None
             action = actions[place] if place < len(actions) else {}
             operation = as_dict(action.get("operation"))
-            said = match["name"].strip() if match else ""
-            name, role = (said, match["role"]) if match and said else _of_candidates(action)
+            label = match["name"].strip() if match else ""
+            name, role = (label, match["role"]) if match and label else _of_candidates(action)
             text = as_name(operation.get("value")) or (match["value"] if match else "") or ""
-            verb = as_name(operation.get("op")) or (match["op"] if match else told[place] if place < len(told) else "")
+            verb = as_name(operation.get("op")) or (
+                match["op"] if match else lines[place] if place < len(lines) else ""
+            )
             draft.step(
                 verb.lower(), control=name, control_type=role, parameters={"text": text} if text else {},
                 application=row.get("website"),
@@ -143,10 +145,11 @@ class AndroidWorldReader(RowsReader):
                     continue
                 application = as_name(call.arguments.get("app_name")) or application
                 control, role = _of_index(elements, call.arguments.get("index"))
-                (said,) = names_of_calls([call], reason, named_at({"ui_elements": elements}))
+                (mentioned,) = names_of_calls([call], reason, named_at({"ui_elements": elements}))
                 draft.step(
                     call.name, control=control, control_type=role, parameters=call.arguments, observation=reason,
-                    application=application, said=said or name_of_next(reason), timestamp=record.get("timestamp"),
+                    application=application, mentioned=mentioned or name_of_next(reason),
+                    timestamp=record.get("timestamp"),
                 )  # fmt: skip
         verdict = row.get("task_actually_successful", row.get("success"))
         judged = isinstance(verdict, bool)
@@ -175,8 +178,8 @@ class AgentNetReader(RowsReader):
         for step in as_list(row.get("traj")):
             value = as_dict(as_dict(step).get("value"))
             calls = [call for call in calls_in(value.get("code")) if call.name not in ("terminate", "DONE")]
-            for call, said in zip(calls, names_of_calls(calls, as_name(value.get("action")), None), strict=True):
-                draft.step(call.name, parameters=call.arguments, observation=value.get("action"), said=said)
+            for call, mentioned in zip(calls, names_of_calls(calls, as_name(value.get("action")), None), strict=True):
+                draft.step(call.name, parameters=call.arguments, observation=value.get("action"), mentioned=mentioned)
         return {"env": as_name(row.get("platform") or row.get("os")) or None}
 
 

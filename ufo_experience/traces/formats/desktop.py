@@ -121,24 +121,25 @@ def _page(data: bytes) -> str:
 
 def _add_recorded(draft: Draft, given: dict[str, str], body: str) -> None:
     parts = {found["tag"]: html.unescape(found["text"]).strip() for found in _PART.finditer(body)}
-    told, action = parts.get("Description", ""), parts.get("Action", "").casefold()
-    name, role = _recorded_control(body, told)
-    window = _IN.search(told)
+    description, action = parts.get("Description", ""), parts.get("Action", "").casefold()
+    name, role = _recorded_control(body, description)
+    window = _IN.search(description)
     parameters: dict[str, Any] = {}
-    keys = _KEYS.search(told)
+    keys = _KEYS.search(description)
     if action == "keyboard input":
         pressed = keys["keys"].replace("...", " ").split() if keys else []
         parameters = {"keys": pressed} if pressed else {}
     verb = "type" if action == "keyboard input" else _RECORDED.get(action, "click" if "click" in action else action)
     draft.step(
         verb or "unknown", control=name, control_type=role, within=window["window"] if window else None,
-        parameters=parameters, observation=told, application=given.get("FileName") or given.get("FileDescription"),
+        parameters=parameters, observation=description,
+        application=given.get("FileName") or given.get("FileDescription"),
     )  # fmt: skip
 
 
-def _recorded_control(body: str, told: str) -> Named:
+def _recorded_control(body: str, description: str) -> Named:
     """The control an action was on: as its description names it, else the innermost element that has a name."""
-    if match := _ON.search(told):
+    if match := _ON.search(description):
         return match["name"], match["role"] or ""
     levels = [_attributes(level["attributes"]) for level in _LEVEL.finditer(body)]
     level = levels[0] if levels else {}

@@ -127,13 +127,15 @@ class PlaywrightTraceReader:
             host = as_host(given.get("url")) or host
             selector = as_name(given.get("selector"))
             name, role = _of_playwright(selector)
-            kept = {key: given[key] for key in ("url", "value", "text", "key", "options") if given.get(key) is not None}
-            kept |= {} if name or not selector else {"selector": selector}
+            parameters = {
+                key: given[key] for key in ("url", "value", "text", "key", "options") if given.get(key) is not None
+            }
+            parameters |= {} if name or not selector else {"selector": selector}
             failure = errors.get(row.get("callId")) or as_dict(row.get("error"))
             message = as_name(failure.get("message") or as_dict(failure.get("error")).get("message"))
             draft.step(
                 method, control=name, control_type=role, application=host,
-                parameters={"text" if key == "value" else key: value for key, value in kept.items()},
+                parameters={"text" if key == "value" else key: value for key, value in parameters.items()},
                 error=message or None,
             )  # fmt: skip
         if not draft.steps:

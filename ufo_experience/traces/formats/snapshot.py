@@ -74,20 +74,20 @@ class PlaywrightMcpReader:
             named = names.get(as_name(arguments.get("ref") or arguments.get("target")))
             answer = _RESULT.search(body)
             text_of = answer["text"] if answer else ""
-            told = _object(text_of)
+            answered = _object(text_of)
             code = _CODE.search(body)
-            named = named_by_code(as_name(told.get("code")) or (code["text"] if code else "")) or named
-            error = as_name(told.get("error")) or (text_of if answer and answer["kind"] == "Error" else "")
+            named = named_by_code(as_name(answered.get("code")) or (code["text"] if code else "")) or named
+            error = as_name(answered.get("error")) or (text_of if answer and answer["kind"] == "Error" else "")
             draft.step(
                 head["name"],
                 control=named[0] if named else element,
                 control_type=named[1] if named else None,
                 parameters=arguments,
-                result=as_name(told.get("result")) if told else text_of,
+                result=as_name(answered.get("result")) if answered else text_of,
                 error=error or None,
                 application=host,
             )
-            names = names_by_ref(as_name(told.get("snapshot"))) or _snapshot(path, body) or names
+            names = names_by_ref(as_name(answered.get("snapshot"))) or _snapshot(path, body) or names
         report.problems.append(problem)
         yield draft.finish(success=None, agent=self.name, env="web", problems=[problem])
 
