@@ -13,10 +13,10 @@ from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder, measure_scale
+from ufo_experience.retrieval.credit import credited, harmful, usage_factor, usefulness
 from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
-from ufo_experience.retrieval.signals import credited, harmful, usage_factor, usefulness
 from ufo_experience.schema import MAX_SESSIONS, Usage
 
 # ---- words ----

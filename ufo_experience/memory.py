@@ -25,8 +25,8 @@ from ufo_experience.guide.screen import in_view
 from ufo_experience.index.build import Progress
 from ufo_experience.maintenance import Maintenance
 from ufo_experience.retrieval.answer import Retrieval
+from ufo_experience.retrieval.credit import credited
 from ufo_experience.retrieval.retriever import Query
-from ufo_experience.retrieval.signals import credited
 from ufo_experience.schema import Experience, Hit, Judge, State, Trust, Usage, Verdict, expect, validate
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore

@@ -15,10 +15,10 @@ from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.retrieval.agreement import CatalogAgreement, Read
 from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
+from ufo_experience.retrieval.credit import harmful, usage_factor
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_best
 from ufo_experience.retrieval.fusion import FAR_BEHIND, STRANGER, Floats, Signals, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
-from ufo_experience.retrieval.signals import harmful, usage_factor
 from ufo_experience.text.frames import Frame, record_frame, request_frames
 from ufo_experience.trust.policy import TrustPolicy
 

@@ -27,9 +27,9 @@ from ufo_experience.retrieval.answer import Considered, Retrieval, Why, Withheld
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
 from ufo_experience.retrieval.contradictions import conflict
+from ufo_experience.retrieval.credit import usage_factor, usefulness
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
-from ufo_experience.retrieval.signals import usage_factor, usefulness
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.store.base import ExperienceStore
