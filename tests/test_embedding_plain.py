@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from tests.builders import TEXTS, a_record_of
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.embedding.plain import as_embedder
-from ufo_experience.errors import ServiceError, UsageError
+from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 from ufo_experience.memory import ExperienceMemory
 
 
@@ -70,3 +73,56 @@ def test_a_static_model_of_a_folder_embeds_without_torch(tmp_path):
     assert (embedder.dim, mail @ chart) == (2, pytest.approx(0.0))
     assert mail @ embedder.embed(["mail"])[0] == pytest.approx(1.0)
     assert np.linalg.norm(unknown) == pytest.approx(1.0)
+
+
+def tiny_onnx(folder):
+    """A model in the layout of sentence-transformers: three words, the mean of their vectors."""
+    onnx = pytest.importorskip("onnx")
+    tokenizers = pytest.importorskip("tokenizers")
+    from onnx import TensorProto, helper, numpy_helper
+
+    folder.mkdir()
+    words = tokenizers.models.WordLevel({"mail": 0, "chart": 1, "[UNK]": 2, "[PAD]": 3}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    vectors = np.array([[1, 0], [0, 1], [0.7, 0.7], [0, 0]], np.float32)
+    ids, mask, out = (
+        helper.make_tensor_value_info(name, kind, ["texts", "words", *more])
+        for name, kind, more in (
+            ("input_ids", TensorProto.INT64, []),
+            ("attention_mask", TensorProto.INT64, []),
+            ("last_hidden_state", TensorProto.FLOAT, [2]),
+        )
+    )
+    node = helper.make_node("Gather", ["vectors", "input_ids"], ["last_hidden_state"])
+    graph = helper.make_graph([node], "tiny", [ids, mask], [out], [numpy_helper.from_array(vectors, "vectors")])
+    onnx.save(
+        helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)]), folder / "model.onnx"
+    )
+    config = {"hidden_size": 2, "pad_token_id": 3}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    tokens = {"model_max_length": 16, "pad_token": "[PAD]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokens), encoding="utf-8")
+    (folder / "special_tokens_map.json").write_text(json.dumps({"pad_token": "[PAD]"}), encoding="utf-8")
+
+
+def test_fastembed_embeds_with_the_model_of_a_folder(tmp_path):
+    """Made here; loaded and run by the real package."""
+    pytest.importorskip("fastembed")
+    tiny_onnx(tmp_path / "tiny")
+    embedder = open_embedder(f"fastembed:{tmp_path / 'tiny'}")
+    mail, both = embedder.embed(["mail mail", "mail chart"])
+    assert (embedder.dim, mail.tolist()) == (2, pytest.approx([1.0, 0.0]))
+    assert both.tolist() == pytest.approx([0.5**0.5, 0.5**0.5])
+    assert embedder.embed(["chart"], "query")[0] @ mail == pytest.approx(0.0)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path):
+    """And so is the extra, where it is not installed."""
+    if importlib.util.find_spec("fastembed") is None:
+        with pytest.raises(MissingExtraError, match="fastembed"):
+            open_embedder(f"fastembed:{tmp_path}")
+        return
+    with pytest.raises(ServiceError, match="no model.onnx"):
+        open_embedder(f"fastembed:{tmp_path}").embed(["mail"])

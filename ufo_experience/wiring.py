@@ -22,7 +22,7 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.trust.policy import TrustPolicy
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
-OFFLINE = ("hashing", "local", "model2vec")
+OFFLINE = ("hashing", "local", "fastembed", "model2vec")
 PROVIDERS: dict[str, Provider] = {"openai": "openai", "azure": "azure"}
 SPENDING = "spending.sqlite"
 

@@ -18,11 +18,12 @@ PROVIDERS = {
     "openai": ("ufo_experience.embedding.openai", "OpenAIEmbedder"),
     "azure": ("ufo_experience.embedding.openai", "AzureEmbedder"),
     "local": ("ufo_experience.embedding.local", "LocalEmbedder"),
+    "fastembed": ("ufo_experience.embedding.fast", "FastEmbedder"),
     "model2vec": ("ufo_experience.embedding.local", "StaticEmbedder"),
 }
 EXAMPLES = (
     "hashing, hashing:2048, openai:text-embedding-3-small, openai:text-embedding-3-large:256, azure:<deployment>, "
-    "local:all-MiniLM-L6-v2, model2vec:<folder>"
+    "local:all-MiniLM-L6-v2, fastembed:<name>, model2vec:<folder>"
 )
 
 
