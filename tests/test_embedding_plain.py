@@ -124,5 +124,5 @@ def test_a_folder_without_a_model_is_named(tmp_path):
         with pytest.raises(MissingExtraError, match="fastembed"):
             open_embedder(f"fastembed:{tmp_path}")
         return
-    with pytest.raises(ServiceError, match="no model.onnx"):
+    with pytest.raises(ServiceError, match=r"no model\.onnx"):
         open_embedder(f"fastembed:{tmp_path}").embed(["mail"])

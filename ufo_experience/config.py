@@ -33,8 +33,8 @@ class Settings(BaseModel):
     """The store: a folder, or the URL of a PostgreSQL database."""
 
     embedder: str = "auto"
-    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`, `model2vec:FOLDER`;
-    `auto` is that of the index, for a new store OpenAI's if a key is set, else `hashing`."""
+    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`,
+    `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else `hashing`."""
 
     index: str = "auto"
     """The engine of the index or its URL: `faiss`, `pgvector`, `milvus://…`; `auto` is that of the store."""
