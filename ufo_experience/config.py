@@ -34,7 +34,8 @@ class Settings(BaseModel):
 
     embedder: str = "auto"
     """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`,
-    `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else `hashing`."""
+    `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else
+    `hashing`."""
 
     index: str = "auto"
     """The engine of the index or its URL: `faiss`, `pgvector`, `milvus://…`; `auto` is that of the store."""
