@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from ufo_experience.benchmark.speed import machine
 from ufo_experience.benchmark.speed.engines import Numpy, engines
 from ufo_experience.benchmark.speed.loop import WORK, LoopReport, Timing, run_loop
+from ufo_experience.benchmark.speed.many import many_text, run_many
 from ufo_experience.benchmark.speed.page import loop_text, report_text, write_page
 from ufo_experience.benchmark.speed.run import Row, make_data, parse_sizes, run
 from ufo_experience.cli import app
@@ -122,3 +123,13 @@ def test_a_load_of_others_makes_a_machine_busy(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (cores * 1.0, 0.0, 0.0), raising=False)
     assert machine.why_busy() != []
     assert machine.why_busy(running=cores) == []
+
+
+def test_learning_many_runs_is_counted_by_sessions_and_records():
+    """Two records come of a session, of different tasks and of the same one."""
+    report = run_many(2, jobs=[1], same=[2])
+    assert [(row.what, row.sessions, row.records) for row in report.rows] == [
+        ("different tasks", 2, 4),
+        ("the same task", 2, 4),
+    ]
+    assert "sessions/s" in many_text(report)

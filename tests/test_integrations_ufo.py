@@ -205,6 +205,21 @@ def test_the_yaml_file_keeps_what_others_wrote(tmp_path):
     assert entries["example7"] == old["example7"]
 
 
+def test_a_new_entry_is_put_behind_the_bytes_of_a_list_of_entries_and_none_comes_twice(tmp_path):
+    """Also when UFO wrote the list in a style of its own."""
+    file = tmp_path / "experience.yaml"
+    summarizer = ExperienceSummarizer()
+    known, new = (summarizer.read_logs(str(SAMPLES / name)) for name in ("word_table", "excel_filter"))
+    first, second = (summarizer.get_summary_list(logs)[0] for logs in (known, new))
+    before = yaml.safe_dump({"example3": dict(first[0])}, width=40)
+    file.write_text(before, encoding="utf-8")
+    for _ in range(2):
+        summarizer.create_or_update_yaml([*first, *second], str(file))
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith(before)
+    assert list(yaml.safe_load(text)) == ["example3", "example4"]
+
+
 def test_a_yaml_file_that_cannot_be_read_is_set_aside_and_the_batch_is_kept(tmp_path):
     """A hand-edited file with an error in it costs no session its experience."""
     file = tmp_path / "experience.yaml"

@@ -70,6 +70,24 @@ def speed(
 
 
 @bench.command()
+def learn(
+    sessions: Annotated[int, typer.Option(min=1, help="Sessions of different tasks.")] = 500,
+    jobs: Annotated[str, typer.Option(help="Numbers of processes that read them.")] = "1,2",
+    same: Annotated[str, typer.Option(help="Numbers of runs of one and the same task.")] = "250,500,1k",
+    json: Json = False,
+) -> None:
+    """Measure learning many runs: sessions a second by number of processes, and runs of one and the same task."""
+    console = console_for(json)
+    with console.errors():
+        from ufo_experience.benchmark.speed.many import many_data, many_text, run_many
+        from ufo_experience.benchmark.speed.run import parse_sizes
+
+        with console.progress("learning") as progress:
+            report = run_many(sessions, parse_sizes(jobs), parse_sizes(same), progress)
+        console.answer(many_data(report), many_text(report))
+
+
+@bench.command()
 def engines(
     sizes: Annotated[str, typer.Option(help="Numbers of rows: 1k,10k,100k,1m.")] = "1k,10k,100k",
     dims: Annotated[str, typer.Option(help="Numbers of dimensions.")] = "384,1536",

@@ -32,7 +32,11 @@ def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
     more than MAX_NODES nodes or for themselves, more than one document, more than MAX_DEPTH levels, anything that is
     no YAML.
     """
-    data = b"".join(read_chunks(path, max_bytes=MAX_YAML))
+    return parse_yaml(b"".join(read_chunks(path, max_bytes=MAX_YAML)), path, typed)
+
+
+def parse_yaml(data: bytes, path: Path, typed: str = "") -> dict[str, Any]:
+    """Read the bytes of one YAML mapping, from the file at `path`. Raises as `load_yaml`."""
     try:
         node = yaml.compose(data.decode("utf-8"), Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:

@@ -7,6 +7,7 @@ of them are verified, so that a question goes through everything.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -30,8 +31,10 @@ SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 SIZES = (100, 1_000, 10_000)
 REPEATS = 20  # of what is quick; of what starts a process a quarter
 WORK = {
+    "empty": "start of python, numpy and pydantic, which the next two rows hold",
     "cold": "command line `retrieve`, cold",
     "first": "first question of a process: start of python to prompt",
+    "inside": "of that, from open to prompt",
     "question": "question",
     "prompt": "question and prompt",
     "learn": "learn one run",
@@ -46,10 +49,13 @@ _NOUNS = "report budget invoice mail sheet slide table chart folder photo contac
 _PEOPLE = "Jane Omar Lin Ada Ivo Mia Noah Zoe Sam Kai Uma Eva".split()
 _APPLICATIONS = "OUTLOOK.EXE EXCEL.EXE WINWORD.EXE POWERPNT.EXE msedge.exe explorer.exe".split()
 _FIRST = """
-import sys
+import sys, time
 from ufo_experience import ExperienceMemory
+import ufo_experience.prompt.builder, ufo_experience.store.folder.store, ufo_experience.embedding.hashing
+started = time.perf_counter()
 memory = ExperienceMemory.open(sys.argv[1], embedder=sys.argv[2], create=False)
 memory.build_prompt(sys.argv[3], memory.retrieve(sys.argv[3]))
+print((time.perf_counter() - started) * 1000)
 """
 _READER = """
 import sys
@@ -132,27 +138,34 @@ class _Loop:
 
     def measure(self) -> dict[str, Timing]:
         """The times of each kind of work, by its name: it is done `repeats` times."""
-        for number in range(max(2, self._repeats // 4)):
-            self._start_processes(_task(number))
-        self._memory.retrieve(_task(0))
+        for number in range(1 + max(2, self._repeats // 4)):
+            self._start_processes(task_of(number))
+        for name in ("empty", "cold", "first", "inside"):  # the first of each compiled the modules
+            del self._times[name][0]
+        self._memory.retrieve(task_of(0))
         for number in range(self._repeats):
-            self._time("question", partial(self._memory.retrieve, _task(100 + number)))
-            self._time("prompt", partial(self._memory.build_prompt, _task(200 + number)))
+            self._time("question", partial(self._memory.retrieve, task_of(100 + number)))
+            self._time("prompt", partial(self._memory.build_prompt, task_of(200 + number)))
         with _Reader(self._db, self._embedder) as reader:
             for number in range(self._repeats):
                 self._learn(number, reader)
         for number in range(self._repeats):
-            hits = self._memory.retrieve(_task(300 + number))
+            hits = self._memory.retrieve(task_of(300 + number))
             self._time("report", partial(self._memory.report, hits, success=True, session=f"bench-{number}"))
-            self._time("after_report", partial(self._memory.retrieve, _task(400 + number)))
+            self._time("after_report", partial(self._memory.retrieve, task_of(400 + number)))
+        self._memory.index(rebuild=True)
         self._time("rebuild", partial(self._memory.index, rebuild=True))
         self._memory.close()
         return {name: _timing(times) for name, times in self._times.items()}
 
     def _start_processes(self, task: str) -> None:
         ask = ["-m", "ufo_experience", "retrieve", task, "--db", self._db, "--json"]
+        self._time("empty", partial(_run, ["-c", "import numpy, pydantic.main"]))
         self._time("cold", partial(_run, ask))
-        self._time("first", partial(_run, ["-c", _FIRST, self._db, self._embedder, task]))
+        started = time.perf_counter()
+        inside = _run(["-c", _FIRST, self._db, self._embedder, task])
+        self._times["first"].append(_since(started))
+        self._times["inside"].append(float(inside))
 
     def _learn(self, number: int, reader: _Reader) -> None:
         """Learn a log that was just written; the other process, which is running, asks until it finds it."""
@@ -163,7 +176,7 @@ class _Loop:
         self._times["learn"].append(_since(started))
         reader.find(task, report.added[0])
         self._times["found"].append(_since(started))
-        self._time("after_learn", partial(self._memory.retrieve, _task(500 + number)))
+        self._time("after_learn", partial(self._memory.retrieve, task_of(500 + number)))
 
     def _time(self, name: str, act: Callable[[], object]) -> None:
         started = time.perf_counter()
@@ -209,7 +222,7 @@ def records(size: int, folder: Path) -> Iterator[Experience]:
     ingest([SAMPLES], store, ExtractiveSummarizer())
     made = list(store.scan())
     for number in range(size):
-        one, task = made[number % len(made)], _task(number)
+        one, task = made[number % len(made)], task_of(number)
         state = {"request": task, "task": task, "application": _APPLICATIONS[number % len(_APPLICATIONS)]}
         origin = {"session": f"session-{number}", "source": f"log-{number}", "content_hash": f"{number:064x}"}
         yield one.model_copy(
@@ -222,7 +235,8 @@ def records(size: int, folder: Path) -> Iterator[Experience]:
         )
 
 
-def _task(number: int) -> str:
+def task_of(number: int) -> str:
+    """A request of its own for each number."""
     words = (one[number // step % len(one)] for one, step in ((_VERBS, 1), (_NOUNS, 15), (_PEOPLE, 7)))
     verb, noun, person = words
     return f"{verb.capitalize()} the {noun} of {person} for project {number}"
@@ -237,11 +251,13 @@ def _write_log(folder: Path, task: str) -> Path:
     return path
 
 
-def _run(arguments: list[str]) -> None:
-    """Run python to its end. Raises `StorageError` when it fails."""
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+def _run(arguments: list[str]) -> str:
+    """Run python to its end; returns what it printed. Raises `StorageError` when it fails."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=env)
     if done.returncode:
         raise StorageError(f"a process of the benchmark failed: {done.stderr.strip()[-500:]}")
+    return done.stdout
 
 
 def _since(started: float) -> float:

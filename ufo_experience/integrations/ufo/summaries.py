@@ -9,17 +9,22 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import SchemaError, TraceError
+from ufo_experience.errors import DataError, SchemaError, TraceError
 from ufo_experience.fileio.atomic import Disk, replace, replace_file
+from ufo_experience.fileio.regular import read_regular
 from ufo_experience.formats.ufo_example import from_ufo_example, to_ufo_example
 from ufo_experience.redaction import redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
 
 _EXAMPLE_KEY = re.compile(r"example(\d{1,9})")
+_KEY_LINE = re.compile(r"^example(\d{1,9}):[ ]*$", re.MULTILINE)
+_OTHER_LINE = re.compile(r"^(?!example\d{1,9}:[ ]*$|[ \r]|$)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z0-9]{3,}")
 _log = logging.getLogger(__name__)
 
 
@@ -67,7 +72,8 @@ def record_of(summary: object) -> Experience:
 
 
 def add_to_yaml(summaries: Iterable[object], path: Path) -> int:
-    """Add summaries to a file in UFO's form, each once, and return how many came in. What stands there stays.
+    """Add summaries to a file in UFO's form, each once, and return how many came in. What stands there stays: a file
+    of nothing but numbered entries is not read as a whole, the new ones are put behind its bytes.
 
     Failed runs are left out: UFO imitates what the file shows. So is what has no UFO form. A file that cannot be
     read is set aside under a name of its own, and a new one is begun.
@@ -75,23 +81,77 @@ def add_to_yaml(summaries: Iterable[object], path: Path) -> int:
     Raises:
         StorageError: the disk refused; the old file is as it was.
     """
-    entries = _entries(path)
-    known = {_digest(entry) for entry in entries.values()}
-    numbers = [int(match.group(1)) for key in entries if (match := _EXAMPLE_KEY.fullmatch(key))]
-    number, before = max(numbers, default=-1), len(entries)
+    offered = list(_shown(summaries, path))
+    listed = _listed(path)
+    alike = None if listed is None else listed.like(offered)
+    if listed is None or alike is None:
+        entries = _entries(path)
+        known = {_digest(entry) for entry in entries.values()}
+        numbers = [int(match.group(1)) for key in entries if (match := _EXAMPLE_KEY.fullmatch(key))]
+        text, last = _as_text(entries), max(numbers, default=-1)
+    else:
+        known = {_digest(entry) for entry in alike}
+        text, last = listed.text, listed.last
+    new: dict[str, Any] = {}
+    for entry in offered:
+        if _digest(entry) not in known:
+            known.add(_digest(entry))
+            new[f"example{last + 1 + len(new)}"] = entry
+    replace_file(path, (text + _as_text(new)).encode("utf-8"), Disk())
+    return len(new)
+
+
+def _shown(summaries: Iterable[object], path: Path) -> Iterator[dict[str, Any]]:
+    """The entries of summaries that a file may show."""
     for summary in summaries:
         try:
             record = record_of(summary)
         except SchemaError as error:
             _log.warning("a summary is left out of %s: %s", path, error)
             continue
-        entry = to_ufo_example(record)
-        if not record.is_negative and _digest(entry) not in known:
-            number += 1
-            known.add(_digest(entry))
-            entries[f"example{number}"] = entry
-    _write(entries, path)
-    return len(entries) - before
+        if not record.is_negative:
+            yield to_ufo_example(record)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """A file that is a list of numbered entries, as text; `last` is the highest number."""
+
+    path: Path
+    text: str
+    last: int
+
+    def like(self, entries: Sequence[Mapping[str, Any]]) -> list[Any] | None:
+        """The entries of the file that hold all words of the request of one of these: only they can be equal.
+
+        None when one of them cannot be read: then the whole file has to be looked at.
+        """
+        from ufo_experience.traces.safe_yaml import parse_yaml
+
+        found: list[Any] = []
+        starts = [match.start() for match in _KEY_LINE.finditer(self.text)]
+        wanted = [set(_WORD.findall(str(entry.get("request", "")))) for entry in entries]
+        for start, end in zip(starts, [*starts[1:], len(self.text)], strict=True):
+            block = self.text[start:end]
+            if any(all(word in block for word in words) for words in wanted):
+                try:
+                    found += parse_yaml(block.encode("utf-8"), self.path, typed="Args").values()
+                except TraceError:
+                    return None
+        return found
+
+
+def _listed(path: Path) -> _Listed | None:
+    """The file, if it is nothing but numbered entries that can be told apart by their lines; None for any other."""
+    from ufo_experience.traces.safe_yaml import MAX_YAML
+
+    try:
+        text = read_regular(path, MAX_YAML).decode("utf-8") if path.exists() else ""
+    except (DataError, UnicodeDecodeError):  # the reader of YAML says what is wrong with it
+        return None
+    numbers = [int(number) for number in _KEY_LINE.findall(text)]
+    plain = text.endswith("\n") and not _OTHER_LINE.search(text) and len(set(numbers)) == len(numbers)
+    return _Listed(path, text, max(numbers)) if numbers and plain else None
 
 
 def _entries(path: Path) -> dict[str, Any]:
@@ -111,11 +171,10 @@ def _entries(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _write(entries: Mapping[str, Any], path: Path) -> None:
+def _as_text(entries: Mapping[str, Any]) -> str:
     import yaml
 
-    text = yaml.safe_dump(dict(entries), sort_keys=False, allow_unicode=True, width=120) if entries else ""
-    replace_file(path, text.encode("utf-8"), Disk())
+    return yaml.safe_dump(dict(entries), sort_keys=False, allow_unicode=True, width=120) if entries else ""
 
 
 def _digest(entry: Any) -> str:
