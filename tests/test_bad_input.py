@@ -58,7 +58,7 @@ KEPT_ELSEWHERE: dict[int, str] = {
     69: "test_store.py::test_a_folder_without_write_permission_can_be_read",
     70: "test_store_place.py::test_a_share_is_read_but_not_written",
     71: "test_store_crash.py::test_a_held_lock_is_named_and_a_killed_holder_frees_it",
-    73: "test_cli.py::test_a_console_of_another_code_page_shows_what_it_can",
+    73: "test_windows.py::test_a_console_that_lacks_characters_shows_their_escapes",
     78: "test_prompt_builder.py::test_actions_the_agent_lacks_are_dropped_and_counted",
     79: "test_risk.py::test_a_risky_argument_is_known_and_never_shown",
     82: "test_summarizer.py::test_an_answer_that_cannot_be_used_gives_the_flagged_extractive_summary",

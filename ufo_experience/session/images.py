@@ -1,25 +1,18 @@
-"""Screenshots: checked to be images, within a size, as data URLs for a prompt; and the last state of an application.
-
-What cannot be captured is logged, never fatal.
-"""
+"""Screenshots: checked to be images, within a size, as data URLs for a prompt."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import logging
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ufo_experience.errors import ConnectionLostError, DataError, StorageError
+from ufo_experience.errors import DataError
 from ufo_experience.fileio.regular import read_regular
-from ufo_experience.session.files import StrPath, dump, write_atomic
+from ufo_experience.session.files import StrPath
 from ufo_experience.session.memory import MemoryItem
-from ufo_experience.session.protocols import DATA_COLLECTION, Command, Context
-from ufo_experience.session.recovery import RecoveryPolicy, execute
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
@@ -94,35 +87,6 @@ _SIGNATURES: dict[str, Callable[[bytes], bool]] = {
 }
 
 
-_log = logging.getLogger(__name__)
-
-
-async def capture_screenshot(context: Context, save_path: Path, full_screen: bool, policy: RecoveryPolicy) -> None:
-    """Save a screenshot of the window, or of all screens."""
-    tool, parameters = (
-        ("capture_desktop_screenshot", {"all_screens": True}) if full_screen else ("capture_window_screenshot", {})
-    )
-    found = await _collect(context, Command(tool, parameters, DATA_COLLECTION), policy)
-    if found is None:
-        return
-    image = decode_image(found)
-    if image is None:
-        _log.warning("no last screenshot: %s gave no image", tool)
-        return
-    try:
-        save_path.parent.mkdir(parents=True, exist_ok=True)
-        save_path.write_bytes(image)
-    except OSError as error:
-        raise StorageError(f"{save_path}: cannot be written: {error.strerror or error}") from error
-
-
-async def capture_ui_tree(context: Context, save_path: Path, policy: RecoveryPolicy) -> None:
-    """Save the UI tree as JSON."""
-    tree = await _collect(context, Command("get_ui_tree", {}, DATA_COLLECTION), policy)
-    if tree:
-        write_atomic(save_path, dump(tree))
-
-
 def decode_image(value: Any) -> bytes | None:
     """The bytes of an image given as bytes, base64 or a data URL; None for anything else."""
     data = value
@@ -134,14 +98,3 @@ def decode_image(value: Any) -> bytes | None:
             return None
     usable = isinstance(data, bytes) and len(data) <= MAX_IMAGE_BYTES and image_type(data) is not None
     return data if usable else None
-
-
-async def _collect(context: Context, command: Command, policy: RecoveryPolicy) -> Any:
-    try:  # a client that is gone is not waited for again
-        [(_, result)] = await execute(context.command_dispatcher, [command], replace(policy, reconnects=0))
-    except ConnectionLostError as error:
-        _log.warning("%s: %s", command.tool_name, error)
-        return None
-    if not result.ok:
-        _log.warning("%s: %s", command.tool_name, result.error)
-    return result.result if result.ok else None

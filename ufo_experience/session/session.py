@@ -9,20 +9,23 @@ import asyncio
 import logging
 import os
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.errors import ConnectionLostError, ExperienceError, StorageError, UsageError
 from ufo_experience.session.blackboard import Blackboard
-from ufo_experience.session.files import StrPath
-from ufo_experience.session.images import capture_screenshot, capture_ui_tree
+from ufo_experience.session.files import StrPath, dump, write_atomic
+from ufo_experience.session.images import decode_image
 from ufo_experience.session.log_writer import LogFile, SessionLog, write_markdown
 from ufo_experience.session.parts import RoundContext, SessionParts, verdict_of
-from ufo_experience.session.protocols import Agent, AgentStatus, Context, ContextNames
+from ufo_experience.session.protocols import DATA_COLLECTION, Agent, AgentStatus, Command, Context, ContextNames
 from ufo_experience.session.recall import Recall
-from ufo_experience.session.recovery import Done, call
+from ufo_experience.session.recovery import Done, RecoveryPolicy, call, execute
 from ufo_experience.session.round import BaseRound
+
+_log = logging.getLogger(__name__)
 
 
 class SessionState:
@@ -365,3 +368,40 @@ class BaseSession(SessionState, ABC):
         if mode == "w":
             path.unlink(missing_ok=True)
         return LogFile(path)
+
+
+async def capture_screenshot(context: Context, save_path: Path, full_screen: bool, policy: RecoveryPolicy) -> None:
+    """Save a screenshot of the window, or of all screens. What cannot be captured is logged, never fatal."""
+    tool, parameters = (
+        ("capture_desktop_screenshot", {"all_screens": True}) if full_screen else ("capture_window_screenshot", {})
+    )
+    found = await _collect(context, Command(tool, parameters, DATA_COLLECTION), policy)
+    if found is None:
+        return
+    image = decode_image(found)
+    if image is None:
+        _log.warning("no last screenshot: %s gave no image", tool)
+        return
+    try:
+        save_path.parent.mkdir(parents=True, exist_ok=True)
+        save_path.write_bytes(image)
+    except OSError as error:
+        raise StorageError(f"{save_path}: cannot be written: {error.strerror or error}") from error
+
+
+async def capture_ui_tree(context: Context, save_path: Path, policy: RecoveryPolicy) -> None:
+    """Save the UI tree as JSON."""
+    tree = await _collect(context, Command("get_ui_tree", {}, DATA_COLLECTION), policy)
+    if tree:
+        write_atomic(save_path, dump(tree))
+
+
+async def _collect(context: Context, command: Command, policy: RecoveryPolicy) -> Any:
+    try:  # a client that is gone is not waited for again
+        [(_, result)] = await execute(context.command_dispatcher, [command], replace(policy, reconnects=0))
+    except ConnectionLostError as error:
+        _log.warning("%s: %s", command.tool_name, error)
+        return None
+    if not result.ok:
+        _log.warning("%s: %s", command.tool_name, result.error)
+    return result.result if result.ok else None
