@@ -49,6 +49,10 @@ class Settings(BaseModel):
     threshold: Threshold | Literal["auto"] = "auto"
     """The lowest score that is served, a number from 0 to 1; `auto` is the calibrated one, else 0.5."""
 
+    judge: str = "none"
+    """A chat model that is asked whether the few best hits are the task at hand: `openai:MODEL`; `none` asks nobody.
+    While it cannot answer, nothing is served."""
+
     max_tokens: Annotated[int, Field(ge=1)] = 1200
     """Budget of the few-shot block, in tokens."""
 

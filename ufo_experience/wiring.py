@@ -16,6 +16,7 @@ from ufo_experience.openai_api.ledger import Ledger
 from ufo_experience.openai_api.settings import OpenAISettings, Provider
 from ufo_experience.retrieval.candidates import CandidateFinder
 from ufo_experience.retrieval.fusion import fusion_for
+from ufo_experience.retrieval.judge import Judge, open_judge
 from ufo_experience.retrieval.retriever import Retriever
 from ufo_experience.schema import Trust
 from ufo_experience.store.base import ExperienceStore
@@ -43,6 +44,7 @@ class Wiring:
         self._ledger = open_ledger(store, settings)
         self._embedder = None if embedder is None else as_embedder(embedder)
         self._finder: CandidateFinder | None = None
+        self._judge: Judge | None = None
         self._lock = threading.RLock()
         self.live = LiveIndex(store, kept, self)
 
@@ -76,7 +78,14 @@ class Wiring:
         finder = self.finder()
         manifest = finder.snapshot.manifest
         fusion = fusion_for(self.get().name, manifest.calibration if manifest else None)
-        return Retriever(finder, self.store, self.get(), fusion)
+        return Retriever(finder, self.store, self.get(), fusion, self._open_judge())
+
+    def _open_judge(self) -> Judge | None:
+        """The judge that the settings name, made when first needed; its answers are kept with it."""
+        with self._lock:
+            if self._judge is None and self.settings.judge != "none":
+                self._judge = open_judge(self.settings.judge, self.service_settings())
+            return self._judge
 
     def finder(self) -> CandidateFinder:
         """What finds candidates in the current snapshot, and knows what its runs agree on."""

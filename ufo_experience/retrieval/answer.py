@@ -9,7 +9,7 @@ from typing import Literal, overload
 
 from ufo_experience.schema import Hit
 
-Why = Literal["unproven", "risky", "harmful", "contradicts", "other application"]
+Why = Literal["unproven", "risky", "harmful", "contradicts", "rejected", "unjudged", "other application"]
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,9 @@ class Withheld:
     """A record that reaches the threshold and is not served.
 
     `why`: `unproven` (its trust is too low), `risky` (a step could do harm, and nobody approved it), `harmful` (it hurt
-    more often than it helped), `contradicts` (the task asks for the opposite) or `other application` (it lies outside
-    the filter). `release` is the command that lets it answer, None where no command does.
+    more often than it helped), `contradicts` (the task asks for the opposite), `rejected` (the judge says that it is
+    another task), `unjudged` (the judge could not be asked) or `other application` (it lies outside the filter).
+    `release` is the command that lets it answer, None where no command does.
     """
 
     id: str

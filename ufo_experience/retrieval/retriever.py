@@ -29,6 +29,7 @@ from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Emb
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.credit import usage_factor, usefulness
 from ufo_experience.retrieval.fusion import Fusion
+from ufo_experience.retrieval.judge import JUDGED, JUDGED_FROM, Judge, verdicts
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
@@ -85,8 +86,16 @@ class Ranking:
 class Retriever:
     """Answers queries from one snapshot; safe to use from many threads."""
 
-    def __init__(self, finder: CandidateFinder, store: ExperienceStore, embedder: Embedder, fusion: Fusion) -> None:
+    def __init__(
+        self,
+        finder: CandidateFinder,
+        store: ExperienceStore,
+        embedder: Embedder,
+        fusion: Fusion,
+        judge: Judge | None = None,
+    ) -> None:
         self._finder, self._store, self._embedder, self._fusion = finder, store, embedder, fusion
+        self._judge = judge
         self._catalog = finder.snapshot.catalog
 
     @property
@@ -113,11 +122,10 @@ class Retriever:
         """What of a ranking is served for the (redacted) text of a query: threshold, opposites, diversity."""
         threshold = self._threshold(query, ranking.fusion)
         said = list(notes)
-        hits, negatives = (
-            self._served(self._choose(text, ranking, threshold, failed, query.on_screen), query, ranking, said, now)
-            for failed in (False, True)
-        )
-        withheld = self._withheld(text, ranking, threshold)
+        chosen, turned_away = self._judged(text, query, ranking, threshold)
+        failed = self._choose(text, ranking, threshold, True, query.on_screen)
+        hits, negatives = (self._served(places, query, ranking, said, now) for places in (chosen, failed))
+        withheld = (*turned_away, *self._withheld(text, ranking, threshold))
         if not hits and not withheld and query.application is not None:
             withheld = self._elsewhere(text, query, ranking, threshold)
         considered = Considered(
@@ -140,6 +148,27 @@ class Retriever:
             notes=tuple(said),
             near=self._load(self._below(text, ranking, threshold, query.near), ranking, said, now),
         )
+
+    def _judged(
+        self, text: str, query: Query, ranking: Ranking, threshold: float
+    ) -> tuple[Iterator[int], tuple[Withheld, ...]]:
+        """Places of what may be served, best first, and what the judge keeps back of what reaches the threshold.
+
+        A judge is shown what lies below the default threshold, too; never what lies below one that was asked for.
+        """
+        if self._judge is None:
+            return self._choose(text, ranking, threshold, False, query.on_screen), ()
+        lowest = min(threshold, JUDGED_FROM) if query.threshold is None else threshold
+        places = list(islice(self._choose(text, ranking, lowest, False, query.on_screen), JUDGED))
+        rows = ranking.candidates.rows[places].tolist()
+        said = verdicts(self._judge, text, [self._catalog.text(row) for row in rows])
+        scores = ranking.candidates.score[places].tolist()
+        kept_back = [
+            self._entry(row, score, "unjudged" if verdict is None else "rejected")
+            for row, score, verdict in zip(rows, scores, said, strict=True)
+            if not verdict and score >= threshold
+        ]
+        return (place for place, verdict in zip(places, said, strict=True) if verdict), tuple(kept_back)
 
     def _served(
         self, places: Iterator[int], query: Query, ranking: Ranking, notes: list[str], now: datetime | None

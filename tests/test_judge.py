@@ -1,0 +1,88 @@
+"""The judge of the few best hits, asked through the real `openai` client of a local server; it fails closed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import a_record_of
+from tests.openai_stub import OpenAIStub, content, out_of_quota
+from ufo_experience import ExperienceMemory
+from ufo_experience.config import Settings
+from ufo_experience.errors import UsageError
+
+KNOWN = ["Mute the channel random", "Change the stage of the opportunity Kessler", "Archive the newsletter of May"]
+SAME = {("Keep the newsletter of May for later", KNOWN[2]), ("Change the stage of the opportunity Kessler", KNOWN[1])}
+
+
+def judged(body: dict[str, Any]) -> object:
+    """A judge that knows `SAME`."""
+    question = json.loads(body["messages"][1]["content"])
+    return {"same": [int(number) for number, task in question["known"].items() if (question["task"], task) in SAME]}
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch):
+    """A server in the place of OpenAI."""
+    with OpenAIStub(chat=judged) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+def open_memory(folder: Path, judge: str = "openai:gpt-4.1-mini") -> ExperienceMemory:
+    """A memory of `KNOWN` without vectors."""
+    memory = ExperienceMemory.open(settings=Settings(db=str(folder), embedder="hashing", judge=judge))
+    memory.store.add([a_record_of(text) for text in KNOWN])
+    memory.index()
+    return memory
+
+
+def test_what_the_judge_takes_for_the_task_is_served_below_the_threshold_too(stub, tmp_path):
+    plain = open_memory(tmp_path / "plain", "none").retrieve("Keep the newsletter of May for later")
+    assert (len(plain), stub.requests) == (0, [])
+    found = open_memory(tmp_path / "judged").retrieve("Keep the newsletter of May for later")
+    assert [hit.experience.state.request for hit in found] == [KNOWN[2]]
+    assert found[0].score < 0.5
+
+
+def test_what_the_judge_takes_for_another_task_is_withheld(stub, tmp_path):
+    memory = open_memory(tmp_path / "db")
+    assert len(memory.retrieve(KNOWN[1])) == 1
+    found = memory.retrieve("Change the stage of the opportunity Miller")
+    assert (len(found), found.withheld_why) == (0, ("rejected",))
+    assert found.reason == "what fits is withheld: 1 rejected"
+
+
+@pytest.mark.parametrize("fault", [out_of_quota, content("not json"), content('{"same": [7]}')])
+def test_a_judge_that_cannot_answer_lets_nothing_pass(stub, tmp_path, fault):
+    memory = open_memory(tmp_path / "db")
+    stub.play(fault)
+    found = memory.retrieve(KNOWN[1])
+    assert (len(found), found.withheld_why) == (0, ("unjudged",))
+
+
+def test_an_equal_question_is_asked_once(stub, tmp_path):
+    memory = open_memory(tmp_path / "db")
+    assert memory.retrieve(KNOWN[1]).hits == memory.retrieve(KNOWN[1]).hits
+    assert len(stub.requests) == 1
+
+
+def test_a_threshold_that_was_asked_for_holds_for_the_judge(stub, tmp_path):
+    assert (
+        len(open_memory(tmp_path / "db").retrieve("Keep the newsletter of May for later", similarity_threshold=0.5))
+        == 0
+    )
+
+
+def test_nobody_is_asked_about_a_stranger(stub, tmp_path):
+    assert len(open_memory(tmp_path / "db").retrieve("Water the plants")) == 0
+    assert stub.requests == []
+
+
+def test_an_unknown_judge_is_named(stub, tmp_path):
+    with pytest.raises(UsageError, match="known are: none, openai:MODEL"):
+        open_memory(tmp_path / "db", "gpt").retrieve(KNOWN[0])
