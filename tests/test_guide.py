@@ -316,6 +316,27 @@ def test_an_item_the_task_names_is_looked_for_in_the_folders_beside_the_open_one
     assert said(other.next(screen(*folders))) == "target_missing"
 
 
+def test_a_folder_that_was_open_when_the_run_began_is_opened():
+    """The way says nothing of it; the task names another one than is open now."""
+    folders = [control(name, "TreeItem", selected=name == "Music") for name in ("Pictures", "Music", "Papers")]
+    way = (click("New", "MenuItem"), fill("Folder name", "Harbour"))
+    one = guide(*way, task='Make a directory "Harbour" in Papers', new='Make a directory "Alpha" in Pictures')
+    view = screen(*folders, control("New", "MenuItem"), control("Folder name", "Edit"))
+    opened = one.next(view)
+    assert said(opened) == "click_input Pictures"
+    one.note(opened)
+    assert said(one.next(view)) == "click_input New"
+
+
+def test_what_the_task_names_and_no_step_speaks_of_is_left_to_the_agent_once():
+    """Nothing in view is called so: what it means for the way, nobody knows."""
+    way = (click("New", "MenuItem"), fill("Folder name", "Harbour"))
+    one = guide(*way, task='Make a directory "Harbour" in Papers', new='Make a directory "Alpha" in Pictures')
+    view = screen(control("New", "MenuItem"), control("Folder name", "Edit"))
+    one.note(one.next(view))
+    assert [said(one.next(view)) for _ in range(2)] == ["unbound_slot", "set_edit_text Folder name Alpha"]
+
+
 def test_a_way_of_a_task_that_reads_otherwise_is_not_offered():
     """However sure retrieval is: the screen cannot tell."""
     hit = Hit(experience=experience(*BACKUP), score=1.0, ranked_by="fused")

@@ -11,13 +11,14 @@ a model) may bind what is left; what it answers counts only if it stands in the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Protocol
 
 from ufo_experience.guide.procedure import Procedure, ProcedureStep
 from ufo_experience.redaction import PLACEHOLDER
+from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.vault import SLOT_TYPE, slot_type
 from ufo_experience.text.alike import SMALL_WORDS
 from ufo_experience.text.slots import Slot, find_slots, mask_slots
@@ -63,7 +64,21 @@ def bind(procedure: Procedure, task: str, binder: Binder | None = None) -> Proce
             {**values.slots, **said}, {**values.words, **named}, values.foreign - {name.casefold() for name in named}
         )
         bound = tuple(_bound(step, values, procedure, task) for step in procedure.steps)
-    return replace(procedure, request=task, steps=bound)
+    return replace(procedure, request=task, steps=bound, unspoken=_unspoken(bound, procedure.request, task))
+
+
+def _unspoken(steps: Sequence[ProcedureStep], old: str, new: str) -> dict[str, bool]:
+    """The values of the new task that no step speaks of, and whether the old task named others."""
+    told = "\n".join(
+        text
+        for step in steps
+        for text in (
+            *((step.target.name, step.target.within) if step.target else ()),
+            *strings_in(dict(step.parameters)),
+        )
+    )
+    values = dict.fromkeys(slot.value for slot in find_slots(new) if slot.value)
+    return {value: not _stands_in(value, old) for value in values if not _stands_in(value, told)}
 
 
 def find_values(procedure: Procedure, task: str) -> Values:

@@ -96,6 +96,7 @@ class Guide:
         self._failed: dict[int, int] = {}
         self._searched: set[str] = set()
         self._door: Control | None = None
+        self._unspoken = dict(procedure.unspoken)
         self._missed: Miss | None = None
         self._given_up = ""
 
@@ -212,6 +213,9 @@ class Guide:
             home = self._way_home(step, screen, application)
             if home is not None:
                 return home
+            apart = self._left_unsaid(step, screen)
+            if apart is not None:
+                return apart
             checked = self._check(self._at, screen, application)
             if checked is True:
                 self._at += 1
@@ -271,6 +275,27 @@ class Guide:
             if isinstance(self._find(place, screen), Control):
                 return place
         return None
+
+    def _left_unsaid(self, step: ProcedureStep, screen: Screen) -> Act | Stop | None:
+        """See to values of the task that no step speaks of, before the way does what cannot be seen as mere looking.
+
+        One that names a folder or tab in view is opened: it was open when the run began. Any other is for the agent.
+        """
+        if not self._unspoken or step.kind == "switch" or any(one.kind in _STAYS for one in self._steps[: self._at]):
+            return None
+        click = next((one.action for one in self._steps if one.kind == "click" and is_plain_click(one)), "")
+        for value in [*self._unspoken] if click and not screen.dialog else ():
+            named = [one for one in screen.named(value) if one.role in _PLACES]
+            if len(named) == 1 and named[0].usable:
+                del self._unspoken[value]
+                if not named[0].selected:
+                    self._door = named[0]
+                    return Act(click, _target(named[0]))
+        changed = [value for value, is_other in self._unspoken.items() if is_other]
+        if step.role in _LEADS or not changed or any(one.unbound for one in self._steps[self._at :]):
+            return None
+        self._unspoken.clear()
+        return Stop("unbound_slot", f"the way says nothing of {', '.join(map(repr, changed))}, which the task names")
 
     def _next_door(self, screen: Screen) -> Act | None:
         """Look for the item that bears a value of the task in the folder or tab beside the one that is open, each once.

@@ -88,7 +88,9 @@ class ProcedureStep:
 class Procedure:
     """A way as it was gone: for `request`, whose values stand in it by `slots` (placeholder → type) or by name.
 
-    `constants` are the values of placeholders that are the same whatever the task.
+    `constants` are the values of placeholders that are the same whatever the task. `unspoken` are values of the task
+    that no step speaks of: they may have been so when the run began, as a folder that was open; True for those that the
+    remembered task did not name.
     """
 
     id: str
@@ -98,6 +100,7 @@ class Procedure:
     steps: tuple[ProcedureStep, ...]
     slots: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
+    unspoken: Mapping[str, bool] = field(default_factory=dict)
 
 
 def procedure_of(
