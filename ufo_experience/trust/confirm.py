@@ -112,7 +112,9 @@ _CARRIES_OUT = re.compile(  # carries out what was chosen before
     r"|החל|אישור)"
 )
 _ACTS = frozenset("button menuitem checkbox radio radiobutton toggle togglebutton switch splitbutton".split()) | {""}
-_LEADS_ON = frozenset("tab treeitem listitem link hyperlink row cell dataitem option text label header image".split())
+_LEADS_ON = frozenset(
+    "tab tabitem treeitem listitem link hyperlink row cell dataitem option text label header image".split()
+)
 _TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
 _MESSAGE = re.compile(
     r"(?i)\b(?:message|chat|comment|reply|post|nachricht|kommentar|messag\w*|mensaje|mensagem|messaggio|bericht"
