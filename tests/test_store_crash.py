@@ -99,7 +99,7 @@ def run(folder: Path, disk: Disk) -> Judge:
     return judge
 
 
-EVERY = [3, pytest.param(1, marks=pytest.mark.slow)]  # the default suite disturbs every third call
+EVERY = [5, pytest.param(1, marks=pytest.mark.slow)]  # the default suite disturbs every fifth call
 
 
 def each_call(total: int, every: int = 1) -> range:
