@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from ufo_experience.errors import DataError, StorageError, UsageError
+from ufo_experience.errors import DataError, SchemaError, StorageError, UsageError
 from ufo_experience.index.document import run_of
 from ufo_experience.prompt.data_block import has_block, strip_blocks
 from ufo_experience.redaction import redact
@@ -257,8 +257,18 @@ def _read_batch(sources: list[Found], *, format: str, said: Given, summarize: bo
 
 
 def _commit(store: ExperienceStore, waiting: dict[str, Experience], report: IngestReport) -> None:
-    done = store.add(waiting.values()) if waiting else None
-    if done:
+    """Store what was learned; a record over a limit is listed, and the others are stored all the same."""
+    groups = [[*waiting.values()]] if waiting else []
+    while groups:
+        group = groups.pop(0)
+        try:
+            done = store.add(group)
+        except SchemaError as error:
+            if len(group) > 1:
+                groups = [[one] for one in group]
+            else:
+                report.failed.append((group[0].provenance.source or group[0].id, str(error)))
+            continue
         report.added += done.added
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
     waiting.clear()

@@ -24,11 +24,15 @@ from ufo_experience.traces.naming import Named
 from ufo_experience.traces.reader import ReadReport
 from ufo_experience.traces.screen_tree import names_of_calls
 
+MAX_RESULT = 2_000  # characters of a tool's answer
 _LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations")
 _CALLS = ("function_call", "computer_call", "custom_tool_call", "local_shell_call", "mcp_call", "tool_use", "tool_call")
 _RESULTS = ("function_call_output", "computer_call_output", "custom_tool_call_output", "local_shell_call_output")
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "gpt": "assistant", "function": "tool"}
 _KINDS = (*_CALLS, *_RESULTS, "reasoning", "message", "human", "ai")
+# What a host puts beside the user's words.
+_OF_THE_HOST = ("<", "Caveat:", "# AGENTS.md", "[Request interrupted", "This session is being continued")
+_KEPT_BESIDE = ("file-history-snapshot", "queue-operation", "summary", "progress")  # with these a session may begin
 _NO_ACTION = ("screenshot", "cursor_position", "wait", "attempt_completion", "done", "todowrite", "update_plan")
 
 
@@ -78,7 +82,7 @@ class _Talk:
             if as_dict(block).get("type") == "tool_result":
                 self._result(block.get("tool_use_id"), block.get("content"), block)
         text = _text_of(content).strip()
-        if not text or text.startswith(("<", "Caveat:", "# AGENTS.md")):  # what a host puts beside the user's words
+        if not text or text.startswith(_OF_THE_HOST):
             return
         if not self.tasks or (self.split and self.tasks[-1][1]):
             self.tasks.append((text, []))
@@ -115,7 +119,7 @@ class _Talk:
         first = text.strip().split("\n", 1)[0].casefold()
         if failed or first.startswith(("error", "### error", "traceback", "exception")):
             one.error = text[:500] or "failed"
-        one.result = text
+        one.result = text[:MAX_RESULT]
 
 
 class ChatReader:
@@ -210,6 +214,8 @@ def _is_talk(value: Any) -> bool:
     if found.get("type") in ("session_meta", "response_item") and "payload" in found:
         return True
     if found.get("sessionId") and found.get("type") in ("user", "assistant") and found.get("message"):
+        return True
+    if found.get("type") in _KEPT_BESIDE and found.keys() & {"messageId", "leafUuid", "sessionId"}:
         return True
     listed = [item for key in _LISTS for item in as_list(found.get(key)) if isinstance(item, dict)]
     return any(_calls_tool(item) for item in [inner, *listed])

@@ -177,6 +177,9 @@ def _add_command(draft: Draft, command: dict[str, Any], host: str | None) -> Non
     if name == "open":
         draft.step("navigate", parameters={"url": target}, application=host)
         return
+    if "script" in name.casefold():
+        draft.step(name, parameters={"source": target}, observation=command.get("comment"), application=host)
+        return
     ways = [target, *(as_name(as_list(one)[0]) for one in as_list(command.get("targets")) if as_list(one))]
     text = {"text": value} if value else {}
     draft.step(name, control=_of_locators(ways), parameters=text, observation=command.get("comment"), application=host)
