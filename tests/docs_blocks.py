@@ -24,7 +24,7 @@ from ufo_experience.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 REASON = re.compile(r"# needs (a key|a server|a browser|a framework|a client|a download|some minutes|a checkout)\b")
-LANGUAGES = ("sh", "console", "python", "text", "json", "yaml", "toml", "diff", "mermaid")
+LANGUAGES = ("sh", "powershell", "console", "python", "text", "json", "yaml", "toml", "diff", "mermaid")
 NONCE = re.compile(r"\b[0-9a-f]{32}\b(?=[-\s>\]])")
 _FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PROMPTED = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
@@ -53,13 +53,18 @@ def blocks_of(text: str) -> list[Block]:
 def commands_of(text: str) -> Iterator[list[str]]:
     """The commands of a shell block as their words: comments go, `&&` separates, a backslash joins lines."""
     for line in text.replace("\\\n", " ").splitlines():
-        words = shlex.split(line, comments=True)
+        words = shlex.split(as_in_sh(line), comments=True)
         while "&&" in words:
             place = words.index("&&")
             yield words[:place]
             words = words[place + 1 :]
         if words:
             yield words
+
+
+def as_in_sh(line: str) -> str:
+    """A line of PowerShell as a line of the shell: how it separates commands and sets variables."""
+    return re.sub(r"\$env:(\w+) = ", r"export \1=", line).replace("; ", " && ")
 
 
 def same_every_time(output: str) -> str:
@@ -99,7 +104,7 @@ class Page:
             return self._python(block.text)
         if block.language == "python":
             compile(block.text, self.path.name, "exec", flags=0x2000)  # await outside a function is allowed
-        if block.language == "sh":
+        if block.language in ("sh", "powershell"):
             for words in commands_of(block.text):
                 check_command(words, run=not block.skipped)
                 if not block.skipped:
