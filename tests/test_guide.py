@@ -316,6 +316,19 @@ def test_an_item_the_task_names_is_looked_for_in_the_folders_beside_the_open_one
     assert said(other.next(screen(*folders))) == "target_missing"
 
 
+def test_who_agreed_to_a_choice_is_not_asked_again_before_it_is_carried_out():
+    """ "Save" is asked before for the sake of what was chosen: where nobody was asked about that, it still is."""
+    role = {"action_type": "select_item", "target_control": {"name": "Role", "type": "ComboBox"}}
+    way = (role | {"parameters": {"text": "Administrator"}}, click("Save"))
+    before, after = (
+        screen(control("Role", "ComboBox", value=value), control("Save")) for value in ("", "Administrator")
+    )
+    asked = guide(*way, task="Make Jane an Administrator")
+    asked.note(asked.next(before, consent=True))
+    assert said(asked.next(after)) == "click_input Save"
+    assert said(guide(*way, task="Make Jane an Administrator").next(after)) == "needs_consent"
+
+
 def test_a_folder_that_was_open_when_the_run_began_is_opened():
     """The way says nothing of it; the task names another one than is open now."""
     folders = [control(name, "TreeItem", selected=name == "Music") for name in ("Pictures", "Music", "Papers")]

@@ -97,6 +97,7 @@ class Guide:
         self._searched: set[str] = set()
         self._door: Control | None = None
         self._unspoken = dict(procedure.unspoken)
+        self._agreed = False  # to a grave choice, which what carries it out need not ask for again
         self._missed: Miss | None = None
         self._given_up = ""
 
@@ -157,7 +158,7 @@ class Guide:
             stays = all(kind_of(one.action) in _STAYS for one in acts)
             found = self._check(place, screen, application) if stays else None
             if found is not True:  # filled in as it should be
-                acts.append(_act(step, found if isinstance(found, Control) else None))
+                acts.append(self._act(step, found if isinstance(found, Control) else None))
         return tuple(acts)
 
     def check(
@@ -180,7 +181,7 @@ class Guide:
         if isinstance(found, Miss):
             return Stop(found.reason, found.detail)
         ready = replace(act, target=_target(found)) if found is not None else act
-        return _for_a_person(ready) if self._steps[place].confirm and not consent else ready
+        return _for_a_person(ready) if self._asks(self._steps[place]) and not consent else ready
 
     def note(self, act: Act, ok: bool = True) -> None:
         """Say what became of an action: the guide's own, or one the agent took by itself.
@@ -191,6 +192,8 @@ class Guide:
             return
         place = self._place_of(act)
         if ok and place is not None:
+            step = self._steps[place]
+            self._agreed = step.confirm and not step.pending if step.confirm else self._agreed
             self._at, self._looks, self.sure, self._missed = place + 1, 0, True, None
         elif ok:
             self._take_for_stand_in(act)
@@ -226,9 +229,16 @@ class Guide:
                 self._at = passed
             else:
                 self._looks = 0
-                act = _act(step, checked)
+                act = self._act(step, checked)
                 return act if consent or not act.confirm else _for_a_person(act)
         return Stop("done", f"all {len(self._steps)} steps of the way are behind")
+
+    def _act(self, step: ProcedureStep, control: Control | None) -> Act:
+        target = step.target if control is None else _target(control)
+        return Act(step.action, target, dict(step.parameters), self._asks(step))
+
+    def _asks(self, step: ProcedureStep) -> bool:
+        return step.confirm and not (step.pending and self._agreed)
 
     def _check(self, place: int, screen: Screen, application: str | None) -> Control | Miss | Literal[True] | None:
         """The control to act on (None: the window), True when there is nothing left to do, or a miss."""
@@ -402,13 +412,6 @@ def _switch(step: ProcedureStep, screen: Screen, application: str | None) -> Con
     if screen.applications and application is None:
         return True  # those that could be brought to the front are listed, and it is not among them
     return Miss("target_missing", f"no application {name!r} is open")
-
-
-def _act(step: ProcedureStep, control: Control | None) -> Act:
-    target = step.target
-    if control is not None:
-        target = _target(control)
-    return Act(step.action, target, dict(step.parameters), step.confirm)
 
 
 def _is_same(step: ProcedureStep, act: Act) -> bool:

@@ -55,8 +55,9 @@ class Target:
 class ProcedureStep:
     """One step of a way. `within` of the target is "" where the record does not say; `unbound` names open slots.
 
-    `value` is the value of the task that the target bears, as a file in a list does. `around` is what stood around it
-    when the way was gone. `told` is False where only this record knows the name, `hidden` are parameters of that kind.
+    `confirm` says that a person is asked before, `pending` that this is only so for what was chosen before it. `value`
+    is the value of the task that the target bears, as a file in a list does. `around` is what stood around it when the
+    way was gone. `told` is False where only this record knows the name, `hidden` are parameters of that kind.
     """
 
     number: int
@@ -72,6 +73,7 @@ class ProcedureStep:
     told: bool = True
     hidden: tuple[str, ...] = ()
     around: Around | None = None
+    pending: bool = False
 
     @property
     def role(self) -> str:
@@ -139,6 +141,7 @@ def procedure_of(
             replace(
                 procedure_step(number, step),
                 confirm=step.step_number in asked and not leads_on(step, next(iter(done[number : number + 1]), None)),
+                pending=confirm_of(step) is None,
                 told=_may_be_told(step, told.get(step.step_number, step)),
                 hidden=_hidden(step, told.get(step.step_number, step)),
             )
