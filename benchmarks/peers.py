@@ -23,10 +23,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
@@ -34,17 +36,28 @@ os.environ.update(MEM0_TELEMETRY="False", ANONYMIZED_TELEMETRY="False", OMP_NUM_
 
 from ufo_experience.benchmark.page import table
 from ufo_experience.benchmark.speed.engines import engines as our_engines
+from ufo_experience.benchmark.speed.loop import records
 from ufo_experience.benchmark.speed.machine import why_busy
 from ufo_experience.benchmark.speed.page import report_text
 from ufo_experience.benchmark.speed.run import Data, Engine, K, as_data, make_data, parse_sizes, run
+from ufo_experience.formats.ufo_example import to_ufo_example
 from ufo_experience.index.base import Vectors
+from ufo_experience.integrations.ufo import ExperienceRetriever, ExperienceSummarizer
+from ufo_experience.integrations.ufo.summaries import Summary
+from ufo_experience.memory import ExperienceMemory
 
 DOCUMENT = "step: click the control named so, and say what was seen; " * 50  # 3 kB, as a record made from a log
 LOOPS = 15
+LoopRow = dict[str, Any]
 
 
-class Looped(Engine, Protocol):
+class Looped(Protocol):
     """A peer that keeps documents beside vectors."""
+
+    name: str
+
+    def build(self, data: Data) -> None: ...
+    def add(self, id: str, vector: Vectors, application: str) -> None: ...
 
     def find(self, query: Vectors) -> str:
         """The document nearest to a query, through a handle that is opened anew as far as the package lets one."""
@@ -55,8 +68,8 @@ def _payload(application: str) -> dict[str, str]:
     return {"application": application, "document": DOCUMENT}
 
 
-def measure_loop(peer: Looped, size: int, dim: int) -> dict[str, float]:
-    """Median milliseconds of adding one document, of finding it, and of both."""
+def measure_loop(peer: Looped, size: int, dim: int) -> dict[str, tuple[float, float]]:
+    """Median and 95th percentile, in ms, of adding one document, of finding it, and of both."""
     data = make_data(size, dim, LOOPS)
     peer.build(data)
     add, find = [], []
@@ -69,7 +82,8 @@ def measure_loop(peer: Looped, size: int, dim: int) -> dict[str, float]:
         add.append((middle - began) * 1000)
         find.append((time.perf_counter() - middle) * 1000)
     both = [one + other for one, other in zip(add, find, strict=True)]
-    return {name: round(median(times), 2) for name, times in (("learn", add), ("ask", find), ("found", both))}
+    named = (("learn", add), ("ask", find), ("found", both))
+    return {name: (round(median(times), 2), round(quantiles(times, n=20)[-1], 2)) for name, times in named}
 
 
 class UfoPath:
@@ -245,7 +259,67 @@ class Lance:
         )
 
 
+class DropIn:
+    """This package in UFO's place: the same function of UFO, one summary at a time, over a store of records."""
+
+    name = "ours, as UFO's summarizer"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._db = folder, str(folder / "dropin")
+
+    def build(self, data: Data) -> None:
+        """See `Engine`. The records are those of `bench speed`; the embedder has the dimension of the vectors."""
+        self._embedder = f"hashing:{data.vectors.shape[1]}"
+        self._made = records(len(data.ids) + LOOPS, self._folder)
+        with ExperienceMemory.open(self._db, embedder=self._embedder) as memory:
+            memory.store.add(islice(self._made, len(data.ids)))
+            memory.index(rebuild=True)
+
+    def add(self, id: str, vector: Vectors, application: str) -> None:
+        """See `Engine`."""
+        self._new = next(self._made)
+        with _embedder(self._embedder):
+            ExperienceSummarizer.create_or_update_vector_db([Summary(self._new)], self._db)
+
+    def find(self, query: Vectors) -> str:
+        """See `Looped`: a retriever opened anew."""
+        with _embedder(self._embedder):
+            found = ExperienceRetriever(self._db).retrieve(self._new.state.request, 5)
+        return DOCUMENT if self._new.id in {document.id for document in found} else ""
+
+
+@contextmanager
+def _embedder(spec: str) -> Iterator[None]:
+    """UFO's functions take no embedder: the environment names it."""
+    name = "UFO_EXPERIENCE_EMBEDDER"
+    before = os.environ.get(name)
+    os.environ[name] = spec
+    try:
+        yield
+    finally:
+        os.environ.pop(name) if before is None else os.environ.__setitem__(name, before)
+
+
+def yaml_times(entries: int, folder: Path) -> dict[str, float]:
+    """Milliseconds to add one experience to UFO's YAML list of so many entries: ours, and loading and writing all of
+    it as UFO does."""
+    import yaml
+
+    path = folder / "experience.yaml"
+    made = [to_ufo_example(one) for one in records(entries + 1, folder)]
+    whole = {f"example{number}": entry for number, entry in enumerate(made[:-1])}
+    path.write_text(yaml.safe_dump(whole, sort_keys=False), encoding="utf-8")
+    began = time.perf_counter()
+    ExperienceSummarizer.create_or_update_yaml([made[-1]], str(path))
+    middle = time.perf_counter()
+    loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    loaded[f"example{len(loaded)}"] = made[-1]
+    path.write_text(yaml.safe_dump(loaded), encoding="utf-8")
+    return {"ours": (middle - began) * 1000, "UFO's way": (time.perf_counter() - middle) * 1000}
+
+
 PEERS: dict[str, tuple[Callable[[Path], Looped], Sequence[str]]] = {
+    "dropin": (DropIn, ()),
     "ufo": (UfoPath, ("langchain_community",)),
     "mem0": (Mem0, ("mem0", "faiss")),
     "chroma": (Chroma, ("chromadb",)),
@@ -263,14 +337,7 @@ def main() -> None:
     parser.add_argument("--loop", action="store_true", help="learn one document and ask for it")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    chosen = []
-    for name in filter(None, given.only.split(",")):
-        peer, packages = PEERS[name]
-        missing = [package for package in packages if find_spec(package) is None]
-        if missing:
-            print(f"left out: {name}, {', '.join(missing)} is not installed", file=sys.stderr)
-        else:
-            chosen.append(peer)
+    chosen = installed(name for name in given.only.split(",") if name and (given.loop or name != "dropin"))
     if given.loop:
         _loop(chosen, given)
         return
@@ -290,24 +357,52 @@ def main() -> None:
     print(json.dumps(as_data(report)) if given.json else report_text(report))
 
 
-def _loop(chosen: Sequence[Callable[[Path], Looped]], given: argparse.Namespace) -> None:
-    rows = []
-    for size in parse_sizes(given.sizes):
-        for dim in parse_sizes(given.dims):
+def installed(names: Iterable[str]) -> list[Callable[[Path], Looped]]:
+    """The peers of these names whose packages are there; which are left out is said."""
+    chosen = []
+    for name in names:
+        peer, packages = PEERS[name]
+        missing = [package for package in packages if find_spec(package) is None]
+        if missing:
+            print(f"left out: {name}, {', '.join(missing)} is not installed", file=sys.stderr)
+        else:
+            chosen.append(peer)
+    return chosen
+
+
+def loop_rows(chosen: Sequence[Callable[[Path], Looped]], sizes: Sequence[int], dims: Sequence[int]) -> list[LoopRow]:
+    """The loop of every peer at every size."""
+    rows: list[LoopRow] = []
+    for size in sizes:
+        for dim in dims:
             for peer in chosen:
                 with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                     made = peer(Path(folder))
                     rows.append({"engine": made.name, "size": size, "dim": dim, **measure_loop(made, size, dim)})
+    return rows
+
+
+def loop_table(rows: Sequence[LoopRow]) -> list[str]:
+    """The loops as lines of a table."""
+    headers = ["p50 / p95 ms", "documents × dimensions", "learn one", "ask, opened anew", "learn until found"]
+    cells = [
+        [
+            r["engine"],
+            f"{r['size']:,} × {r['dim']}",
+            *(f"{r[k][0]:,.1f} / {r[k][1]:,.1f}" for k in ("learn", "ask", "found")),
+        ]
+        for r in rows
+    ]
+    return table(headers, cells)
+
+
+def _loop(chosen: Sequence[Callable[[Path], Looped]], given: argparse.Namespace) -> None:
+    rows = loop_rows(chosen, parse_sizes(given.sizes), parse_sizes(given.dims))
     busy = why_busy(running=1)
     if given.json:
         print(json.dumps({"rows": rows, "disturbed": busy}))
         return
-    headers = ["engine", "rows × dimensions", "learn one ms", "ask, opened anew ms", "learn until found ms"]
-    cells = [
-        [str(r["engine"]), f"{r['size']:,} × {r['dim']}", *(f"{r[k]:.1f}" for k in ("learn", "ask", "found"))]
-        for r in rows
-    ]
-    print("\n".join([*(f"Not publishable: {reason}" for reason in busy), *table(headers, cells)]))
+    print("\n".join([*(f"Not publishable: {reason}" for reason in busy), *loop_table(rows)]))
 
 
 if __name__ == "__main__":
