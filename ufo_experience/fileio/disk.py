@@ -51,9 +51,9 @@ class Disk:
         """Open a file that is there for reading and writing; refuses what `append` refuses."""
         return _own(os.open(path, _CHANGE), path)
 
-    def seek(self, handle: int, place: int) -> None:
-        """Go to a place, in bytes from the beginning."""
-        os.lseek(handle, place, os.SEEK_SET)
+    def seek(self, handle: int, offset: int) -> None:
+        """Go to an offset, in bytes from the beginning."""
+        os.lseek(handle, offset, os.SEEK_SET)
 
     def read(self, handle: int, size: int) -> bytes:
         """Up to `size` bytes; empty at the end."""

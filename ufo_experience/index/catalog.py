@@ -134,8 +134,8 @@ class Catalog:
         names, rows = self._sorted_ids()
         if not len(names):
             return np.full(len(ids), -1)
-        place = np.maximum(np.searchsorted(names, wanted, side="right") - 1, 0)
-        return np.where((names[place] == wanted) & self.live[rows[place]], rows[place], -1)
+        positions = np.maximum(np.searchsorted(names, wanted, side="right") - 1, 0)
+        return np.where((names[positions] == wanted) & self.live[rows[positions]], rows[positions], -1)
 
     def _sorted_ids(self) -> tuple[Array, RowNumbers]:
         """Ids of all rows in order, and their rows; of several rows with one id the newest, alone alive, is last."""
@@ -225,9 +225,9 @@ class Catalog:
         columns = {name: np.concatenate([self._columns[name], rows[name]]) for name in names}
         ids, order = self._sorted_ids()
         new = np.argsort(rows["id"], kind="stable")
-        places = np.searchsorted(ids, rows["id"][new], side="right")
-        columns["sorted"] = np.insert(order, places, new + len(self.rows))
-        columns["sorted_ids"] = np.insert(ids, places, rows["id"][new])
+        positions = np.searchsorted(ids, rows["id"][new], side="right")
+        columns["sorted"] = np.insert(order, positions, new + len(self.rows))
+        columns["sorted_ids"] = np.insert(ids, positions, rows["id"][new])
         return columns
 
     def compact(self) -> Catalog:

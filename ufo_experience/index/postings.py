@@ -114,17 +114,17 @@ class Postings:
 
     def find(self, terms: Iterable[str]) -> list[tuple[Rows, Weights]]:
         """For each term the rows that hold it (sorted) and its weight in each row."""
-        places = self.places(term_hashes(terms))
-        first, last = (self.ptr[places + shift].tolist() for shift in (0, 1))
+        positions = self.positions(term_hashes(terms))
+        first, last = (self.ptr[positions + shift].tolist() for shift in (0, 1))
         spans = map(slice, first, last)
         return [
-            (self.rows[span], self.weights[span]) if place >= 0 else _NO_ROWS
-            for place, span in zip(places.tolist(), spans, strict=True)
+            (self.rows[span], self.weights[span]) if position >= 0 else _NO_ROWS
+            for position, span in zip(positions.tolist(), spans, strict=True)
         ]
 
-    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def positions(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The position of each hash in `terms`; -1 for one that is not there."""
         if not len(self.terms):
             return np.full(len(hashes), -1)
-        places = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
-        return np.where(self.terms[places] == hashes, places, -1)
+        positions = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        return np.where(self.terms[positions] == hashes, positions, -1)

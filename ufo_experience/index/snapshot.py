@@ -95,11 +95,11 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
     def seen(id: str, version: str) -> bool:
         return version != "" and snapshot.young.get(id) == version
 
-    for place, shard in enumerate(changed):
+    for number, shard in enumerate(changed):
         if shard in fresh:
             continue
         if limit is not None and len(added) >= limit:
-            later = {one: before.get(one) for one in changed[place:] if one not in fresh}
+            later = {one: before.get(one) for one in changed[number:] if one not in fresh}
             mtimes = {one: mtime for one, mtime in {**mtimes, **later}.items() if mtime is not None}
             return Changes(added, updated, removed, mtimes, snapshot.revision, complete=False)
         whole = True
@@ -198,10 +198,10 @@ def unsaved_frame(snapshot: Snapshot) -> Frame:
     """What a snapshot knows beyond the tail it was read from."""
     catalog = snapshot.catalog.extract(sorted(snapshot.unsaved))
     there = catalog.ids()
-    places, vectors = snapshot.index.vectors_of(there)
+    positions, vectors = snapshot.index.vectors_of(there)
     before = snapshot.tail.mtimes if snapshot.tail else {}
     removed = tuple(sorted(snapshot.unsaved.difference(there)))
-    return Frame(catalog, places, vectors, removed, changed_since(before, snapshot.mtimes))
+    return Frame(catalog, positions, vectors, removed, changed_since(before, snapshot.mtimes))
 
 
 def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embedder | None) -> int:

@@ -41,9 +41,9 @@ class Sources:
         """The digests of some ids, zeros for those that are not here."""
         found = np.zeros((len(ids), _WORDS), np.uint64)
         if len(self.ids):
-            places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-            here = self.ids[places] == ids
-            found[here] = self.digests[places[here]]
+            positions = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+            here = self.ids[positions] == ids
+            found[here] = self.digests[positions[here]]
         return found
 
 

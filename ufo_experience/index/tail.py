@@ -157,7 +157,7 @@ def _joined(catalogs: Sequence[Catalog], live: Sequence[NDArray[np.bool_]]) -> C
 
 
 def _frame_at(data: bytes, at: int) -> tuple[Frame, int] | None:
-    """The frame that begins at a place, and where it ends; None where no whole frame is."""
+    """The frame that begins at an offset, and where it ends; None where no whole frame is."""
     if data[at : at + len(_MAGIC)] != _MAGIC or len(data) < at + _HEAD_BYTES:
         return None
     lengths = data[at + len(_MAGIC) : at + len(_MAGIC) + _LENGTHS.size]

@@ -75,12 +75,12 @@ class AuditLog:
         with storage_errors(self.path):
             handle = self._disk.change(self.path)
             try:
-                place = 0
+                offset = 0
                 for line in self._lines(handle):
                     if any(text in line for text in wanted):
-                        self._disk.seek(handle, place)
+                        self._disk.seek(handle, offset)
                         self._disk.write(handle, b" " * (len(line) - 1))
-                    place += len(line)
+                    offset += len(line)
             finally:
                 self._disk.close(handle)
 

@@ -176,8 +176,8 @@ class LexicalIndex:
         total = np.zeros(len(terms), np.int64)
         for part, sums in self._sums:
             if sums.any():
-                places = part.places(terms)
-                total += np.where(places >= 0, sums[places], 0)
+                positions = part.positions(terms)
+                total += np.where(positions >= 0, sums[positions], 0)
         return total
 
 

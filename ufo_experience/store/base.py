@@ -46,8 +46,8 @@ class Added:
 def without(ids: list[str], fresh: list[str]) -> list[str]:
     """The ids that were not newly added (`fresh`); a repeated id counts as not new."""
     left = set(fresh)
-    first = {id: place for place, id in reversed(list(enumerate(ids)))}
-    return [id for place, id in enumerate(ids) if id not in left or place != first[id]]
+    first = {id: number for number, id in reversed(list(enumerate(ids)))}
+    return [id for number, id in enumerate(ids) if id not in left or number != first[id]]
 
 
 @dataclass

@@ -99,12 +99,12 @@ def _came_up(step: Step, steps: Sequence[Step], visible: VisibleBefore) -> int |
     if not views:
         return None
     numbers = [one.step_number for one in steps]
-    place = numbers.index(step.step_number)
-    if set(numbers[place + 1 : place + 2]) & set(views):
+    at = numbers.index(step.step_number)
+    if set(numbers[at + 1 : at + 2]) & set(views):
         return None  # still there: of two dialogs, or part of the window
-    while place and numbers[place - 1] in views:
-        place -= 1
-    return numbers[place - 1] if place else None
+    while at and numbers[at - 1] in views:
+        at -= 1
+    return numbers[at - 1] if at else None
 
 
 def _takes_back(kept: list[Step], step: Step, opened: int | None) -> bool:

@@ -87,10 +87,10 @@ def _avoid(steps: Sequence[Step]) -> Iterator[str]:
 
 def _recoveries(steps: Sequence[Step]) -> Iterator[str]:
     """For every error, what worked after it."""
-    for place, step in enumerate(steps):
+    for number, step in enumerate(steps):
         if step.error is None or is_skipped(step) or not has_effect(step):
             continue
-        after = next((later for later in steps[place + 1 :] if later.ok and has_effect(later)), None)
+        after = next((later for later in steps[number + 1 :] if later.ok and has_effect(later)), None)
         if after is None:
             continue
         same = (after.action_type, after.target_control) == (step.action_type, step.target_control)

@@ -20,7 +20,7 @@ VisibleBefore = Mapping[int, Sequence[int]]
 MOST_STEPS = 200  # every step is compared with every other; a longer run is no example for anybody
 _CLICKS = listed("click clickinput leftclick tap clickelement")
 _MENUS = listed("menuitem")
-_PLACES = listed("tabitem treeitem")
+_LOCATIONS = listed("tabitem treeitem")
 _SWITCHES = listed("switchapplication selectapplicationwindow setfocusedwindow")
 
 
@@ -42,11 +42,11 @@ def shortest_path(
     if len(steps) < 2 or len(logged) > MOST_STEPS:
         return tuple(steps)
     graph = _StepGraph(steps, logged, visible, task, frozenset(opened))
-    return tuple(steps[place] for place in graph.shortest())
+    return tuple(steps[node] for node in graph.shortest())
 
 
 class _StepGraph:
-    """The steps as places in a graph: from one to each whose control was in view after it."""
+    """The steps as nodes of a graph: from one to each whose control was in view after it."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class _StepGraph:
         self._views = [_views(step, logged, visible) for step in steps]
         self._task = frozenset(words_of(task))
         last = len(steps) - 1
-        self._needed = [place == last or self._is_needed(place) for place in range(len(steps))]
+        self._needed = [node == last or self._is_needed(node) for node in range(len(steps))]
 
     def shortest(self) -> list[int]:
-        """Places of the fewest steps that visit all needed ones."""
-        best: list[tuple[int, int]] = []  # for each place: length of the way to it, and the place before
-        for place in range(len(self._steps)):
-            best.append(min(self._ways_to(place, best)))
+        """Numbers of the fewest steps that visit all needed ones."""
+        best: list[tuple[int, int]] = []  # for each node: length of the path to it, and the node before
+        for node in range(len(self._steps)):
+            best.append(min(self._paths_to(node, best)))
         way: list[int] = []
         at = len(self._steps) - 1
         while at >= 0:
@@ -76,63 +76,63 @@ class _StepGraph:
             at = best[at][1]
         return way[::-1]
 
-    def _ways_to(self, place: int, best: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Length and last place of the ways to `place`; -1 is the start."""
+    def _paths_to(self, node: int, best: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Length and last node of the paths to `node`; -1 is the start."""
         found = []
-        for before in range(place - 1, -2, -1):
-            if before == place - 1 or self._leads(before, place):
+        for before in range(node - 1, -2, -1):
+            if before == node - 1 or self._leads(before, node):
                 found.append((1 + (best[before][0] if before >= 0 else 0), before))
             if before >= 0 and self._needed[before]:
                 break
         return found
 
-    def _leads(self, before: int, place: int) -> bool:
-        """True when the control of `place` was in view right after `before`, and for a button ever since."""
-        step, views = self._steps[place], self._views[place]
+    def _leads(self, before: int, node: int) -> bool:
+        """True when the control of `node` was in view right after `before`, and for a button ever since."""
+        step, views = self._steps[node], self._views[node]
         if _is_switch(step):
             return True
         if self._after.get(self._steps[before].step_number if before >= 0 else None) not in views:
             return False
-        between = (one.step_number for one in self._steps[before + 1 : place])
+        between = (one.step_number for one in self._steps[before + 1 : node])
         return _is_global(step) or views.issuperset(between)
 
-    def _is_needed(self, place: int) -> bool:
-        step = self._steps[place]
-        if _is_switch(step) or _is_place(step):
-            return self._is_named(step) or not self._is_superseded(place)
+    def _is_needed(self, node: int) -> bool:
+        step = self._steps[node]
+        if _is_switch(step) or _is_location(step):
+            return self._is_named(step) or not self._is_superseded(node)
         return not self._leads_somewhere(step)
 
     def _leads_somewhere(self, step: Step) -> bool:
         """True for a click that only leads somewhere."""
         opens_menu = _kind(step) in _MENUS and step.step_number in self._opened
-        leads = opens_menu or _kind(step) in _PLACES or step.target_control.name.rstrip().endswith(("…", "..."))
+        leads = opens_menu or _kind(step) in _LOCATIONS or step.target_control.name.rstrip().endswith(("…", "..."))
         return _is_click(step) and leads
 
     def _is_named(self, step: Step) -> bool:
         name = step.target_control.name
         return "{{" in name or (bool(words_of(name)) and self._task.issuperset(words_of(name)))
 
-    def _is_superseded(self, place: int) -> bool:
-        """True when another place was chosen instead before anything was done in this one."""
-        for later in range(place + 1, len(self._steps)):
+    def _is_superseded(self, node: int) -> bool:
+        """True when another location was chosen instead before anything was done in this one."""
+        for later in range(node + 1, len(self._steps)):
             other = self._steps[later]
             if _is_switch(other):
                 return True
             if not self._leads_somewhere(other):
                 return False
-            if _is_place(other) and not _is_switch(self._steps[place]) and self._replaces(later, place):
+            if _is_location(other) and not _is_switch(self._steps[node]) and self._replaces(later, node):
                 return True
         return False
 
-    def _replaces(self, later: int, place: int) -> bool:
+    def _replaces(self, later: int, node: int) -> bool:
         """True for the neighbour of a tab or folder, for itself, and for one that made it go out of view."""
-        one, other = self._steps[place], self._steps[later]
+        one, other = self._steps[node], self._steps[later]
         if _same_control(one, other):
             return True
-        seen = other.step_number in self._views[place]
+        seen = other.step_number in self._views[node]
         neighbours = seen and one.step_number in self._views[later] and _kind(one) == _kind(other)
         after = self._after.get(other.step_number)
-        gone = seen and after is not None and after not in self._views[place]
+        gone = seen and after is not None and after not in self._views[node]
         return neighbours or gone
 
 
@@ -146,13 +146,13 @@ def _same_control(one: Step, other: Step) -> bool:
     return one.target_control == other.target_control and one.application == other.application
 
 
-def _is_place(step: Step) -> bool:
-    return _is_click(step) and _kind(step) in _PLACES
+def _is_location(step: Step) -> bool:
+    return _is_click(step) and _kind(step) in _LOCATIONS
 
 
 def _is_global(step: Step) -> bool:
-    """True for menus and places: one of that name is the same wherever in the application it is seen."""
-    return _kind(step) in _MENUS | _PLACES
+    """True for menus and locations: one of that name is the same wherever in the application it is seen."""
+    return _kind(step) in _MENUS | _LOCATIONS
 
 
 def _is_switch(step: Step) -> bool:

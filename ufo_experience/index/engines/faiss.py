@@ -107,24 +107,24 @@ class FaissIndex:
         """Replace attributes; see `VectorIndex.update`. A row whose attributes differ moves to the end."""
         names, packed = _names(ids), pack(attributes)
         segments = []
-        for place, segment in enumerate(self._segments):
+        for number, segment in enumerate(self._segments):
             rows = segment.find(names)
             here = np.flatnonzero(rows >= 0)
             changed = here[segment.attributes[rows[here]] != packed[here]]
             if len(changed):
                 gone = rows[changed]
                 segments.append((names[changed], packed[changed], segment.vectors[gone]))
-                self._replace(place, segment.without(gone))
+                self._replace(number, segment.without(gone))
         for moved in segments:
             self._append(Segment.build(*moved, exact_below=self._exact_below))
 
     def remove(self, ids: Sequence[str]) -> int:
         """Take ids out; see `VectorIndex.remove`."""
         names, removed = _names(ids), 0
-        for place, segment in enumerate(self._segments):
+        for number, segment in enumerate(self._segments):
             rows = np.array(sorted({*segment.find(names).tolist()} - {-1}), np.int64)
             if len(rows):
-                self._replace(place, segment.without(rows))
+                self._replace(number, segment.without(rows))
                 removed += len(rows)
         return removed
 
@@ -200,15 +200,15 @@ class FaissIndex:
         return index
 
     def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
-        """Which of `ids` have a vector here, by place in `ids`, and the vectors; see `VectorIndex.vectors_of`."""
+        """Which of `ids` have a vector here, by position in `ids`, and the vectors; see `VectorIndex.vectors_of`."""
         names = _names(ids)
-        places, vectors = [np.empty(0, np.int32)], [np.empty((0, self._dim), np.float32)]
+        positions, vectors = [np.empty(0, np.int32)], [np.empty((0, self._dim), np.float32)]
         for segment in self._segments:
             rows = segment.find(names)
             here = np.flatnonzero(rows >= 0)
-            places.append(here.astype(np.int32))
+            positions.append(here.astype(np.int32))
             vectors.append(segment.vectors[rows[here]])
-        return np.concatenate(places), np.concatenate(vectors)
+        return np.concatenate(positions), np.concatenate(vectors)
 
     def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:
         """Take in vectors that `vectors_of` gave; see `VectorIndex.restore`."""
@@ -226,10 +226,10 @@ class FaissIndex:
 
     def _append(self, segment: Segment) -> None:
         """Put a segment at the end; of too many, the two smallest neighbours become one. The first is left alone."""
-        segments = [one for place, one in enumerate(self._segments) if not place or len(one)] + [segment]
+        segments = [one for number, one in enumerate(self._segments) if not number or len(one)] + [segment]
         while len(segments) > _MAX_SEGMENTS + 1:
-            place = min(range(1, len(segments) - 1), key=lambda n: len(segments[n]) + len(segments[n + 1]))
-            segments[place : place + 2] = [self._merged(segments[place : place + 2])]
+            first = min(range(1, len(segments) - 1), key=lambda n: len(segments[n]) + len(segments[n + 1]))
+            segments[first : first + 2] = [self._merged(segments[first : first + 2])]
         self._segments = tuple(segments)
 
     def _merged(self, segments: Sequence[Segment]) -> Segment:
@@ -241,8 +241,8 @@ class FaissIndex:
         )
         return Segment.build(*columns, exact_below=self._exact_below)
 
-    def _replace(self, place: int, segment: Segment) -> None:
-        self._segments = (*self._segments[:place], segment, *self._segments[place + 1 :])
+    def _replace(self, number: int, segment: Segment) -> None:
+        self._segments = (*self._segments[:number], segment, *self._segments[number + 1 :])
 
     def _checked(self, vectors: Vectors) -> Vectors:
         """FAISS's kernels trust their callers, so what does not fit is refused here."""

@@ -298,4 +298,4 @@ class PgvectorIndex(ServerIndex):
 
 def _in_order(ids: Sequence[str]) -> list[int]:
     """Places in the order of ids: two writers that lock rows in one order never wait for each other in a ring."""
-    return sorted(range(len(ids)), key=lambda place: ids[place])
+    return sorted(range(len(ids)), key=lambda number: ids[number])

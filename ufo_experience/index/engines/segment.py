@@ -115,8 +115,8 @@ class Segment:
         """The live row of each id, -1 where there is none."""
         if not len(self.ids):
             return np.full(len(ids), -1)
-        place = np.minimum(np.searchsorted(self.ids, ids, sorter=self.by_id), len(self.ids) - 1)
-        rows = self.by_id[place].astype(np.int64)
+        positions = np.minimum(np.searchsorted(self.ids, ids, sorter=self.by_id), len(self.ids) - 1)
+        rows = self.by_id[positions].astype(np.int64)
         there = self.ids[rows] == ids
         return np.where(there if self.live is None else there & self.live[rows], rows, -1)
 

@@ -65,7 +65,7 @@ LOCAL = StorageLocation()
 def storage_location(
     folder: Path, disk: Disk, *, allowed: bool = False, environment: Mapping[str, str] | None = None
 ) -> StorageLocation:
-    """Where `folder` lies, it need not exist yet. Warns, once in a process, of a place that is not local."""
+    """Where `folder` lies, it need not exist yet. Warns, once in a process, of a folder that is not local."""
     sync_provider = _sync_provider(folder, disk, os.environ if environment is None else environment)
     if sync_provider is None:
         return LOCAL
@@ -93,7 +93,7 @@ def _sync_provider(folder: Path, disk: Disk, environment: Mapping[str, str]) -> 
 
 
 def _mounts(disk: Disk) -> str:
-    """The mount table; empty where there is none, or it cannot be read: a place is then taken for local."""
+    """The mount table; empty where there is none, or it cannot be read: a folder is then taken for local."""
     try:
         return disk.mounts()
     except OSError:
