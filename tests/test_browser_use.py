@@ -6,6 +6,7 @@ import asyncio
 import re
 import shutil
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.traces import read_traces
 
 pytestmark = pytest.mark.adapters
 
@@ -88,7 +90,7 @@ def go(tmp_path, page, monkeypatch):
         monkeypatch.setenv(name, value)
     recorder = Recorder(ExperienceMemory.open(tmp_path / "db", embedder="hashing"))
 
-    def run(*, ahead: bool = False, verdict: bool = True) -> tuple[Recorder, ScriptedModel]:
+    def run(*, ahead: bool = False, verdict: bool = True, save: Path | None = None) -> tuple[Recorder, ScriptedModel]:
         from browser_use import BrowserProfile
 
         from ufo_experience.integrations.browser_use import run_with_memory
@@ -97,10 +99,12 @@ def go(tmp_path, page, monkeypatch):
             executable_path=chromium, headless=True, chromium_sandbox=False, enable_default_extensions=False
         )
         model = ScriptedModel(page, verdict)
-        asyncio.run(
+        history = asyncio.run(
             run_with_memory(TASK, model, recorder, ahead=ahead, max_steps=8, browser_profile=profile, use_vision=False)
         )
         assert recorder.fault is None
+        if save is not None:
+            history.save_to_file(save)
         return recorder, model
 
     return run
@@ -120,8 +124,12 @@ def test_the_judges_yes_is_learned_and_the_second_run_is_shown_the_way_and_looks
     assert (len(first.prompts), len(second.prompts), len(third.prompts)) == (5, 5, 3)
 
 
-def test_the_judges_no_is_a_failure_whatever_the_agent_claims(go):
-    """With the judge's reason, and shown to nobody as a way."""
-    recorder, _ = go(verdict=False)
+def test_the_judges_no_is_a_failure_whatever_the_agent_claims_and_the_saved_history_says_the_same(go, tmp_path):
+    """With the judge's reason; the file browser-use saves is read with the same steps and outcome."""
+    recorder, _ = go(verdict=False, save=tmp_path / "history.json")
     (record,) = recorder.memory.list()
     assert (record.outcome.success, record.outcome.failure_reason) == (False, "wrong room")
+    (saved,) = read_traces(tmp_path / "history.json")
+    assert (saved.format, saved.outcome.success, saved.outcome.failure_reason) == ("browser-use", False, "wrong room")
+    names = [[step.target_control.name for step in one] for one in (saved.steps, record.action.steps)]
+    assert names[0] == names[1]

@@ -92,6 +92,24 @@ def test_every_format_is_read_here_or_in_the_tests_of_its_own() -> None:
     assert {row[0] for row in EXPECTED.values()} | elsewhere == set(FORMATS)
 
 
+def test_a_trace_whose_root_has_no_input_takes_the_task_of_its_first_model_call(tmp_path: Path) -> None:
+    """As Pydantic AI writes it."""
+    asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "Insert a table"}]}])
+    spans = [
+        {"traceId": "t", "name": "invoke_agent", "startTimeUnixNano": "1", "attributes": {"gen_ai.agent.name": "a"}},
+        {"traceId": "t", "parentSpanId": "1", "startTimeUnixNano": "2", "attributes": {"gen_ai.input.messages": asked}},
+        {
+            "traceId": "t",
+            "parentSpanId": "1",
+            "startTimeUnixNano": "3",
+            "attributes": {"gen_ai.tool.name": "click", "gen_ai.tool.call.arguments": '{"control": "Insert"}'},
+        },
+    ]
+    (tmp_path / "otel.jsonl").write_text("\n".join(json.dumps(one) for one in spans), encoding="utf-8")
+    found = only(tmp_path / "otel.jsonl")
+    assert (found.request, found.steps[0].target_control.name) == ("Insert a table", "Insert")
+
+
 def test_each_text_of_the_user_in_a_session_file_is_a_task() -> None:
     """Claude Code: two requests, the second after the steps of the first; what the host says is none."""
     first, second = read_traces(DATA / "claude_code.jsonl")

@@ -70,8 +70,12 @@ class SpansReader:
 
 
 def _trajectory(path: Path, trace: str, spans: list[_Span], number: int, problems: list[Problem]) -> Trajectory:
-    roots = [span for span in spans if span.is_root] or spans
-    request = next((task for span in roots if (task := _task_of(span.given))), None)
+    others = sorted((span for span in spans if not (span.is_root or span.is_tool)), key=lambda span: span.start)
+    asked = [
+        *(span for span in spans if span.is_root),
+        *others,
+    ]  # the root may hold no input: the first model call does
+    request = next((task for span in asked if (task := _task_of(span.given))), None)
     if not request:
         message = "the root of the trace does not say what the task was; --task gives it"
         problems.append(Problem(file=str(path), code=NO_TASK, message=message))
