@@ -1,6 +1,6 @@
 """What of a record goes into the catalog: the text it is found by, what its steps touched, and its terms.
 
-Terms come in two views (see `text/views.py`): the words of the request with their concepts and those of the steps, and
+Terms come in two views (`text/index_terms.py`): the words of the request with their concepts and those of steps, and
 its skeleton, in which values are placeholders. Terms of the structured state carry a prefix that no text has.
 """
 
@@ -13,8 +13,8 @@ from ufo_experience.redaction.actions import is_typing
 from ufo_experience.schema import Experience, State, Step
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.frames import readable_intent
+from ufo_experience.text.index_terms import record_terms
 from ufo_experience.text.slots import mask_slots
-from ufo_experience.text.views import record_terms
 from ufo_experience.trust.values import facts
 
 TEMPLATE_VERSION = "3"  # of the embedded text and of the terms; an index made with another one is refused

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.postings import Postings, term_hashes
 from ufo_experience.text.frames import request_frame
-from ufo_experience.text.views import skeleton_terms, word_terms
+from ufo_experience.text.index_terms import skeleton_terms, word_terms
 
 Scores = NDArray[np.float32]
 _TINY = 1e-9
