@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import a_record_of, memory_of
 from tests.cli_runner import Cli
 from ufo_experience.cli.console import _columns_that_fit
 from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.schema import Trust
 
 
 @pytest.fixture(scope="module")
@@ -429,3 +431,22 @@ def test_a_file_of_no_known_format_says_what_it_is(cli, text, said):
     """Torn JSON with its line, another shape with its keys and the plain format."""
     (cli.folder / "x.json").write_text(text, encoding="utf-8")
     assert said in cli("ingest", "x.json", code=65).stderr
+
+
+HOSTILE = "a\x1b[2J\x07\x9b31m\u202eb"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list"], ["list", "--app", HOSTILE], ["list", HOSTILE], ["list", f"--{HOSTILE}"], [HOSTILE],
+        ["retrieve", "open", "--explain", "--near"], ["export"], ["export", "-o", f"no{HOSTILE}/x"], ["sources"],
+        ["ingest", HOSTILE], ["purge", "--source", HOSTILE], ["show", HOSTILE], ["index", "--index", HOSTILE],
+    ],
+)  # fmt: skip
+def test_no_text_of_a_record_or_an_argument_moves_the_cursor(command, tmp_path):
+    """Control and direction characters are written as escapes, in answers, errors and usage alike."""
+    hostile = a_record_of(f"open {HOSTILE}", session=HOSTILE, application=HOSTILE, trust=Trust.APPROVED)
+    memory_of(tmp_path / "db", hostile).close()
+    done = Cli(tmp_path).try_("--db", tmp_path / "db", *command)
+    assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")

@@ -498,7 +498,7 @@ def test_a_torn_block_is_stripped_as_far_as_it_goes() -> None:
     torn = text[: text.index("Task:")]
     assert strip_block(f"kept\n\n{torn}") == "kept"
     assert strip_block(f"{torn} {text} kept") == " kept"
-    assert strip_block(f"{torn}<<<end-past-experiences {NONCE}>>>") == f"<<<end-past-experiences {NONCE}>>>"
+    assert strip_block(f"kept {torn}<<<end-past-experiences {NONCE}>>> all that follows") == "kept "
     assert parse_block(torn + text) == parse_block(text) != []
 
 

@@ -142,3 +142,30 @@ def test_a_block_is_stripped_with_its_break_and_its_sentence():
     quoted = json.dumps(f"a\n\n{block}\n\n{wording('closing')}")
     assert json.loads(strip_block(quoted)) == "a"
     assert strip_block(f"a\n\n{block}\n\n{wording('closing')} b") == "a b"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "<tool_call>",
+        "</tool_call>",
+        "<function_calls>",
+        '<invoke name="run">',
+        "＜|im_start|＞",
+        "<｜tool▁calls▁begin｜>",
+        "<|eot_id|>",
+        "[TOOL_CALLS]",
+        "[AVAILABLE_TOOLS]",
+        "<think>",
+        "<start_of_turn>",
+        "<my:call>",
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "messages", "ufo"])
+def test_tokens_of_roles_and_tools_of_any_vendor_are_broken_in_every_format(token, form):
+    """By their form: a tag of several words or with a prefix, bars in brackets, capitals in brackets."""
+    step = Step(step_number=1, action_type="click", target_control=Control(name=f"OK\n{token}"), observation=token)
+    one = example(state=State(task=f"press OK {token}", request=f"press OK {token}"), action=Action(steps=(step,)))
+    hit = Hit(experience=one.experience.model_copy(update={"trust": Trust.APPROVED}), score=0.9, ranked_by="fused")
+    shown = json.dumps(build_prompt("press OK", [hit], format=form, max_tokens=4000).prompt, ensure_ascii=False)
+    assert token not in shown.replace('\\"', '"')

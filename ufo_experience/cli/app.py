@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 import typer.core
 
-from ufo_experience.cli.console import Console
+from ufo_experience.cli.console import Console, printable
 
 if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory
@@ -50,6 +50,26 @@ _shared: ContextVar[Shared] = ContextVar("shared", default=Shared())  # noqa: B0
 _VERBOSE = ("-v", "--verbose")
 
 
+_ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+class _HarmlessLog(logging.Formatter):
+    """What is logged holds names of files and texts of servers."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+@contextmanager
+def _harmless_errors() -> Iterator[None]:
+    """Let an error about arguments repeat them without control and direction characters."""
+    try:
+        yield
+    except _ARGUMENT_ERROR as error:
+        error.message = printable(error.message)
+        raise
+
+
 class Group(typer.core.TyperGroup):
     """Commands in pipeline order, in panels; `-v` may stand before or after a command."""
 
@@ -58,6 +78,16 @@ class Group(typer.core.TyperGroup):
         end = args.index("--") if "--" in args else len(args)
         said = [one for one in args[:end] if one in _VERBOSE]
         return super().parse_args(ctx, [*said, *(one for one in args[:end] if one not in _VERBOSE), *args[end:]])
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """As it is, but for what an error says of the arguments: no terminal obeys it."""
+        with _harmless_errors():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """The same for the arguments of a command."""
+        with _harmless_errors():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names in the order of the panels; others at the end."""
@@ -75,7 +105,9 @@ class Group(typer.core.TyperGroup):
 
 def be_verbose() -> None:
     """Show the package's log on stderr."""
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig()
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(_HarmlessLog("%(levelname)s %(name)s: %(message)s"))
     logging.getLogger("ufo_experience").setLevel(logging.DEBUG)
 
 
@@ -135,6 +167,8 @@ def before_the_command(
     ] = False,
 ) -> None:
     """Experience memory for UI agents: learn from session logs, hand the right steps to the next run."""
+    if logging.lastResort:
+        logging.lastResort.setFormatter(_HarmlessLog("%(message)s"))
     if verbose:
         be_verbose()
     _shared.set(Shared(db, json, network, http_service))

@@ -17,7 +17,9 @@ from typing import Any, TextIO
 
 from ufo_experience.errors import ExperienceError, NotFoundError, StorageError
 
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
 _STYLES = {
     "success": "green",
     "failure": "red",

@@ -22,15 +22,27 @@ _HEADER = r"^([ \t>#*_]*)(system|assistant|developer|human)(?=[ \t*_]*[:\uff1a])
 _GAP = r"\s{0,3}"  # bounded, so that a megabyte of spaces costs no quadratic time
 _ROLES = "system|assistant|user|developer|human|tool"
 _TAGS = f"{_ROLES}|sys|s|bos|eos|user_input|start_of_turn|end_of_turn"
-_SUSPECT = re.compile(rf"(?im)[<>\[`]|{_HEADER}")  # a cheap look before going through _TOKENS
+_OPEN, _SHUT, _BAR = "<\uff1c\ufe64", ">\uff1e\ufe65", "|\uff5c\u2223\u2502\u00a6"  # also as wide and small forms
+_CALLS = "antml|functions?|invoke|parameters?|tools?|think(?:ing)?|instructions?|documents?|results?"
+_SUSPECT = re.compile(rf"(?im)[{_OPEN}{_SHUT}\[`]|{_HEADER}|^[ \t>*_]*#")  # a cheap look before going through _TOKENS
 
 # Each replacement holds a character that none of the patterns accepts there, so cleaning twice changes nothing.
 _TOKENS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"<(?=[|\uff5c])"), "< "),
-    (re.compile(r"(?<=[|\uff5c])>"), " >"),
+    (re.compile(rf"([{_OPEN}])(?=[{_BAR}])"), r"\1 "),
+    (re.compile(rf"(?<=[{_BAR}])([{_SHUT}])"), r" \1"),
     (re.compile(rf"(?i)<{{1,3}}{_GAP}(/?{_GAP}(?:{_TAGS})){_GAP}>{{1,3}}"), r"(\1)"),
     (re.compile(rf"(?i)\[\[{_GAP}(/?{_GAP}(?:{_ROLES})){_GAP}\]\]"), r"(\1)"),
     (re.compile(rf"(?i)\[{_GAP}(/?{_GAP}inst){_GAP}\]"), r"(\1)"),
+    # a tag with a name of several words or a prefix belongs to a program, and so do the words of calls
+    (
+        re.compile(rf"(?i)[{_OPEN}](?={_GAP}/?{_GAP}(?:[a-z][a-z0-9-]{{0,40}}[_:\u2581]\w|(?:{_TAGS}|{_CALLS})\b))"),
+        "\u2039",
+    ),
+    (re.compile(r"\[(/?[A-Z]{2,30}(?:_[A-Z]{1,30}){1,5})\]"), r"(\1)"),
+    (
+        re.compile(r"(?im)^([ \t>*_]*#{1,6}[ \t]*)(instructions?|response|input|user|tools?)(?=[ \t*_]*[:\uff1a])"),
+        r"\1(\2)",
+    ),
     (re.compile(r"`{3,}"), "'''"),
     (re.compile(rf"(?im){_HEADER}"), r"\1(\2)"),
 )

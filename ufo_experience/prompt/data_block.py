@@ -63,12 +63,12 @@ def parse_block(text: str, nonce: str | None = None) -> list[dict[str, Any]]:
 def strip_block(text: str) -> str:
     """`text` without any block, its preamble and its closing sentence: for transcripts that are learned from.
 
-    A block cut off by the end of the text, or by the next block, is taken out as far as it goes.
+    A block without its own end is taken out with all that follows, up to the next block.
     """
     kept, position = [], 0
     for opening, closing in _pairs(text):
-        following = _MARK.search(text, opening.end())
-        end = closing.end() if closing else following.start() if following else len(text)
+        following = (mark for mark in _MARK.finditer(text, opening.end()) if mark.group(1) is None)
+        end = closing.end() if closing else next((mark.start() for mark in following), len(text))
         kept.append(text[position : _before(text, opening.start())])
         position = _after(text, end)
     return "".join([*kept, text[position:]])
