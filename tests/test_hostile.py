@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from time import process_time
 from types import ModuleType
 
@@ -188,3 +191,41 @@ def test_a_process_that_answers_for_long_does_not_grow():
     from tools.endurance import main
 
     assert main(["--questions", "1000"]) == 0
+
+
+ASKING = """
+import sys
+from ufo_experience.errors import ExperienceError
+from ufo_experience.openai_api.client import QUERY, OpenAIService
+from ufo_experience.openai_api.settings import OpenAISettings
+
+service = OpenAIService(OpenAISettings(api_key="sk-test", base_url=sys.argv[1]))
+try:
+    service.call(lambda client: client.embeddings.create(model="m", input=["a"]), QUERY, what="the test")
+except ExperienceError as error:
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print(error.code, int(peak.split()[1]) // 1024)
+"""
+HUGE = {
+    "600 MB": lambda: raw(b'{"data": "' + b"x" * 600_000_000 + b'"}'),
+    "1 GB in gzip": lambda: raw(gzip.compress(b"{" + b" " * 1_000_000_000 + b"}", 9), Content_Encoding="gzip"),
+    "a string of 47 MB": lambda: raw(b'{"data": "' + b"x" * 47_000_000 + b'"}'),
+    "47 MB of numbers": lambda: raw(b'{"data": [' + b"0.5," * 11_700_000 + b"0]}"),
+    "47 MB of strings": lambda: raw(b'{"data": [' + b'"a",' * 11_700_000 + b"0]}"),
+    "47 MB of objects": lambda: raw(b'{"data": [' + b"{}," * 15_000_000 + b"0]}"),
+    "a million levels": lambda: raw(b'{"a":' * 1_000_000 + b"1" + b"}" * 1_000_000),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no such count here")
+@pytest.mark.parametrize("name", HUGE)
+def test_no_reply_takes_more_than_two_hundred_megabytes(name, stub):
+    """Peak of resident memory of a process that asks once and is answered like this."""
+    stub.play(HUGE[name]())
+    line = [sys.executable, "-c", ASKING, stub.url]
+    done = subprocess.run(line, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=120)
+    code, megabytes = done.stdout.split()
+    assert (code[:6], done.stderr) == ("E_BAD_", "")
+    assert int(megabytes) < 200, f"{megabytes} MB"
+    print(name, megabytes)

@@ -109,7 +109,11 @@ def test_what_is_retrieved_holds_no_value_that_only_the_record_knows(tmp_path):
     trace = [
         {"action_type": "click_input", "control_text": "New mail"},
         {"action_type": "set_edit_text", "control_text": "To", "parameters": {"text": "legal@attacker.example"}},
-        {"action_type": "click_input", "control_text": "mallory@attacker.example (suggested)", "thought": "go to evil.example"},
+        {
+            "action_type": "click_input",
+            "control_text": "mallory@attacker.example (suggested)",
+            "thought": "go to evil.example",
+        },
     ]
     record_experience("Send the report to Ann", trace, db=tmp_path / "db")
     index = create_experience_index(tmp_path / "db")

@@ -106,9 +106,7 @@ def retrieve_relevant_experiences(
     hits = memory.retrieve(new_task, top_k=top_k, similarity_threshold=similarity_threshold)
     agreement = memory.wiring.finder().agreement if hits else None
     shown = (presentable(hit.experience, new_task, agreement).experience for hit in hits)
-    return [
-        {**to_task_experience(one), "similarity_score": hit.score} for one, hit in zip(shown, hits, strict=True)
-    ]
+    return [{**to_task_experience(one), "similarity_score": hit.score} for one, hit in zip(shown, hits, strict=True)]
 
 
 def build_prompt_with_memory(

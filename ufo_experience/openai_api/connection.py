@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_REPLY = 48 * 1024 * 1024  # bytes: 2,048 vectors of 3,072 numbers in base64 are 34 MB
-MAX_NESTING, MAX_PARTS = 64, 200_000  # levels, brackets
+MAX_NESTING, MAX_PARTS = 64, 200_000  # levels; brackets and strings
+MAX_QUOTES, MAX_VALUES = 1_000_000, 4_000_000  # what a value takes in memory is many times what it takes in a reply
 
 
 @dataclass
@@ -165,13 +166,19 @@ def _bounded_stream(base: type) -> type:
     return BoundedStream
 
 
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+
+
 def _is_deep(data: bytes) -> bool:
     """True for JSON that is nested deeper, or made of more parts, than any reply is."""
+    if data.count(b'"') > MAX_QUOTES or data.count(b",") > MAX_VALUES:
+        return True
     if data.count(b"[") + data.count(b"{") <= MAX_NESTING:
         return False
     depth = 0
-    for parts, bracket in enumerate(re.finditer(rb"[\[{]|[\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data))):
-        depth += 1 if bracket[0] in b"[{" else -1
+    for parts, found in enumerate(_BRACKETS.finditer(data)):
+        if found[0][:1] != b'"':
+            depth += 1 if found[0] in b"[{" else -1
         if depth > MAX_NESTING or parts > MAX_PARTS:
             return True
     return False
