@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs_blocks import Page, blocks_of
+from tests.cli_runner import Cli
+from tests.docs_blocks import Page, blocks_of, commands_of
+from tests.postgres_server import running
 from ufo_experience.cli.demo import run_demo
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,6 +80,18 @@ def folder_of_a_reader(clone: Path, folder: Path) -> Path:
     (folder / "vectordb" / "experience").mkdir(parents=True)
     shutil.copy(clone / "experience_db" / "experience.yaml", folder / "vectordb" / "experience")
     return folder
+
+
+@pytest.mark.server
+def test_the_move_into_a_database_works_as_written(clone, tmp_path):
+    """The commands of `docs/scaling.md`, with the URL of a real server in place of its example."""
+    block = next(one for one in blocks_of((ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")) if one.skipped)
+    cli = Cli(folder_of_a_reader(clone, tmp_path))
+    for server in running():
+        url = server.database()
+        for _, *words in commands_of(block.text.replace("postgresql://me@host/agents", url)):
+            cli(*words, UFO_EXPERIENCE_CACHE=str(tmp_path / "cache"))
+        assert len(cli.json("list", "--db", url, UFO_EXPERIENCE_CACHE=str(tmp_path / "cache"))["experiences"]) == 12
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
