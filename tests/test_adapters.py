@@ -207,22 +207,42 @@ def test_agent_framework_provider(recorder):
     assert_learned(recorder, script)
 
 
-def test_an_osworld_agent_is_judged_by_its_environment(recorder):
-    """The evaluator's score makes the run what it was; the block goes before the instruction."""
-    asked: list[str] = []
+TREE = """<desktop-frame xmlns:cp="u"><push-button name="Insert" cp:screencoord="(0, 0)" cp:size="(40, 50)"/>
+<push-button name="Table" cp:screencoord="(40, 0)" cp:size="(60, 50)"/></desktop-frame>"""
+AT = {"Insert": "(20, 20)", "Table": "(60, 20)"}
+
+
+def osworld_run(recorder: Recorder, script: Script, tree: str) -> None:
+    """A run of the harness: predict until DONE, then the evaluator's score."""
 
     class Scripted:
         def reset(self) -> None:
             return None
 
         def predict(self, instruction: str, obs: Any) -> Any:
-            asked.append(instruction)
-            return "I click the button.", ["pyautogui.click(10, 20)"]
+            calls = script.answer(instruction)
+            return "", [f"import pyautogui; pyautogui.click{AT[given['control']]}" for _, given in calls] or ["DONE"]
 
     agent = WithMemory(Scripted(), recorder)
     agent.reset()
-    agent.predict(TASK, {})
-    record = agent.judge(1.0)
+    while agent.predict(TASK, {"accessibility_tree": tree})[1] != ["DONE"]:
+        pass
+    agent.judge(1.0)
+
+
+def test_an_osworld_agent_is_judged_by_its_environment_and_its_clicks_are_named_by_the_tree(recorder):
+    """The second run has the way before its instruction, and goes it in one prediction."""
+    script = Script()
+    for _ in range(2):
+        osworld_run(recorder, script, TREE)
+    assert_learned(recorder, script)
+
+
+def test_an_osworld_run_of_bare_coordinates_is_kept_and_shown_to_nobody(recorder):
+    """Its evaluator says yes, and nobody could follow it."""
+    script = Script()
+    for _ in range(2):
+        osworld_run(recorder, script, "")
     assert recorder.fault is None
-    assert (record.trust.value, record.outcome.score) == ("verified", 1.0)
-    assert asked == [TASK]
+    assert len(script.prompts) == 6
+    assert {one.trust.value for one in recorder.memory.list()} == {"observed"}

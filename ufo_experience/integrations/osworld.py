@@ -1,8 +1,9 @@
 """OSWorld: `WithMemory(agent, recorder)` in place of an agent of its harness.
 
 `predict` gets what is known before the instruction and notes the actions; call `judge(env.evaluate())` at the end. The
-evaluator is independent of the agent, so its word makes a run verified. Actions are code with coordinates: such a run
-is kept and counted, and no guide is made of it. No package is needed; the harness is duck-typed.
+evaluator is independent of the agent, so its word makes a run verified. Actions are code with coordinates: a control is
+named by the accessibility tree of the observation, or by the agent's own words; a run in which most stay unnamed is
+kept and counted, and shown to nobody. No package is needed; the harness is duck-typed.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.schema import Experience
+from ufo_experience.redaction.actions import is_blind
+from ufo_experience.schema import Experience, Step
+from ufo_experience.traces.osworld import steps_of
 
+MAX_RESPONSE = 2_000  # characters of what the agent said
 DONE = 1.0  # what `env.evaluate` answers when the task is done
 
 
@@ -38,11 +42,20 @@ class WithMemory:
             self._prompt = f"{start.block}\n\n{instruction}" if start.block else instruction
         prediction = self._agent.predict(self._prompt, obs, *args, **named)
         response, actions = prediction[0], prediction[1]
-        for action in actions:
-            self._recorder.step("pyautogui", "", {"code": str(action)}, seen=str(response)[:2_000])
+        self._recorder.attempt(lambda: self._note(str(response), list(actions), obs))
         return prediction
+
+    def _note(self, response: str, actions: list[Any], obs: Any) -> None:
+        row = {"response": response[:MAX_RESPONSE], "action": actions, "obs": obs if isinstance(obs, dict) else {}}
+        for step in steps_of(row):
+            name, role = step["control"], step["control_type"]
+            bare = Step(step_number=1, action_type=step["action_type"], parameters=step["parameters"])
+            if step["mentioned"] and not name and is_blind(bare):
+                name, role = step["mentioned"]
+            self._recorder.step(step["action_type"], name, step["parameters"], response, control_type=role or None)
 
     def judge(self, score: float) -> Experience | None:
         """Learn the run with the score of `env.evaluate()`, from 0 to 1."""
+        self._instruction = ""
         bounded = min(max(float(score), 0.0), 1.0)
         return self._recorder.finish(bounded >= DONE, "program", score=bounded)

@@ -61,7 +61,8 @@ class OSWorldReader:
         )
         application = _application(task, folder)
         for line, row in rows:
-            _add_steps(draft, line, row, application)
+            for step in steps_of(row):
+                draft.step(**step, agent="osworld", application=application, line=line)
         score = _score(file.with_name(RESULT), lines.problems)
         report.problems += lines.problems
         errors = [as_text(row["Error"]) for _, row in rows if "Error" in row]
@@ -80,26 +81,24 @@ class OSWorldReader:
         )
 
 
-def _add_steps(draft: Draft, line: int, row: dict[str, Any], application: str | None) -> None:
+def steps_of(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The steps of one line of the log, as `Draft.step` takes them."""
     thought = next((row[key] for key in _THOUGHTS if row.get(key)), None)
     calls = _calls(row.get("action") if row.get("action") not in (None, "") else row.get("code"))
     words = " ".join(as_name(row[key]) for key in _WORDS if row.get(key)) or as_name(thought)
     names = names_of_calls(calls, words, named_at(row))
     for call, mentioned in zip(calls, names, strict=True):
         own, role = take_target(call.arguments, call.name)
-        draft.step(
-            call.name,
-            control=own,
-            control_type=role,
-            parameters=call.arguments,
-            observation=thought,
-            mentioned=mentioned,
-            error=as_name(row.get("error")) or None,
-            agent="osworld",
-            application=application,
-            timestamp=row.get("action_timestamp"),
-            line=line,
-        )
+        yield {
+            "action_type": call.name,
+            "control": own,
+            "control_type": role,
+            "parameters": call.arguments,
+            "observation": thought,
+            "mentioned": mentioned,
+            "error": as_name(row.get("error")) or None,
+            "timestamp": row.get("action_timestamp"),
+        }
 
 
 def _calls(action: Any) -> list[Call]:
