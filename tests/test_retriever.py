@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, memory_of
+from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, a_step, memory_of
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder
 from ufo_experience.retrieval.fusion import fusion_for
 from ufo_experience.retrieval.retriever import EQUAL, Query, Retriever
-from ufo_experience.schema import Trust
+from ufo_experience.schema import Action, Trust
 from ufo_experience.trust.policy import TrustPolicy
 
 QUERY = "Send an email to Tom about the travel plan"
@@ -235,3 +235,40 @@ def test_words_answer_when_the_server_of_the_vectors_goes_while_it_is_asked(tmp_
     found = retriever.retrieve(Query(TEXTS[0]))
     assert "no server answers" in (found.degraded or "")
     assert requests(found)[0] == TEXTS[0]
+
+
+def bills(*ways):
+    """Runs of the same words, each of a session of its own: an amount, and the button it ended with."""
+    return [
+        a_record_of(f"Record the bill over {amount}", session=f"{amount}").model_copy(
+            update={
+                "action": Action(
+                    steps=(
+                        a_step(1, "click_input", "Bills", "TabItem"),
+                        a_step(2, "click_input", "Layout", "Button"),
+                        a_step(3, "click_input", end, "Button"),
+                    )
+                )
+            }
+        )
+        for amount, end in ways
+    ]
+
+
+def test_runs_of_the_same_words_that_ended_otherwise_are_both_shown_and_followed_as_far_as_they_agree(tmp_path):
+    """Of like bills one was posted and one was parked: which is due, no word of the task says."""
+    memory = memory_of(tmp_path / "db", *bills((120, "Post"), (310, "Post"), (9400, "Park")))
+    found = memory.retrieve("Record the bill over 8800", top_k=1)
+    assert {hit.steps[-1].target_control.name for hit in found} == {"Post", "Park"}
+    text = str(memory.build_prompt("Record the bill over 8800", found))
+    assert text.count("Differs: asked in the same words, another run went another way from step 3 on") == 2
+    assert "its request names a larger number than theirs; that of your task lies between them" in text
+    way = memory.guide("Record the bill over 8800", hits=found)
+    assert (len(way.procedure.steps), way.procedure.parts[:34]) == (2, "runs of the same words went two wa")
+    controls = [
+        {"id": "1", "name": "Bills", "type": "TabItem", "selected": True},
+        {"id": "2", "name": "Layout", "type": "Button"},
+    ]
+    way.next(controls)  # no step of this way speaks of the amount
+    way.note(way.next(controls))
+    assert way.next(controls).reason == "ways_part"

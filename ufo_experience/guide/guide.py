@@ -231,6 +231,9 @@ class Guide:
                 self._looks = 0
                 act = self._act(step, checked)
                 return act if consent or not act.confirm else _for_a_person(act)
+        if self.procedure.parts:
+            self.sure = False
+            return Stop("ways_part", self.procedure.parts)
         return Stop("done", f"all {len(self._steps)} steps of the way are behind")
 
     def _act(self, step: ProcedureStep, control: Control | None) -> Act:

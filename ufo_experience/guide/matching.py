@@ -14,7 +14,14 @@ from ufo_experience.schema import Around
 from ufo_experience.text.controls import bare, fingerprint, is_fixed
 
 Reason = Literal[
-    "done", "target_missing", "several_targets", "unbound_slot", "needs_consent", "unexpected_screen", "gave_up"
+    "done",
+    "ways_part",
+    "target_missing",
+    "several_targets",
+    "unbound_slot",
+    "needs_consent",
+    "unexpected_screen",
+    "gave_up",
 ]
 
 _OFF = re.compile(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.guide.binding import Binder, bind
 from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.procedure import procedure_of
 from ufo_experience.retrieval.contradictions import conflict
+from ufo_experience.retrieval.forks import partings, told_apart
 from ufo_experience.schema import Experience, Hit, Trust, Usage
 from ufo_experience.text.alike import reads_alike
 from ufo_experience.trust.values import Agreement, presentable
@@ -31,8 +33,8 @@ def offer(
     and leads elsewhere, however sure retrieval is. `agreement` is what other runs tell too: a name or value that only
     one record knows is not told ahead.
     """
-    for hit in hits:
-        experience = hit.experience
+    found = [hit.experience for hit in hits]
+    for experience in found:
         if misled(experience.usage) or not is_proven(experience, proven_after):
             continue
         request = experience.state.request or experience.state.task
@@ -40,11 +42,24 @@ def offer(
             continue
         try:
             shown = presentable(experience, task, agreement)
-            procedure = procedure_of(experience, shown.experience, shown.constants)
+            parted = partings(experience, found)
+            procedure = procedure_of(
+                experience, shown.experience, shown.constants, **_as_far_as(experience, parted, task)
+            )
         except DataError:
             continue  # no way to follow; it is shown as an example all the same
         return Guide(bind(procedure, task, binder))
     return None
+
+
+def _as_far_as(run: Experience, parted: tuple[int, Experience] | None, task: str) -> dict[str, Any]:
+    """Where two runs part, and what of their requests tells them apart, for `procedure_of`."""
+    if parted is None:
+        return {}
+    until, other = parted
+    apart = told_apart(run, other, task)
+    said = "runs of the same words went two ways from here, and both are among the examples"
+    return {"until": until, "parts": f"{said}; of the one followed so far, {apart}" if apart else said}
 
 
 def is_proven(experience: Experience, after: int = PROVEN_AFTER) -> bool:

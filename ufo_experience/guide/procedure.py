@@ -92,7 +92,8 @@ class Procedure:
 
     `constants` are the values of placeholders that are the same whatever the task. `unspoken` are values of the task
     that no step speaks of: they may have been so when the run began, as a folder that was open; True for those that the
-    remembered task did not name.
+    remembered task did not name. `parts` says how runs of the same words went on behind the last step, where they went
+    two ways.
     """
 
     id: str
@@ -103,10 +104,16 @@ class Procedure:
     slots: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     unspoken: Mapping[str, bool] = field(default_factory=dict)
+    parts: str = ""
 
 
 def procedure_of(
-    experience: Experience, shown: Experience | None = None, constants: Mapping[str, str] | None = None
+    experience: Experience,
+    shown: Experience | None = None,
+    constants: Mapping[str, str] | None = None,
+    *,
+    until: int | None = None,
+    parts: str = "",
 ) -> Procedure:
     """The way a run went.
 
@@ -114,6 +121,8 @@ def procedure_of(
         shown: the record as it may be shown for the task at hand (see `trust.values.presentable`), None for as it is.
             A name that is not in it is acted on when it is in view and is not told before; a value is an open slot.
         constants: the values of placeholders that are the same for every task.
+        until: the number of the first step that is not offered, since runs of the same words went two ways from there,
+            as `parts` says.
 
     Raises:
         DataError: it may not be offered: the run did not succeed, a step was never executed or names no control, or
@@ -127,8 +136,9 @@ def procedure_of(
     if any(step.status == "not_executed" for step in steps):
         raise _unfit("it holds steps that were planned and never executed")
     done = [step for step in steps if step.ok]
+    done = [step for step in done if until is None or step.step_number < until]
     if not done:
-        raise _unfit("it has no executed steps")
+        raise _unfit("it has no executed steps" if until is None else "runs of the same words agree on no step of it")
     if experience.trust is not Trust.APPROVED and (found := risks(experience)):
         raise _unfit(f"it is risky ({', '.join(found)}) and nobody approved it")
     state = experience.state
@@ -149,6 +159,7 @@ def procedure_of(
         ),
         slots=dict(experience.slots),
         constants=dict(constants or {}),
+        parts=parts,
     )
 
 

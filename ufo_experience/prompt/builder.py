@@ -21,7 +21,8 @@ from ufo_experience.errors import UsageError
 from ufo_experience.prompt.data_block import frame, new_nonce, parse_block, strip_block, wording
 from ufo_experience.prompt.examples import Example, Fits, text_example, ufo_example
 from ufo_experience.prompt.notation import read_step
-from ufo_experience.schema import Hit
+from ufo_experience.retrieval.forks import partings, told_apart
+from ufo_experience.schema import Experience, Hit
 from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.trust.values import Agreement, presentable
 
@@ -174,8 +175,20 @@ def _admit(
         if usable:
             view = hit.model_copy(update={"experience": experience})
             asked = {} if experience.is_negative else presented.confirm
-            examples.append(Example(view, shown, task, asked, presented.optional))
+            differs = _differs(hit.experience, [one.experience for one in hits], task)
+            examples.append(Example(view, shown, task, asked, presented.optional, differs))
     return examples, lacking
+
+
+def _differs(run: Experience, others: Sequence[Experience], task: str) -> str:
+    """Where a run leaves the way of another of the same words, and what of their requests tells them apart."""
+    parted = partings(run, others)
+    if parted is None:
+        return ""
+    place, other = parted
+    apart = told_apart(run, other, task)
+    said = f"asked in the same words, another run went another way from step {place} on"
+    return f"{said}: {apart}" if apart else f"{said}; find out which is due"
 
 
 def _is_block(message: Mapping[str, Any]) -> bool:

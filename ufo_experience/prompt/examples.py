@@ -51,13 +51,15 @@ _DETAILS = (
 @dataclass(frozen=True)
 class Example:
     """A hit whose record holds only what may be shown for `task` (`trust.values`), those of its steps that are to be
-    shown, and by number of the step why a person is asked before it and how many of how many runs did it."""
+    shown, and by number of the step why a person is asked before it and how many of how many runs did it. `differs`
+    says where others of the same words went another way."""
 
     hit: Hit
     steps: tuple[Step, ...]
     task: str = ""
     confirm: Mapping[int, str] = field(default_factory=dict)
     optional: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    differs: str = ""
 
     @property
     def experience(self) -> Experience:
@@ -95,6 +97,7 @@ def _lines(example: Example, detail: _Detail, now: datetime) -> str:
         "skill": [None if example.steps else action.skill],
     }
     closing: dict[str, Iterable[str | None]] = {
+        "differs": [example.differs],
         "reason": [reason],
         "tips": action.tips[: detail.entries] if experience.trust is Trust.APPROVED else (),
     }

@@ -29,6 +29,7 @@ PROSE = {  # field → how its line begins; lists have a line for each entry
     "do_not_use_when": "Avoid when",
     "strategy": "Strategy",
     "skill": "Skill",
+    "differs": "Differs",
     "reason": "Reason",
     "tips": "Tip",
 }

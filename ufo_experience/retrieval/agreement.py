@@ -1,6 +1,7 @@
 """What trusted runs agree on: names and values that stand in runs of different sessions, read from the catalog.
 
-Record files are opened for sealed constants only (see `constants`), once for each task.
+Record files are opened for sealed constants (see `constants`), once for each task, and for runs of the same words that
+ended otherwise (see `forks`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from ufo_experience.errors import DataError
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.document import fact_term, fields_term
 from ufo_experience.retrieval.constants import RUNS, Places, constants_of, typed_by
+from ufo_experience.retrieval.credit import harmful
+from ufo_experience.retrieval.forks import last_act, parting
 from ufo_experience.schema import Experience
 from ufo_experience.text.alike import reads_alike
 from ufo_experience.trust.values import fact
 
 _MOST = 64  # rows looked at for one value
 _MOST_RUNS = 32  # of like fields, the newest, whose records are opened
+_MOST_PARTED = 8  # of runs that ended otherwise, the newest
 _KEPT = 8_192  # answers kept: the same window titles and buttons come again in every question
 
 Rows = NDArray[np.int64]
@@ -57,6 +61,17 @@ class CatalogAgreement:
             self._places[key] = typed_by(self._runs(experience))
         return constants_of(experience, self._places[key], task)
 
+    def parted(self, experience: Experience) -> Experience | None:
+        """The newest counted run of the same words that went another way in the end; None where all went alike."""
+        end = last_act(experience)
+        if not end:
+            return None
+        rows = np.union1d(self._of_task(experience.state.task), self._with_term(fields_term(experience)))
+        others = rows[
+            ~_among(rows, self._rows(fact(end, experience.state.application))) & ~harmful(self._catalog)[rows]
+        ]
+        return next((run for run in self._opened(others, _MOST_PARTED) if parting(experience, run) is not None), None)
+
     def _runs(self, experience: Experience) -> Iterator[Experience]:
         """The newest counted runs of the same task in the same application.
 
@@ -70,9 +85,9 @@ class CatalogAgreement:
             if same and run.state.application == experience.state.application:
                 yield run
 
-    def _opened(self, rows: Rows) -> Iterator[Experience]:
+    def _opened(self, rows: Rows, most: int = _MOST_RUNS) -> Iterator[Experience]:
         """The records of the newest of some rows."""
-        newest = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:_MOST_RUNS]
+        newest = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:most]
         for identifier in self._catalog.ids(newest):
             if self._read is None:
                 return

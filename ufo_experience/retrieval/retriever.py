@@ -125,6 +125,7 @@ class Retriever:
         chosen, turned_away = self._judged(text, query, ranking, threshold)
         failed = self._choose(text, ranking, threshold, True, query.on_screen)
         hits, negatives = (self._served(places, query, ranking, said, now) for places in (chosen, failed))
+        hits = self._with_parted(hits, query)
         withheld = (*turned_away, *self._withheld(text, ranking, threshold))
         if not hits and not withheld and query.application is not None:
             withheld = self._elsewhere(text, query, ranking, threshold)
@@ -178,6 +179,23 @@ class Retriever:
             return self._load(islice(places, query.k), ranking, notes, now)
         found = self._load(islice(places, max(query.k, MAX_EQUALS)), ranking, notes, now)
         return among_equals(found, query.on_screen, EQUAL)[: query.k]
+
+    def _with_parted(self, hits: tuple[Hit, ...], query: Query) -> tuple[Hit, ...]:
+        """Beside each hit a run of the same words that ended otherwise, where one is known: which is due, the words do
+        not tell. It does not count as one of the k.
+        """
+        found = {hit.id: hit for hit in hits}
+        for hit in hits:
+            other = self._finder.agreement.parted(hit.experience)
+            if other is not None and other.id not in found and self._is_asked_for(other, query):
+                found[other.id] = hit.model_copy(update={"experience": other})
+        return tuple(sorted(found.values(), key=lambda hit: -hit.score)) if len(found) > len(hits) else hits
+
+    def _is_asked_for(self, run: Experience, query: Query) -> bool:
+        inside = query.only is None or run.id in query.only
+        foreign = query.exclude_session is not None and run.provenance.session == query.exclude_session
+        env = query.env is None or run.state.env == query.env
+        return inside and not foreign and env and self._finder.policy.admits(run)
 
     def rank(self, text: str, query: Query) -> Ranking:
         """Candidates inside the filters, best first, without threshold or diversity: what `retrieve` chooses from."""

@@ -1,0 +1,95 @@
+"""Where runs of the same words went different ways: a house rule, an amount, something no request says.
+
+Two runs part when each ends with a control the other never acts on: one posts a bill, the other parks it. Which of the
+two is due nobody can tell from the words, so both are shown, and a way is followed only as far as they agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ufo_experience.redaction.actions import is_press, is_typing
+from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.schema import Experience, Step
+from ufo_experience.summarizer.effective_steps import has_effect
+from ufo_experience.text.alike import reads_alike
+from ufo_experience.text.controls import bare, is_fixed, role_of
+from ufo_experience.text.slots import find_slots, find_whole
+
+
+def last_act(run: Experience) -> str:
+    """The name of the control a run ended with, "" where that was no button or the like, or a value of its request."""
+    steps = _done(run)
+    return _named(steps[-1], run) if steps and is_fixed(role_of(steps[-1].target_control.type)) else ""
+
+
+def parting(one: Experience, other: Experience) -> int | None:
+    """The number of the step with which `one` leaves the way of `other`, another run of the same words; None if none.
+
+    Both are runs that worked, of sessions of their own, in the same application.
+    """
+    if not _are_of_one_task(one, other):
+        return None
+    ends = [last_act(run) for run in (one, other)]
+    if not all(ends):
+        return None
+    own, others = ({bare(step.target_control.name) for step in _done(run)} for run in (one, other))
+    if bare(ends[0]) in others or bare(ends[1]) in own:
+        return None
+    apart = (step for step in _done(one) if (name := _named(step, one)) and bare(name) not in others)
+    return next((step.step_number for step in apart), None)
+
+
+def partings(run: Experience, others: Iterable[Experience]) -> tuple[int, Experience] | None:
+    """The first step with which a run leaves the way of one of some others, and that other; None if none."""
+    found = [(place, other) for other in others if other.id != run.id and (place := parting(run, other)) is not None]
+    return min(found, key=lambda one: one[0], default=None)
+
+
+def told_apart(one: Experience, other: Experience, task: str) -> str:
+    """What a number of the requests says of two runs that part, in words that hold neither: "" where none differs."""
+    numbers = [[_amount(slot.value) for slot in find_slots(text)] for text in (_request(one), _request(other), task)]
+    for here, there, asked in zip(*numbers, strict=False):
+        if here is None or there is None or here == there:
+            continue
+        said = f"its request names a {'smaller' if here < there else 'larger'} number than theirs"
+        if asked is None:
+            return said
+        if min(here, there) < asked < max(here, there):
+            return f"{said}; that of your task lies between them"
+        nearer = "its own" if abs(asked - here) < abs(asked - there) else "theirs"
+        return f"{said}; that of your task is on the side of {nearer}"
+    return ""
+
+
+def _amount(value: str) -> float | None:
+    """A whole or decimal number as it is written with or without commas between thousands."""
+    plain = value.replace(",", "")
+    return float(plain) if re.fullmatch(r"\d{1,15}(?:\.\d{1,6})?", plain) else None
+
+
+def _are_of_one_task(one: Experience, other: Experience) -> bool:
+    if not (one.outcome.success and other.outcome.success) or one.state.application != other.state.application:
+        return False
+    if one.provenance.session and one.provenance.session == other.provenance.session:
+        return False
+    return one.state.task == other.state.task or reads_alike(_request(one), _request(other))
+
+
+def _done(run: Experience) -> list[Step]:
+    return [step for step in run.action.steps if step.ok and has_effect(step)]
+
+
+def _named(step: Step, run: Experience) -> str:
+    """The name of what a step acts on, "" for typing and for a name that is, or may be, a value of the request."""
+    name = step.target_control.name.strip()
+    if is_typing(step.action_type) or is_press(step.action_type) or not name or PLACEHOLDER.search(name):
+        return ""
+    request = _request(run).casefold()
+    values = (slot.value.casefold() for slot in find_slots(request))
+    return "" if any(value and find_whole(value, name.casefold()) >= 0 for value in values) else name
+
+
+def _request(run: Experience) -> str:
+    return run.state.request or run.state.task
