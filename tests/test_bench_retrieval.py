@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,33 @@ def test_osworld_becomes_a_set(tmp_path):
         "old-chrome-a": {"verified-chrome-a": 1},
         "old-Windows/excel-c": {"verified-calc-c": 1},
     }
+
+
+def test_the_set_of_an_author_is_measured_by_kind_and_what_scores_stand_for(tmp_path):
+    """Its steps, kinds and wrong entries are read; a judge of known accuracy stands behind the product."""
+    author = Path(__file__).parent / "data" / "retrieval" / "author_c"
+    command = [sys.executable, BENCHMARKS / "convert_rewordings.py", author, tmp_path / "set", "--records", "10"]
+    subprocess.run(command, check=True)
+    task_set = read_beir(tmp_path / "set")
+    task_set = replace(
+        task_set, queries=[one for one in task_set.queries if one.id in task_set.relevant or one.id[-1] == "1"]
+    )
+    assert (len(task_set.corpus), bool(task_set.corpus[0].steps)) == (10, True)
+    plain, judged = (run(task_set, judge=judge) for judge in (None, 1.0))
+    kinds = {one.kind: one for one in judged.product.kinds}
+    assert kinds["stranger"].answered == 0.0
+    assert judged.product.served.right >= plain.product.served.right
+    assert 0 < judged.product.judged < len(task_set.queries)
+    assert sum(one.count for one in plain.product.reliability.bins) <= len(task_set.queries)
+    assert "expected calibration error" in report_text(plain)
+
+
+def test_views_of_the_text_and_odd_embedders_take_one_command_each(folder):
+    """Four views; words alone, the embedder itself and every oddity of it."""
+    report = run(read_beir(folder), ["simulated:all:hashing"], views=True)
+    methods = [row.method for row in report.rows]
+    assert methods.count("product") == len(KINDS) + 2
+    assert methods[1:5] == ["raw text", "abstracted text", "both text", "steps text"]
 
 
 @pytest.mark.slow

@@ -25,8 +25,12 @@ def retrieval(
     ] = False,
     embedder: Annotated[
         list[str] | None,
-        typer.Option(help="hashing (default), local:FOLDER, openai:MODEL, simulated:KIND:SPEC, …; more than once."),
+        typer.Option(help="hashing (default), local:FOLDER, openai:MODEL, simulated:KIND|all:SPEC, …; more than once."),
     ] = None,
+    judge: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Put a judge behind it that tells the truth in this share.")
+    ] = None,
+    views: Annotated[bool, typer.Option("--views", help="Compare what of a text could be embedded.")] = False,
     top_k: Annotated[int, typer.Option("-k", "--top-k", min=1, max=50, help="How many are served at most.")] = 3,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for a page and a plot.")] = None,
     json: Json = False,
@@ -39,7 +43,7 @@ def retrieval(
 
         task_set = _task_set(data, db, leave_one_out)
         with console.progress("asking") as progress:
-            report = run(task_set, embedder or ["hashing"], k=top_k, progress=progress)
+            report = run(task_set, embedder or ["hashing"], k=top_k, judge=judge, views=views, progress=progress)
         if output is not None:
             for path in write_page(report, output):
                 console.note(f"wrote {path}")

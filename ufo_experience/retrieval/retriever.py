@@ -99,6 +99,18 @@ class Retriever:
         self._catalog = finder.snapshot.catalog
 
     @property
+    def fusion(self) -> Fusion:
+        """How the embedder is used, and from which score on is served."""
+        return self._fusion
+
+    def best(self, text: str, ranking: Ranking) -> tuple[str, float]:
+        """Id and score of the best candidate that does not contradict the task, whatever the threshold; "" and 0."""
+        place = next(self._choose(text, ranking, 0.0, failed=False), None)
+        if place is None:
+            return "", 0.0
+        return self._catalog.ids(ranking.candidates.rows[place : place + 1])[0], float(ranking.candidates.score[place])
+
+    @property
     def finder(self) -> CandidateFinder:
         """What finds and scores candidates."""
         return self._finder

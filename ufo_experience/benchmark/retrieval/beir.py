@@ -4,7 +4,8 @@
     queries.jsonl    {"_id", "text", "metadata"?}; may be absent when the queries are corpus entries
     qrels.tsv        query-id, corpus-id, score, with or without a header; `qrels/test.tsv` will do
 
-A query without any qrels is unrelated: the right answer to it is none.
+A query without any qrels is unrelated: the right answer to it is none. Ours beyond BEIR, all optional: `steps` of a
+corpus entry (`action`, `control`, `control_type`, `text`), and of a query its `kind` and the entries that are `wrong`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,19 @@ _QRELS = ("qrels.tsv", "qrels/test.tsv")
 
 @dataclass(frozen=True)
 class Entry:
-    """A text of the corpus, or a query. `session` groups entries that must not answer each other."""
+    """A text of the corpus, or a query. `session` groups entries that must not answer each other.
+
+    `steps` are what was done, `kind` is how a query differs from its answer, `wrong` are entries that read alike and
+    would mislead.
+    """
 
     id: str
     text: str
     application: str | None = None
     session: str = ""
+    steps: tuple[Mapping[str, Any], ...] = ()
+    kind: str = ""
+    wrong: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -147,7 +155,19 @@ def _entries(path: Path) -> Iterator[Entry]:
         seen.add(str(identifier))
         application = metadata.get("application")
         words = f"{row.get('title') or ''} {text}".strip()
-        yield Entry(str(identifier), words, str(application) if application else None, str(identifier))
+        steps, wrong = metadata.get("steps") or [], metadata.get("wrong") or []
+        for name, value, of in (("steps", steps, dict), ("wrong", wrong, str)):
+            if not isinstance(value, list) or not all(isinstance(one, of) for one in value):
+                raise DataError(f"not a list of {of.__name__}", file=str(path), line=number, field=f"metadata.{name}")
+        yield Entry(
+            str(identifier),
+            words,
+            str(application) if application else None,
+            str(identifier),
+            tuple(steps),
+            str(metadata.get("kind") or ""),
+            tuple(wrong),
+        )
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

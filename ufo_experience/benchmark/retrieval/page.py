@@ -30,8 +30,27 @@ def report_text(report: Report) -> str:
             ("method", "threshold", "related served right", "unrelated answered", "abstention precision / recall"),
             [_served(row) for row in report.rows if row.served],
         ),
+        *(line for row in report.rows if row.served for line in _details(row)),
     ]
     return "\n".join(lines)
+
+
+def _details(row: Row) -> list[str]:
+    """What was served by kind of query, and what scores stood for."""
+    lines = ["", f"{_name(row)}: {row.requests} requests for vectors, {row.judged} questions to a judge."]
+    if row.kinds:
+        cells = [
+            [one.kind, str(one.queries), *map(_percent, (one.right, one.wrong, one.answered))] for one in row.kinds
+        ]
+        lines += ["", *table(("kind", "queries", "served right", "served wrong", "answered without need"), cells)]
+    if row.reliability:
+        bins = [
+            [f"{one.low:.1f}-{one.low + 0.1:.1f}", str(one.count), f"{one.score:.2f}", f"{one.right:.2f}"]
+            for one in row.reliability.bins
+        ]
+        lines += ["", f"Best hit of each query; expected calibration error {row.reliability.error:.3f}:", ""]
+        lines += table(("score", "queries", "mean score", "right"), bins)
+    return lines
 
 
 def write_page(report: Report, folder: Path) -> list[Path]:

@@ -24,8 +24,10 @@ import numpy as np
 
 from ufo_experience.benchmark.retrieval.beir import Entry, TaskSet
 from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
+from ufo_experience.benchmark.retrieval.embedded_text import rank_by_view
 from ufo_experience.benchmark.retrieval.metrics import Estimate, measure
-from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
+from ufo_experience.benchmark.retrieval.reliability import KindServed, Reliability, by_kind, reliability, share
+from ufo_experience.benchmark.retrieval.simulated import KINDS, SimulatedEmbedder, SimulatedJudge
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
@@ -33,8 +35,19 @@ from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Retrieval
-from ufo_experience.retrieval.retriever import Query, Ranking
-from ufo_experience.schema import MAX_NAME, Experience, Outcome, Provenance, State, Trust, clip
+from ufo_experience.retrieval.retriever import Query, Ranking, Retriever
+from ufo_experience.schema import (
+    MAX_NAME,
+    Action,
+    Control,
+    Experience,
+    Outcome,
+    Provenance,
+    State,
+    Step,
+    Trust,
+    clip,
+)
 from ufo_experience.text.frames import readable_intent
 from ufo_experience.text.slots import mask_slots
 
@@ -63,12 +76,17 @@ class Served:
 
 @dataclass(frozen=True)
 class Row:
-    """One method on one set."""
+    """One method on one set; of the product also what was served, in all and by kind of query, what its scores stood
+    for, and how often the embedder and the judge were asked."""
 
     method: str
     embedder: str | None
     figures: dict[str, Estimate]
     served: Served | None = None
+    kinds: tuple[KindServed, ...] = ()
+    reliability: Reliability | None = None
+    requests: int = 0
+    judged: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,19 +109,31 @@ class Report:
 
 
 def run(
-    task_set: TaskSet, embedders: Sequence[str] = ("hashing",), *, k: int = 3, progress: Progress | None = None
+    task_set: TaskSet,
+    embedders: Sequence[str] = ("hashing",),
+    *,
+    k: int = 3,
+    judge: float | None = None,
+    views: bool = False,
+    progress: Progress | None = None,
 ) -> Report:
-    """Measure a set with every embedder (specs as for `open_embedder`).
+    """Measure a set with every embedder: specs as for `open_embedder`, `simulated:KIND:SPEC` for one seen through one
+    of `simulated.KINDS`, `simulated:all:SPEC` for words alone, the embedder itself and all kinds.
+
+    `views` adds a row for each view of the text that could be embedded. `judge` puts one behind the product that knows
+    the answers and tells the truth in this share of them.
 
     Raises:
         UsageError, MissingExtraError, ServiceError: an embedder cannot be made, or cannot answer.
     """
     started = time.perf_counter()
     rows = [Row("BM25", None, measure(_bm25(task_set), task_set.relevant))]
-    done, total = 0, len(task_set.queries) * len(embedders)
-    for spec in embedders:
+    specs = [one for spec in embedders for one in _expanded(spec)]
+    done, total = 0, len(task_set.queries) * len(specs)
+    for spec in specs:
         with tempfile.TemporaryDirectory(prefix="ufo-experience-bench-") as folder:
-            bench = _Bench(task_set, _open(spec), Path(folder))
+            bench = _Bench(task_set, _open(spec), Path(folder), judge)
+            rows += bench.views() if views else []
             rows += bench.rows(k, lambda step, done=done: progress and progress(done + step, total))  # type: ignore[misc]
             done += len(task_set.queries)
     return Report(
@@ -118,8 +148,14 @@ def run(
     )
 
 
+def _expanded(spec: str) -> list[str]:
+    if not spec.startswith("simulated:all:"):
+        return [spec]
+    behind = spec.removeprefix("simulated:all:")
+    return ["hashing", behind, *(f"simulated:{kind}:{behind}" for kind in KINDS)]
+
+
 def _open(spec: str) -> Embedder:
-    """The embedder of a spec; `simulated:<kind>:<spec>` is one seen through one of `simulated.KINDS`."""
     if not spec.startswith("simulated:"):
         return open_embedder(spec)
     _, kind, behind = [*spec.split(":", 2), "", ""][:3]
@@ -136,6 +172,10 @@ def as_data(report: Report) -> dict[str, Any]:
             **{name: round(one.mean, 4) for name, one in row.figures.items()},
             "ci95": {name: [round(one.low, 4), round(one.high, 4)] for name, one in row.figures.items()},
             "served": asdict(row.served) if row.served else None,
+            "kinds": [asdict(one) for one in row.kinds],
+            "reliability": asdict(row.reliability) if row.reliability else None,
+            "requests": row.requests,
+            "judged": row.judged,
         }
         for row in report.rows
     ]
@@ -149,35 +189,59 @@ def as_data(report: Report) -> dict[str, Any]:
 class _Bench:
     """A set in a store, indexed with one embedder."""
 
-    def __init__(self, task_set: TaskSet, embedder: Embedder, folder: Path) -> None:
+    def __init__(self, task_set: TaskSet, embedder: Embedder, folder: Path, judge: float | None) -> None:
         self._set, self._embedder = task_set, embedder
+        self._judge = None if judge is None else SimulatedJudge(task_set, judge)
         self._memory = ExperienceMemory.open(settings=Settings(db=str(folder)), embedder=embedder)
         records = [_record(task_set.name, entry) for entry in task_set.corpus]
         self._entry = {record.id: entry.id for record, entry in zip(records, task_set.corpus, strict=True)}
         self._sessions = {entry.id: entry.session for entry in task_set.corpus} if task_set.leave_one_out else {}
         self._memory.store.add(records)
-        self._memory.index()
+        self._requests = self._memory.index().requests
         self._snapshot = self._memory.live.snapshot()
         self._catalog = self._snapshot.catalog
 
     def rows(self, k: int, step: Callable[[int], object]) -> list[Row]:
         """The embedder alone, and the product."""
-        product = self._memory.wiring.retriever()
+        before = self._embedder.spending.requests
+        wired = self._memory.wiring.retriever()
+        product = Retriever(wired.finder, self._memory.store, self._embedder, wired.fusion, self._judge)
         by_vector: dict[str, list[str]] = {}
         by_product: dict[str, list[str]] = {}
         served: dict[str, Retrieval] = {}
+        best: dict[str, tuple[str, float]] = {}
         for number, entry in enumerate(self._set.queries, 1):
             text = clip(redact_text(entry.text))
             query = Query(entry.text, k=k, exclude_session=self._sessions.get(entry.id))
             by_vector[entry.id] = self._nearest(text, self._sessions.get(entry.id))
             ranking = product.rank(text, query)
             by_product[entry.id] = self._names(ranking)
+            best[entry.id] = product.best(text, ranking)
             served[entry.id] = product.serve(text, query, ranking)
             step(number)
         relevant, name = self._set.relevant, self._embedder.name
+        answers = {query: [self._entry[hit.experience.id] for hit in found] for query, found in served.items()}
+        pairs = [(score, self._entry[one] in relevant.get(query, ())) for query, (one, score) in best.items() if one]
         return [
             Row("embedder alone", name, measure(by_vector, relevant)),
-            Row("product", name, measure(by_product, relevant), self._serve(served)),
+            Row(
+                "product",
+                name,
+                measure(by_product, relevant),
+                self._serve(served),
+                by_kind(self._set, answers),
+                reliability(pairs),
+                self._requests + self._embedder.spending.requests - before,
+                self._judge.asked if self._judge else 0,
+            ),
+        ]
+
+    def views(self) -> list[Row]:
+        """The embedder alone, on each view of the text."""
+        found = rank_by_view(self._set, self._embedder)
+        return [
+            Row(f"{view} text", self._embedder.name, measure(ranking, self._set.relevant))
+            for view, ranking in found.items()
         ]
 
     def _nearest(self, text: str, session: str | None) -> list[str]:
@@ -202,15 +266,11 @@ class _Bench:
             threshold=round(float(np.median([found.threshold for found in served.values()])), 4),
             related=len(right),
             unrelated=len(answered),
-            right=_share(right),
-            answered=_share(answered),
-            abstention_precision=_share([query not in relevant for query in silent]) if answered else None,
-            abstention_recall=_share([not one for one in answered]),
+            right=share(right),
+            answered=share(answered),
+            abstention_precision=share([query not in relevant for query in silent]) if answered else None,
+            abstention_recall=share([not one for one in answered]),
         )
-
-
-def _share(flags: Sequence[bool]) -> float | None:
-    return round(float(np.mean(flags)), 4) if flags else None
 
 
 def _bm25(task_set: TaskSet) -> dict[str, list[str]]:
@@ -236,8 +296,20 @@ def _record(set_name: str, entry: Entry) -> Experience:
             request=text,
             application=entry.application and clip(entry.application, MAX_NAME),
         ),
+        action=Action(steps=tuple(_step(number, step) for number, step in enumerate(entry.steps, 1))),
         outcome=Outcome(success=True, evaluated_by="evaluator"),
         created_at=_EPOCH,
         trust=Trust.VERIFIED,
         provenance=Provenance(source=entry.id, session=entry.session, origin="api"),
+    )
+
+
+def _step(number: int, step: Mapping[str, Any]) -> Step:
+    parameters = {name: redact_text(str(step[name])) for name in ("text", "keys") if step.get(name)}
+    control = Control(name=clip(redact_text(str(step.get("control") or "")), MAX_NAME), type=step.get("control_type"))
+    return Step(
+        step_number=number,
+        action_type=str(step.get("action") or "click"),
+        target_control=control,
+        parameters=parameters,
     )

@@ -1,4 +1,5 @@
-"""A family of odd embedders, made from any other: what a product must bear that lets people plug in what they have.
+"""Odd embedders, made from any other: what a product must bear that lets people plug in what they have; and a judge of
+known accuracy.
 
 narrow    all cosines between 0.75 and 1, as of older models
 shifted   a common direction on top of every vector: the mean cosine is far from 0
@@ -16,8 +17,10 @@ from zlib import crc32
 
 import numpy as np
 
+from ufo_experience.benchmark.retrieval.beir import TaskSet
 from ufo_experience.embedding.base import Embedder, Kind, Spending, Vectors
 from ufo_experience.errors import UsageError
+from ufo_experience.redaction import redact_text
 
 _LOW = 16
 _NARROW = 0.75
@@ -95,3 +98,25 @@ class SimulatedEmbedder:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows."""
         vectors = KINDS[self.kind](self.behind.embed(texts, kind), texts)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+
+class SimulatedJudge:
+    """Knows which entries are relevant, and says so in the share `accuracy` of its verdicts, the opposite in the rest;
+    the same of the same pair."""
+
+    def __init__(self, task_set: TaskSet, accuracy: float) -> None:
+        self._accuracy, self.asked = accuracy, 0
+        texts = {entry.id: redact_text(entry.text) for entry in task_set.corpus}
+        self._right = {
+            (redact_text(query.text), texts[entry])
+            for query in task_set.related
+            for entry in task_set.relevant[query.id]
+        }
+
+    def same(self, task: str, known: Sequence[str]) -> list[bool]:
+        """Of each known task whether it is the same procedure."""
+        self.asked += 1
+        return [((task, one) in self._right) is self._is_true(f"{task}\n{one}") for one in known]
+
+    def _is_true(self, pair: str) -> bool:
+        return crc32(pair.encode("utf-8", "replace")) % 1_000 < 1_000 * self._accuracy

@@ -1,0 +1,61 @@
+"""The sets of tests/data/retrieval for `bench retrieval`: python benchmarks/convert_rewordings.py AUTHOR_FOLDER OUT
+
+Records with their steps, requests with their kind and what would be wrong, strangers. `--records N` keeps N records (by
+a fixed seed; requests that lose their answer become unrelated), or fills up with tasks of `--fill SET` to N.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.benchmark.retrieval.beir import read_beir, write_beir
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """A file of JSON lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def main() -> None:
+    """Convert."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("author", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--records", type=int)
+    parser.add_argument("--fill", type=Path, action="append", help="folder of a set in BEIR layout; more than once")
+    arguments = parser.parse_args()
+    procedures = read_rows(arguments.author / "procedures.jsonl")
+    drawn = random.Random(1)
+    if arguments.records and arguments.records < len(procedures):
+        procedures = drawn.sample(procedures, arguments.records)
+    corpus = [
+        {"_id": one["id"], "text": one["task"], "metadata": {"application": one["application"], "steps": one["steps"]}}
+        for one in procedures
+    ]
+    if arguments.fill and arguments.records and arguments.records > len(corpus):
+        others = [one for folder in arguments.fill for one in read_beir(folder).corpus]
+        others = drawn.sample(others, arguments.records - len(corpus))
+        corpus += [{"_id": one.id, "text": one.text, "metadata": {"application": one.application}} for one in others]
+    known = {one["_id"] for one in corpus}
+    rows = read_rows(arguments.author / "queries.jsonl")
+    strangers = read_rows(arguments.author / "strangers.jsonl")
+    queries = [
+        {
+            "_id": one["id"],
+            "text": one["task"],
+            "metadata": {"kind": one["kind"], "wrong": sorted(known & {*one["wrong"]})},
+        }
+        for one in rows
+    ]
+    queries += [{"_id": one["id"], "text": one["task"], "metadata": {"kind": "stranger"}} for one in strangers]
+    qrels = [(one["id"], entry, 1) for one in rows for entry in one["relevant"] if entry in known]
+    write_beir(arguments.out, corpus, queries, qrels)
+    print(f"{len(corpus)} records, {len(rows)} requests, {len(strangers)} strangers in {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()
