@@ -18,7 +18,7 @@ PROVIDERS = {
     "openai": ("ufo_experience.embedding.openai", "OpenAIEmbedder"),
     "azure": ("ufo_experience.embedding.openai", "AzureEmbedder"),
     "local": ("ufo_experience.embedding.local", "LocalEmbedder"),
-    "fastembed": ("ufo_experience.embedding.fast", "FastEmbedder"),
+    "fastembed": ("ufo_experience.embedding.local", "FastEmbedder"),
     "model2vec": ("ufo_experience.embedding.local", "StaticEmbedder"),
 }
 EXAMPLES = (

@@ -1,11 +1,14 @@
-"""Embeddings computed on this machine (extras): sentence-transformers models, and static models (model2vec).
+"""Embeddings computed on this machine (extras): models of sentence-transformers, ONNX models, static models.
 
-A static model is a table of word vectors: no torch, some tens of microseconds a text.
+fastembed runs ONNX models without torch. A static model (model2vec) is a table of word vectors: no torch either, some
+tens of microseconds a text.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,6 +25,8 @@ from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 
 if TYPE_CHECKING:
     from ufo_experience.openai_api.client import OpenAISettings
+
+_MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")  # where a folder may keep an ONNX model
 
 
 class _LoadedModel(ABC):
@@ -57,7 +62,7 @@ class _LoadedModel(ABC):
     @cached_property
     def dim(self) -> int:
         """Length of a vector; loads the model."""
-        return int(self._embed(self.load(), ["length"], "document").shape[1])
+        return len(self._embed(self.load(), ["length"], "document")[0])
 
     @property
     def spending(self) -> Spending:
@@ -124,3 +129,58 @@ class StaticEmbedder(_LoadedModel):
         found = np.array(model.encode(texts, use_multiprocessing=False), np.float32)
         found[~found.any(axis=1)] = 1.0
         return found
+
+
+class FastEmbedder(_LoadedModel):
+    """An ONNX model: a name that fastembed knows, such as `BAAI/bge-small-en-v1.5`, or a folder with the model and its
+    tokenizer in the layout of sentence-transformers.
+
+    Named models are kept in `FASTEMBED_CACHE_PATH`, else below the home folder: fastembed's own choice is a temporary
+    one.
+    """
+
+    provider, package, example = "fastembed", "fastembed", "BAAI/bge-small-en-v1.5"
+    asymmetric = True  # some models prefix queries and documents differently
+
+    def _open(self, model: str) -> Any:
+        from fastembed import TextEmbedding
+
+        if Path(model).is_dir():
+            _register(Path(model))
+            return TextEmbedding(model, specific_model_path=model)
+        kept = os.environ.get("FASTEMBED_CACHE_PATH") or str(Path.home() / ".cache" / "fastembed")
+        return TextEmbedding(model, cache_dir=kept)
+
+    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
+        return list(model.query_embed(texts) if kind == "query" else model.passage_embed(texts))
+
+
+def _register(folder: Path) -> None:
+    """Tell fastembed of the model of a folder, once: it only loads what it knows by name.
+
+    Raises:
+        OSError, ValueError, KeyError: the folder does not say what is needed.
+    """
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    if any(known["model"].lower() == str(folder).lower() for known in TextEmbedding.list_supported_models()):
+        return
+    model_file = next((name for name in _MODEL_FILES if (folder / name).is_file()), None)
+    if model_file is None:
+        raise ValueError(f"no {' or '.join(_MODEL_FILES)} in the folder")
+    pooling = folder / "1_Pooling" / "config.json"
+    by_first = pooling.is_file() and _read(pooling).get("pooling_mode_cls_token", False)
+    TextEmbedding.add_custom_model(
+        model=str(folder),
+        pooling=PoolingType.CLS if by_first else PoolingType.MEAN,
+        normalization=True,
+        sources=ModelSource(url=folder.resolve().as_uri()),
+        dim=int(_read(folder / "config.json")["hidden_size"]),
+        model_file=model_file,
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values
