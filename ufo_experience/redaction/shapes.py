@@ -10,10 +10,37 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import islice, pairwise
-from typing import NamedTuple
+from itertools import chain, islice, pairwise
 
 from ufo_experience.redaction.checksums import is_generated, is_stand_in
+from ufo_experience.redaction.spoken import (
+    ANSWERS as _ANSWERS,
+)
+from ufo_experience.redaction.spoken import (
+    CODES as _CODES,
+)
+from ufo_experience.redaction.spoken import (
+    IN_WORD as _IN_WORD,
+)
+from ufo_experience.redaction.spoken import (
+    KNOWN as _KNOWN,
+)
+from ufo_experience.redaction.spoken import (
+    NUMBERS as _NUMBERS,
+)
+from ufo_experience.redaction.spoken import (
+    PHRASES as _PHRASES,
+)
+from ufo_experience.redaction.spoken import (
+    STRONG as _STRONG,
+)
+from ufo_experience.redaction.spoken import (
+    WEAK as _WEAK,
+)
+from ufo_experience.redaction.spoken import (
+    Found,
+    find_spoken,
+)
 
 WINDOW = 64  # characters after a word that names a secret, up to the end of its line
 _PIECES = 7  # tokens looked at in a window
@@ -21,55 +48,6 @@ _LEAST = 6
 _LONGEST = 160  # of a key; longer runs are data
 
 
-class Found(NamedTuple):
-    """A place in a text and the kind of secret that stands there."""
-
-    start: int
-    end: int
-    kind: str
-
-
-# Words that name a password. Those of the first group are names of nothing else; after the others the value must look
-# chosen beyond doubt.
-_STRONG = (
-    r"pass\W?words?|pass\W?wd|passwd|passphrases?|passcodes?|pass\W?phrase|pa\$\$\w+|pwd?s?|p/w|pass|keepass|"
-    r"creds?|credentials?|sudo"
-    r"|passwort\w*|kennwort\w*|kennwörter|zugangsdaten|mots? de passe|mdp|contraseñas?|contrasenas?|clave|"
-    r"senhas?|palavra-passe|parole?"
-    r"|parola|wachtwoord\w*|lösenord\w*|losenord\w*|passord\w*|adgangskode\w*|kodeord\w*|salasana\w*|hasło|"
-    r"hasła|haslo|heslo|hesla|jelszó\w*"
-    r"|jelszo\w*|parol[aăeiuy]\w*|lozinka|lozinke|lozinku|geslo|zaporka|parool|slaptažodis|lykilorð|"
-    r"contrasenya|pasahitza|şifre\w*|sifre\w*"
-    r"|parola\w*|пароль|пароля|пароле|паролем|парола|лозинка|κωδικός(?: πρόσβασης)?|συνθηματικό|mật khẩu|"
-    r"kata sandi|katasandi|sandi|kata laluan"
-    r"|fjalëkalimi|parolă|גישה|סיסמה|סיסמא|كلمة المرور|كلمة السر|رمز عبور|گذرواژه|پاس ورڈ|पासवर्ड|পাসওয়ার্ড|"
-    r"கடவுச்சொல்|รหัสผ่าน"
-    r"|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
-)
-_WEAK = (
-    r"login|log-in|logon|log on|sign-?in|anmeldung|connexion|identifiants?|unlock\w*|opens with|wifi key|"
-    r"wi-fi key|network key|wpa key|secret"
-    r"|geheimnis|typed|entered|logged in (?:as|with)|replaced by|changed to|reset to|set to|net use|"
-    r"saved creds|account"
-)
-_CODES = (
-    r"(?:recovery|backup|rescue|emergency|scratch|wiederherstellungs|ersatz)[ -]?codes?|"
-    r"codes? de (?:récupération|secours)|setup key|2fa key"
-    r"|authenticator key|setup code|secret key|seed key|door code|access code|gate code|alarm code|"
-    r"one-time codes?|einmalcode|zugangscode"
-    r"|código de (?:acceso|recuperación)|codice di accesso|код доступа|恢复代码|备用代码|リカバリーコード"
-)
-_PHRASES = (
-    r"(?:seed|recovery|mnemonic|unlock|secret|backup|wallet) (?:phrase|words|seed)|mnemonic|seed|passphrase|"
-    r"pass phrase|pa\$\$phrase"
-    r"|phrase de récupération|frase (?:semilla|de recuperación)|wiederherstellungsphrase"
-)
-_NUMBERS = (
-    r"puk\d?|pin\d?|tan|m-?tan|otp|totp|cvv2?|cvc2?|cid|csc|sicherheitscode|prüfziffer|kode|einmalpasswort|code otp"
-)
-_ANSWERS = r"(?:secret|security) (?:question )?(?:question|answer)|maiden name|sicherheitsfrage|question secrète"
-
-_IN_WORD = r"(?<![^\W_])"
 _STRONG_NAME = re.compile(
     rf"(?i){_IN_WORD}(?:{_STRONG})(?![^\W\d_])|(?i:парол|лозинк|סיסמ|גישה)\w*|密码|密碼|口令|パスワード|"
     rf"暗証番号|비밀번호|암호|รหัสผ่าน"
@@ -118,6 +96,7 @@ _DOCUMENT = re.compile(
     r"ausweis\w*|reisepass\w*|passeport"
     r"|pasaporte|passaporto)\b[^\n]{0,32}?(?<![\w-])(?P<v>(?=[A-Z0-9]{0,10}\d)[A-Z0-9]{7,12})(?!\w)"
 )
+_TOTP = re.compile(r"(?<![\w-])(?:[A-Za-z2-7]{4}[ -]){3,15}[A-Za-z2-7]{4}(?![\w-])")
 _SHORT_WORDS = re.compile(r"(?<!\w)(?:(?:\d{1,2}[.)] ?)?[a-z]{3,8}(?:[ ,]{1,2}|$)){11,24}")
 _OF_PROSE = frozenset(  # a dozen words of a text hold one of these, those of a wallet none
     "the and for with from that this are was were been has have had not you your our their its they them can "
@@ -136,22 +115,15 @@ _CHECKSUM = re.compile(
     r"(?i)sha-?\d|md5|checksum|hash|commit|digest|etag|integrity|revision|fingerprint|prüfsumme|blob|tree|"
     r"object"
 )
-_KNOWN = re.compile(  # what tokens with letters and digits usually are
-    r"(?i)v?\d+(?:[.:/-]\d+)+\w{0,6}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*|www\..*"
-    r"|[\w ()-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|gif|svg|zip|tar|gz|py|js|json|ya?ml|html?|xml|md|"
-    r"ics|exe|log|sh|ini|cfg|msi|dll)"
-    r"|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}|\d[\d.,]*\s?[a-z%°µ]{1,4}\d?|"
-    r"(?:[a-z]{1,5}-?)?\d+(?:st|nd|rd|th|er|e|x)?"
-    r"|\w{1,4}-\d{1,4}|min\.?|max\.?|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|x|h|mp|ipv|base|rs|usb|http|tls|"
-    r"ssl)-?\d+\w{0,4}|\(?min\.?|(?-i:[A-Z0-9]{1,10})"
-)
 _SIGN = frozenset("!#$%^&*~+=?@§|")
 
 
 def find_shapes(text: str) -> Iterator[Found]:
     """Every place in `text` that holds a secret by shape or by the words around it."""
     plain, places = _visible(text)
-    for found in (*_generated(plain), *_chosen(plain), *_named(plain), *_fixed(plain), *_codes(plain)):
+    for found in chain(
+        _generated(plain), _chosen(plain), _named(plain), _fixed(plain), _codes(plain), find_spoken(plain)
+    ):
         yield Found(places[found.start], places[found.end - 1] + 1, found.kind)
 
 
@@ -212,6 +184,8 @@ def _is_coined(token: str) -> bool:
     """True for words put together with a number as no name is: `mintVelvet88`, `Oyster_Bell_5`, `Qu1lt.Stone`."""
     if not 8 <= len(token) <= 32 or _KNOWN.fullmatch(token) or any(c in "/\\:()[]{}=<>,@" for c in token):
         return False
+    if any(c in _SIGN for c in token[1:-1]) and re.search(r"[a-zà-ÿ]{2}[A-ZÀ-Þ][a-zà-ÿ]", token):
+        return True
     digits = "".join(c if c.isdigit() else " " for c in token).split()
     if len(digits) != 1 or len(digits[0]) > 4 or (len(digits[0]) == 4 and digits[0][:2] in ("19", "20")):
         return False
@@ -309,10 +283,24 @@ def _codes(text: str) -> Iterator[Found]:
         around = text[start:end]
         if _ASKED_FOR.search(around) and not _OTHER_CODE.search(around):
             yield Found(match.start(), match.end(), "code")
+    for match in _TOTP.finditer(text):
+        groups = re.findall(r"\w{4}", match[0])
+        if sum(any(map(str.isdigit, one)) and any(map(str.isalpha, one)) for one in groups) >= 2:
+            yield Found(match.start(), match.end(), "code")
     for match in _SHORT_WORDS.finditer(text):
-        words = re.findall(r"[a-z]{3,8}", match[0])
-        if _OF_PROSE.isdisjoint(words) and len(set(words)) > len(words) - 2:
-            yield Found(match.start(), match.end(), "recovery phrase")
+        yield from _wallet(list(re.finditer(r"[a-z]{3,8}", match[0])), match.start())
+
+
+def _wallet(words: list[re.Match[str]], start: int) -> Iterator[Found]:
+    """Runs of eleven words or more among which none is of prose and none comes again."""
+    run: list[re.Match[str]] = []
+    for word in [*words, None]:
+        if word is not None and word[0] not in _OF_PROSE:
+            run.append(word)
+            continue
+        if len(run) >= 11 and len({one[0] for one in run}) > len(run) - 2:
+            yield Found(start + run[0].start(), start + run[-1].end(), "recovery phrase")
+        run = []
 
 
 def _line_end(text: str, start: int, limit: int) -> int:

@@ -1,0 +1,146 @@
+"""The words that name a secret, in forty languages, and sentences that say one without such a word.
+
+"The four digits are …", "user …, word …", "we use … to get in", "the password is “…”": the turn of the sentence says
+that a secret follows. Every pattern looks at a window of fixed length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ufo_experience.redaction.checksums import is_stand_in
+
+
+class Found(NamedTuple):
+    """A place in a text and the kind of secret that stands there."""
+
+    start: int
+    end: int
+    kind: str
+
+
+# Words that name a password. Those of the first group are names of nothing else; after the others the value must look
+# chosen beyond doubt.
+STRONG = (
+    r"pass\W?words?|pass\W?wd|passwd|passphrases?|passcodes?|pass\W?phrase|pa\$\$\w+|pwd?s?|p/w|pass|keepass|"
+    r"creds?|credentials?|sudo"
+    r"|passwort\w*|kennwort\w*|kennwörter|zugangsdaten|mots? de passe|mdp|contraseñas?|contrasenas?|clave|"
+    r"senhas?|palavra-passe|parole?"
+    r"|parola|wachtwoord\w*|lösenord\w*|losenord\w*|passord\w*|adgangskode\w*|kodeord\w*|salasana\w*|hasło|"
+    r"hasła|haslo|heslo|hesla|jelszó\w*"
+    r"|jelszo\w*|parol[aăeiuy]\w*|lozinka|lozinke|lozinku|geslo|zaporka|parool|slaptažodis|lykilorð|"
+    r"contrasenya|pasahitza|şifre\w*|sifre\w*"
+    r"|parola\w*|пароль|пароля|пароле|паролем|парола|лозинка|κωδικός(?: πρόσβασης)?|συνθηματικό|mật khẩu|"
+    r"kata sandi|katasandi|sandi|kata laluan"
+    r"|fjalëkalimi|parolă|גישה|סיסמה|סיסמא|كلمة المرور|كلمة السر|رمز عبور|گذرواژه|پاس ورڈ|पासवर्ड|পাসওয়ার্ড|"
+    r"கடவுச்சொல்|รหัสผ่าน"
+    r"|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
+)
+WEAK = (
+    r"login|log-in|logon|log on|sign-?in|anmeldung|connexion|identifiants?|unlock\w*|opens with|wifi key|"
+    r"wi-fi key|network key|wpa key|secret"
+    r"|geheimnis|typed|entered|logged in (?:as|with)|replaced by|changed to|reset to|set to|net use|"
+    r"saved creds|account"
+)
+CODES = (
+    r"(?:recovery|backup|rescue|emergency|scratch|wiederherstellungs|ersatz)[ -]?codes?|"
+    r"codes? de (?:récupération|secours)|setup key|2fa key"
+    r"|authenticator key|setup code|secret key|seed key|door code|access code|gate code|alarm code|"
+    r"one-time codes?|einmalcode|zugangscode"
+    r"|código de (?:acceso|recuperación)|codice di accesso|код доступа|恢复代码|备用代码|リカバリーコード"
+)
+PHRASES = (
+    r"(?:seed|recovery|mnemonic|unlock|secret|backup|wallet) (?:phrase|words|seed)|mnemonic|seed|passphrase|"
+    r"(?:key|code|magic) ?(?:phrase|sentence)|"
+    r"pass phrase|pa\$\$phrase"
+    r"|phrase de récupération|frase (?:semilla|de recuperación)|wiederherstellungsphrase"
+)
+NUMBERS = (
+    r"puk\d?|pin\d?|tan|m-?tan|otp|totp|cvv2?|cvc2?|cid|csc|sicherheitscode|prüfziffer|kode|einmalpasswort|code otp"
+)
+ANSWERS = r"(?:secret|security) (?:question )?(?:question|answer)|maiden name|sicherheitsfrage|question secrète"
+
+IN_WORD = r"(?<![^\W_])"
+KNOWN = re.compile(  # what tokens with letters and digits usually are
+    r"(?i)v?\d+(?:[.:/-]\d+)+\w{0,6}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*|www\..*"
+    r"|[\w ()-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|gif|svg|zip|tar|gz|py|js|json|ya?ml|html?|xml|md|"
+    r"ics|exe|log|sh|ini|cfg|msi|dll)"
+    r"|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}|\d[\d.,]*\s?[a-z%°µ]{1,4}\d?|"
+    r"(?:[a-z]{1,5}-?)?\d+(?:st|nd|rd|th|er|e|x)?"
+    r"|\w{1,4}-\d{1,4}|min\.?|max\.?|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|x|h|mp|ipv|base|rs|usb|http|tls|"
+    r"ssl)-?\d+\w{0,4}|\(?min\.?|(?-i:[A-Z0-9]{1,10})"
+)
+
+# What a sentence says of a secret without naming it a password: "the four digits are …", "user …, word …",
+# "we use … to get in", and what stands in quotes behind "the password is".
+_IS = (
+    r"(?:is|are|was|were|be(?:en)?|becomes|reads|equals|ist|lautet|sind|est|sont|es|son|era|è|é|são|jest|är|er|on|это"
+    r"|是|は)"
+)
+_SPOKEN_DIGITS = re.compile(
+    rf"(?i)\b(?:(?:two|three|four|five|six|seven|eight|[2-8])[- ]?(?:digits?|numbers?|figures?)|(?:unlock|swipe|lock) "
+    rf"(?:pattern|code|number)|combination)\b[^\d\n]{{0,48}}?\b(?:{_IS}|to|at|code)\b\W{{0,3}}(?:[A-Za-z]-)?"
+    r"(?P<v>\d(?:[ -]?\d){2,9})(?!\w|[.,:/]\d)"
+)
+_LOCKED = re.compile(  # a place that is locked by a number, and the number
+    r"(?i)\b(?:lock|padlock|safe|locker|vault|alarm|cash ?(?:machine|point)|atm|key ?pad|suitcase"
+    r"|entry phone|intercom)\b"
+    rf"[^\d\n]{{0,40}}?(?:\b(?:{_IS}|at|with|to|takes|opens)\b|[:=])\s{{0,3}}"
+    r"(?P<v>\d(?:[ -]?\d){3,7})(?=[.,;!?)]?(?:\s|$))"
+    r"(?![.,;!?)]?\s(?:kg|g|cm|mm|km|m|euros?|dollars?|pounds?|people|am|pm|o'clock|today|tomorrow)\b)"
+)
+_QUOTED_VALUE = re.compile(
+    rf"(?i){IN_WORD}(?:{STRONG}|{PHRASES}|pin|secret)(?!\w)[^\n\"“”«»]{{0,40}}?\b(?:{_IS})\b"
+    r"(?: (?:just|simply|still|now|always|only))?:?\s{0,2}[\"“«](?P<v>[^\"“”«»\n]{4,60})[\"”»]"
+)
+_PAIRED = re.compile(  # a user and, right behind, what lets it in
+    r"(?i)\b(?:user(?:name)?|login|account|benutzer|usuario|utilisateur)\b\W{1,3}[\w.@-]{2,40}\W{1,3}"
+    r"(?:and |und |y |et )?(?:(?:the|its) )?(?:word|code|key|secret|phrase)\b\W{1,3}(?P<v>[^\s,;\"'<>]{5,60})"
+)
+_LETS_IN = re.compile(
+    r"(?i)\buse[sd]?\s{1,3}(?P<v>[^\s,;\"'<>]{6,60})\s{1,3}to\s{1,3}(?:get\s{1,3}in(?:to)?|log\s?(?:in|on)|sign\s?in|unlock)\b"
+)
+_SAID_KEY = re.compile(  # "the archive key, spelled normally, is …", at the end of a sentence
+    rf"(?i)\b(?:key|word|code|combination|secret)\b[^.\n\d]{{0,32}}?\b{_IS}:?\s{{1,3}}(?P<v>[^\s,;\"'<>]{{8,60}}?)(?=[.!]?(?:\n|$))"
+)
+_NETWORK_KEY = re.compile(
+    r"(?i)\b(?:wi-?fi|wlan|hotspot)\b[^\n]{0,40}?\b(?:code|key|word)\b\W{1,3}(?P<v>[^\s,;\"'<>]{8,60})"
+)
+_HEX_KEY = re.compile(
+    r"(?i)\b(?:(?:encryption|decryption|secret|private|api|access|master|signing|session|security|aes|hmac|wep|wpa) key"
+    r"|token|secret|schlüssel|clé|clave)\b[^\n]{0,40}?(?<![\w-])(?P<v>[0-9a-f]{32,128})(?![\w-])"
+)
+_HOOK = re.compile(r"(?i)\bhttps?://(?P<v>[^\s\"'<>]{0,200}?hooks?[/.][^\s\"'<>]{0,400})")
+
+
+def find_spoken(text: str) -> Iterator[Found]:
+    """What a sentence says of a secret without naming it a password."""
+    for pattern, kind in (
+        (_SPOKEN_DIGITS, "code"), (_LOCKED, "code"), (_QUOTED_VALUE, "password"), (_PAIRED, "password"),
+        (_HEX_KEY, "key"),
+    ):  # fmt: skip
+        for match in pattern.finditer(text):
+            value = match["v"].rstrip(".,;:!?)")
+            if not is_stand_in(value) and "{{" not in value:
+                yield Found(match.start("v"), match.start("v") + len(value), kind)
+    for pattern in (_LETS_IN, _SAID_KEY, _NETWORK_KEY):
+        for match in pattern.finditer(text):
+            value = match["v"].rstrip(".,;:!?)")
+            if _is_made_up(value):
+                yield Found(match.start("v"), match.start("v") + len(value), "password")
+    for match in _HOOK.finditer(text):
+        parts = re.split(r"[/?&=@]", match["v"])
+        if any(len(part) >= 20 and any(map(str.isdigit, part)) for part in parts):
+            yield Found(match.start(), match.end(), "webhook")
+
+
+def _is_made_up(token: str) -> bool:
+    """True for words run together by capitals, by a number at the end or by a hyphen between capitals, and no file."""
+    if is_stand_in(token) or KNOWN.fullmatch(token) or "{{" in token or any(c in "/\\()<>@=" for c in token):
+        return False
+    return (
+        re.search(r"[a-zà-ÿ]{3}[A-ZÀ-Þ][a-zà-ÿ]{2}|[A-ZÀ-Þ][a-zà-ÿ]{2,}[-_.][A-ZÀ-Þ]|[a-z]{4,}\d{2,}", token)
+        is not None
+    )
