@@ -53,10 +53,15 @@ def test_the_way_that_can_be_gone_on_from_here_comes_first(memory, controls, don
 def test_a_word_that_few_controls_bear_tells_more(memory):
     """Of names that share a word with the target, and by role where the names are the same."""
     (way,) = (one for one in memory.list() if len(one.action.steps) == 2)
-    rows = [(f"Insert row {number}", "Button") for number in range(5)]
+    rows = [(f"Insert row {number}", "Button", "") for number in range(5)]
     exact, other_role, common, absent = (
         OnScreen.of(seen).fit(way)
-        for seen in ([*rows, ("Insert", "TabItem")], [*rows, ("Insert", "Button")], rows, [("Close", "Button")])
+        for seen in (
+            [*rows, ("Insert", "TabItem", "")],
+            [*rows, ("Insert", "Button", "")],
+            rows,
+            [("Close", "Button", "")],
+        )
     )
     assert exact == 1.0
     assert exact > other_role > common > absent == 0.0
@@ -65,9 +70,19 @@ def test_a_word_that_few_controls_bear_tells_more(memory):
 def test_a_way_that_is_at_its_end_or_elsewhere_fits_less(memory):
     """Nothing is next; the same name in another application is half as sure."""
     (way,) = (one for one in memory.list() if len(one.action.steps) == 2)
-    seen = [("Insert", "TabItem"), ("Table", "Button")]
+    seen = [("Insert", "TabItem", ""), ("Table", "Button", "")]
     assert OnScreen.of(seen, ["Insert", "Table"]).fit(way) == 0.0
     assert OnScreen.of(seen, (), "Excel").fit(way) == 0.5 * OnScreen.of(seen, (), "WINWORD.EXE").fit(way) == 0.5
+
+
+def test_a_way_whose_next_target_stands_in_another_window_fits_less(tmp_path):
+    """The same button of another dialog is half as sure; where no window is known, nothing is doubted."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    target = {"name": "Save", "type": "Button", "within": "Save As"}
+    way = memory.remember("Keep a copy", [{"action": "click", "target_control": target}], success=True, judge="person")
+    assert way.action.steps[0].target_control.within == "Save As"
+    fits = [OnScreen.of([("Save", "Button", window)]).fit(way) for window in ("Save As", "", "Options")]
+    assert fits == [1.0, 1.0, 0.5]
 
 
 def test_a_session_asks_again_with_the_screen_when_an_action_failed(memory, tmp_path):

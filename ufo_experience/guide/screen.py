@@ -148,7 +148,7 @@ def read_screen(controls: Screen | Iterable[Any]) -> Screen:
 
 def in_view(controls: Iterable[Any], done: Iterable[str] = (), application: str | None = None) -> OnScreen:
     """The same controls as retrieval looks at them, with the names of those acted on so far."""
-    return OnScreen.of(((one.name, one.type) for one in read_screen(controls).controls), done, application)
+    return OnScreen.of(((one.name, one.type, one.within) for one in read_screen(controls).controls), done, application)
 
 
 def _first(read: Read, part: str) -> Any:

@@ -42,7 +42,7 @@ _STEP_KEYS = frozenset(
     [
         *(*_ACTION, *_LOOSE_ACTION, *TARGETS, *ARGUMENTS, *_BESIDE, *_OBSERVATION, *_TIME),
         *(*APPLICATION, *SESSION, *TASK),
-        *("control_type", "result", "error", "success", "agent", "cost", "is_password"),
+        *("control_type", "within", "result", "error", "success", "agent", "cost", "is_password"),
         *("step", "step_number", "index", "number", "source", "evaluated_by"),
     ]
 )
@@ -115,6 +115,7 @@ def add_row(
             timestamp=first_of(record, _TIME),
             cost=record.get("cost"),
             line=line,
+            within=as_dict(stated).get("within") or record.get("within"),
             secret=as_dict(stated).get("password") is True or record.get("is_password") is True,
         )
 
