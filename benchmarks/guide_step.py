@@ -16,7 +16,7 @@ from ufo_experience.guide.binding import bind
 from ufo_experience.guide.guide import Act, Guide
 from ufo_experience.guide.procedure import procedure_of
 from ufo_experience.schema import Experience, validate
-from ufo_experience.traces.surroundings import Shown, around
+from ufo_experience.traces.surroundings import ListedControl, around
 
 KINDS = ("Button", "Edit", "ListItem", "TabItem")
 ROUNDS = 2_000
@@ -34,7 +34,7 @@ def screen(size: int) -> list[dict[str, object]]:
 
 def guide(controls: list[dict[str, object]]) -> Guide:
     """A guide whose next step is in the middle of the screen."""
-    view = [Shown(str(one["id"]), str(one["name"]), str(one["type"]), "Main", dialog=False) for one in controls]
+    view = [ListedControl(str(one["id"]), str(one["name"]), str(one["type"]), "Main", dialog=False) for one in controls]
     own = view[len(view) // 2 // 4 * 4]
     place = around(view, own.label, own.name)
     step = {

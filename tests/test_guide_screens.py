@@ -13,7 +13,7 @@ from ufo_experience.guide.binding import bind
 from ufo_experience.guide.guide import Act, Guide, Stop
 from ufo_experience.guide.procedure import procedure_of
 from ufo_experience.text.controls import bare, role_of
-from ufo_experience.traces.surroundings import Shown, around
+from ufo_experience.traces.surroundings import ListedControl, around
 
 NAMES = ("Save", "Open", "Close", "Next", "Apply", "General", "Name", "Notes", "Size", "Colour", "Print", "Rotate")
 KINDS = ("Button", "TabItem", "Edit", "CheckBox", "MenuItem")
@@ -39,7 +39,7 @@ class Thing:
 
 def recorded(things: list[Thing], target: Thing) -> dict:
     """A step on `target`, as it is kept of a log that lists what was in view."""
-    view = [Shown(str(one.key), one.name, one.kind, one.within or None, one.dialog) for one in things]
+    view = [ListedControl(str(one.key), one.name, one.kind, one.within or None, one.dialog) for one in things]
     place = around(view, str(target.key), target.name)
     text = {"text": "a new text"} if target.kind == "Edit" else {}
     return {

@@ -15,7 +15,7 @@ from tests.conftest import DATA
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces import ReadReport, read_traces
-from ufo_experience.traces.ufo.session import Session, SessionLog, SubTask, read_entries, subtasks_of
+from ufo_experience.traces.ufo.session import SubTask, UfoLog, UfoSession, read_entries, subtasks_of
 
 SYNTHETIC = DATA / "ufo_logs"
 SESSIONS = sorted(path.parent for path in SYNTHETIC.glob("v*/*/expected.json"))
@@ -31,7 +31,7 @@ def expected_of(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "expected.json").read_text(encoding="utf-8"))
 
 
-def facts_of(log: SessionLog) -> dict[str, Any]:
+def facts_of(log: UfoLog) -> dict[str, Any]:
     """The counts of `expected.json`, taken from our entries."""
     entries = list(log.entries())
     app = [entry for entry in entries if entry.role == "app"]
@@ -59,12 +59,12 @@ def facts_of(log: SessionLog) -> dict[str, Any]:
     }
 
 
-def subtasks_in(session: Session) -> list[SubTask]:
+def subtasks_in(session: UfoSession) -> list[SubTask]:
     """The sub-tasks of all rounds, in order."""
     return [subtask for entries in session.rounds() for subtask in subtasks_of(entries)]
 
 
-def missing_steps(session: Session) -> list[int]:
+def missing_steps(session: UfoSession) -> list[int]:
     """Step numbers no line has: steps UFO takes without logging them. None are known in v3."""
     numbers = {entry.step for entry in session.entries if entry.step is not None}
     if not numbers or any(entry.release == "v3" for entry in session.entries):
@@ -77,7 +77,7 @@ def calls(entry: Any) -> list[Any]:
     return [(action.function, action.arguments, action.control) for action in entry.actions]
 
 
-def repeats(log: SessionLog) -> list[bool]:
+def repeats(log: UfoLog) -> list[bool]:
     """For each app step in order, whether it repeats the step before it in its sub-task."""
     found = []
     for session in log.sessions:
@@ -87,7 +87,7 @@ def repeats(log: SessionLog) -> list[bool]:
     return found
 
 
-def stepwise(log: SessionLog) -> list[tuple[Session, Any, bool]]:
+def stepwise(log: UfoLog) -> list[tuple[UfoSession, Any, bool]]:
     """Each entry with its session and whether it is a repeat."""
     again = iter(repeats(log))
     return [
@@ -97,7 +97,7 @@ def stepwise(log: SessionLog) -> list[tuple[Session, Any, bool]]:
     ]
 
 
-def subtask_facts(session: Session, subtask: Any) -> dict[str, Any]:
+def subtask_facts(session: UfoSession, subtask: Any) -> dict[str, Any]:
     """One entry of `parse.subtasks`."""
     return {
         "session": session.number,
@@ -111,7 +111,7 @@ def subtask_facts(session: Session, subtask: Any) -> dict[str, Any]:
     }
 
 
-def step_facts(session: Session, entry: Any, again: bool) -> dict[str, Any]:
+def step_facts(session: UfoSession, entry: Any, again: bool) -> dict[str, Any]:
     """One entry of `parse.steps`."""
     facts = {
         "line": entry.line,

@@ -45,7 +45,7 @@ MAX_LABELS = 1 << 26  # bytes of a file of labels
 
 
 @dataclass(frozen=True)
-class Pair:
+class LabelledPair:
     """A request, the text of a record, and whether the record helps with the request."""
 
     query: str
@@ -71,7 +71,7 @@ class Cut:
     recall: float
 
 
-def read_pairs(path: Path, store: ExperienceStore) -> list[Pair]:
+def read_pairs(path: Path, store: ExperienceStore) -> list[LabelledPair]:
     """Labelled pairs, one JSON object a line: `query`, `relevant`, and `id` (of a record) or `text`.
 
     Raises:
@@ -81,7 +81,11 @@ def read_pairs(path: Path, store: ExperienceStore) -> list[Pair]:
 
 
 def calibrate(
-    finder: CandidateFinder, embedder: Embedder, pairs: Sequence[Pair] | None = None, *, precision: float = PRECISION
+    finder: CandidateFinder,
+    embedder: Embedder,
+    pairs: Sequence[LabelledPair] | None = None,
+    *,
+    precision: float = PRECISION,
 ) -> Calibration:
     """The thresholds of `embedder` for the records of `finder`, from `pairs` or (without) from the records.
 
@@ -136,7 +140,7 @@ def find_cut(
     return best if best.recall else None
 
 
-def _pair(line: str, number: int, path: Path, store: ExperienceStore) -> Pair:
+def _pair(line: str, number: int, path: Path, store: ExperienceStore) -> LabelledPair:
     def wrong(message: str, field: str | None = None) -> DataError:
         return DataError(message, file=str(path), line=number, field=field)
 
@@ -151,10 +155,10 @@ def _pair(line: str, number: int, path: Path, store: ExperienceStore) -> Pair:
     if not isinstance(target, str) or not target.strip():
         raise wrong("a pair needs the id of a record, or a text", "text" if "text" in row else "id")
     text = target if "text" in row else task_text(store.get(target))
-    return Pair(redact_text(row["query"])[:MAX_TEXT], redact_text(text)[:MAX_TEXT], row["relevant"])
+    return LabelledPair(redact_text(row["query"])[:MAX_TEXT], redact_text(text)[:MAX_TEXT], row["relevant"])
 
 
-def _score(finder: CandidateFinder, embedder: Embedder, pairs: Sequence[Pair]) -> list[Scored]:
+def _score(finder: CandidateFinder, embedder: Embedder, pairs: Sequence[LabelledPair]) -> list[Scored]:
     """Score pairs as if their texts were records of the store that change none of its statistics."""
     catalog = finder.snapshot.catalog
     records = _records(dict.fromkeys(pair.text for pair in pairs))

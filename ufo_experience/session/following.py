@@ -38,7 +38,7 @@ FORESEEN = "foreseen by the agent"
 
 
 @dataclass(frozen=True)
-class View:
+class ScreenView:
     """What is in view: the controls as the dispatcher gave them."""
 
     controls: tuple[Mapping[str, Any], ...]
@@ -72,7 +72,7 @@ class Follower:
         """The guide it follows; None when only the agent's own list is carried out."""
         return self._guide
 
-    async def view(self, context: Context) -> View | None:
+    async def view(self, context: Context) -> ScreenView | None:
         """Look at the screen; None when the dispatcher cannot tell what is in view, and it is not asked again."""
         if self._blind:
             return None
@@ -82,7 +82,7 @@ class Follower:
         if not isinstance(seen, (list, tuple)) or not all(isinstance(one, Mapping) for one in seen):
             self._blind = True
             return None
-        return View(tuple(seen))
+        return ScreenView(tuple(seen))
 
     async def next(self, context: Context, application: str) -> Decision | None:
         """The next decision that needs no agent; None: ask it."""
@@ -153,7 +153,7 @@ class Follower:
     # ---- within
 
     def _checked(
-        self, command: Command, view: View | None, application: str, *, consent: bool = False
+        self, command: Command, view: ScreenView | None, application: str, *, consent: bool = False
     ) -> Command | Stop:
         """The command with its target on the screen, or why not; without a look only one that names an id."""
         if view is None:

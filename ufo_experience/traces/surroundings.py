@@ -12,7 +12,7 @@ NEAR = 12  # controls kept on either side
 
 
 @dataclass(frozen=True)
-class Shown:
+class ListedControl:
     """A control in view as a log lists it; None for what the log does not say."""
 
     label: str
@@ -23,7 +23,7 @@ class Shown:
     checked: bool | None = None
 
 
-def around(view: Sequence[Shown], label: str, name: str) -> tuple[str, Around] | None:
+def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, Around] | None:
     """The place (row, group, dialog) of a control in a view, and what stood around it; None when it is not in view."""
     found = [one for one in view if one.name == name and (one.label == label or not label)]
     if len(found) != 1:
@@ -44,5 +44,5 @@ def around(view: Sequence[Shown], label: str, name: str) -> tuple[str, Around] |
     )
 
 
-def _prints(view: Sequence[Shown]) -> list[str]:
+def _prints(view: Sequence[ListedControl]) -> list[str]:
     return [fingerprint(one.name, role) for one in view if one.name and is_fixed(role := role_of(one.kind))]

@@ -4,16 +4,10 @@ from ufo_experience.integrations.ufo import ExperienceSummarizer     # in ufo/mo
 from ufo_experience.integrations.ufo import ExperienceRetriever      # in ufo/rag/retriever.py
 """
 
-from ufo_experience.integrations.ufo.classes import (
-    Document,
-    ExperienceRetriever,
-    ExperienceSummarizer,
-    Migration,
-    PascalCaseRetriever,
-    RagConfig,
-    from_rag_config,
-    migrate,
-)
+from ufo_experience.integrations.ufo.classes import ExperienceRetriever, ExperienceSummarizer, PascalCaseRetriever
+from ufo_experience.integrations.ufo.config import RagConfig, from_rag_config
+from ufo_experience.integrations.ufo.documents import Document
+from ufo_experience.integrations.ufo.migration import Migration, migrate
 
 __all__ = [
     "Document",

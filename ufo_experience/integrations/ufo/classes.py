@@ -16,16 +16,15 @@ from typing import Any, TypeVar
 
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.errors import DataError, ExperienceError, NotFoundError, TraceError, UsageError
-from ufo_experience.integrations.ufo.config import RagConfig, from_rag_config
 from ufo_experience.integrations.ufo.documents import (
     Document,
+    DocumentFilter,
     KeyStyle,
     MetadataFilter,
-    RecordFilter,
     example_of,
     sequence_of,
 )
-from ufo_experience.integrations.ufo.migration import Migration, migrate, old_index_files
+from ufo_experience.integrations.ufo.migration import old_index_files
 from ufo_experience.integrations.ufo.summaries import LogPart, Summary, add_to_yaml, record_of, trajectory_of
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redaction import redact
@@ -35,17 +34,6 @@ from ufo_experience.schema import Hit, Trajectory
 from ufo_experience.summarizer import open_summarizer
 from ufo_experience.traces import ReadReport, read_traces
 from ufo_experience.trust.values import presentable
-
-__all__ = [
-    "Document",
-    "ExperienceRetriever",
-    "ExperienceSummarizer",
-    "Migration",
-    "PascalCaseRetriever",
-    "RagConfig",
-    "from_rag_config",
-    "migrate",
-]
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -147,7 +135,7 @@ class ExperienceRetriever:
         self.last: Retrieval | None = None
         self._settings = settings or load_settings()
         self._memory: ExperienceMemory | None = None
-        self._filter: RecordFilter | None = None
+        self._filter: DocumentFilter | None = None
         self._told: set[str] = set()
 
     def retrieve(self, query: str, top_k: int, filter: MetadataFilter | None = None) -> list[Document]:
@@ -178,7 +166,7 @@ class ExperienceRetriever:
     def _retrieve(
         self, memory: ExperienceMemory, query: str, top_k: int, filter: MetadataFilter | None
     ) -> list[Document]:
-        records = self._filter = self._filter or RecordFilter(memory.store)
+        records = self._filter = self._filter or DocumentFilter(memory.store)
         only = None if filter is None else records.passing(filter)
         found = self.last = memory.retrieve(query, top_k=top_k, only=only)
         if found.degraded:
@@ -194,7 +182,7 @@ class ExperienceRetriever:
         self.handed_out |= dict.fromkeys(document.id for document in documents)
         return documents
 
-    def _document(self, memory: ExperienceMemory, records: RecordFilter, query: str, hit: Hit) -> Document | None:
+    def _document(self, memory: ExperienceMemory, records: DocumentFilter, query: str, hit: Hit) -> Document | None:
         """A hit as a document: cleaned text, at most 600 tokens; None for one without a step to imitate."""
         shown = memory.build_prompt(query, [hit], format="ufo", max_tokens=1200).prompt
         if not isinstance(shown, list) or not shown:

@@ -153,7 +153,7 @@ class RecordMetadata(Mapping[str, Any]):
         return self._entry
 
 
-class RecordFilter:
+class DocumentFilter:
     """Which records of a store pass a filter over UFO's metadata: all are looked at, before anything is ranked.
 
     The applications of every record are read once and kept; what was stored since is added at the next question.

@@ -24,14 +24,14 @@ from ufo_experience.traces.reader import ReadReport
 from ufo_experience.traces.surroundings import around
 from ufo_experience.traces.ufo.entry import HOSTS, LogEntry
 from ufo_experience.traces.ufo.lines import release_of
-from ufo_experience.traces.ufo.requests import View
+from ufo_experience.traces.ufo.requests import StepView
 from ufo_experience.traces.ufo.session import (
     EVALUATION,
     REQUEST,
     RESPONSE,
-    Session,
-    SessionLog,
     SubTask,
+    UfoLog,
+    UfoSession,
     read_entries,
     subtasks_of,
 )
@@ -66,7 +66,7 @@ class UfoReader:
 class _SessionWriter:
     """Turns one session into trajectories."""
 
-    def __init__(self, log: SessionLog, session: Session) -> None:
+    def __init__(self, log: UfoLog, session: UfoSession) -> None:
         self.log, self.session = log, session
         name = log.path.parent.name if log.path.name == RESPONSE else log.path.stem
         self.key = content_key(name, session.number, session.digest)
@@ -106,7 +106,7 @@ class _SessionWriter:
         )
         for entry in entries:
             draft.application(entry.application)
-            _add_steps(draft, entry, self.session.views.get(entry.step if entry.step is not None else -1, View()))
+            _add_steps(draft, entry, self.session.views.get(entry.step if entry.step is not None else -1, StepView()))
         costs = [entry.cost for entry in entries if entry.cost is not None]
         tokens = [entry.tokens for entry in entries if entry.tokens is not None]
         times = [entry.seconds for entry in entries if entry.seconds is not None]
@@ -145,7 +145,7 @@ class _SessionWriter:
         return next((plan for plan in plans if plan), ())
 
 
-def _add_steps(draft: Draft, entry: LogEntry, view: View) -> None:
+def _add_steps(draft: Draft, entry: LogEntry, view: StepView) -> None:
     """One step per executed or attempted action; what the model call cost stands on the first."""
     for number, action in enumerate(entry.actions):
         arguments = dict(action.arguments)
@@ -187,7 +187,7 @@ def _request(entries: list[LogEntry]) -> str:
     return next((entry.request for entry in entries if entry.request), "")
 
 
-def _problems_of(log: SessionLog, session: Session) -> list[Problem]:
+def _problems_of(log: UfoLog, session: UfoSession) -> list[Problem]:
     """Problems of the session's own lines, and those of the folder as a whole; they go to the last session."""
     place = log.sessions.index(session)
     first = session.entries[0].line if place else 0

@@ -13,7 +13,7 @@ from typing import Any
 from ufo_experience.schema import Problem
 from ufo_experience.traces.coerce import as_dict, as_int, as_lines, as_list, as_name
 from ufo_experience.traces.json_lines import JsonLines
-from ufo_experience.traces.surroundings import Shown
+from ufo_experience.traces.surroundings import ListedControl
 from ufo_experience.traces.visibility import VisibleControls
 
 MAX_ENTRY = 8 << 20
@@ -24,7 +24,7 @@ MAX_IN_VIEW = 12
 
 
 @dataclass
-class View:
+class StepView:
     """What the agent saw and planned before a step: controls by label (name and type), and the plan so far.
 
     `listed` are the controls in the order of the log.
@@ -32,7 +32,7 @@ class View:
 
     controls: dict[str, tuple[str, str]] = field(default_factory=dict)
     plan: tuple[str, ...] = ()
-    listed: tuple[Shown, ...] = ()
+    listed: tuple[ListedControl, ...] = ()
 
     def type_of(self, label: str, name: str) -> str:
         """The type of a control the log line names only by its label; empty when the names differ."""
@@ -50,7 +50,7 @@ class View:
         return f"Controls in view: {', '.join(shown[:MAX_IN_VIEW])}{more}" if shown else ""
 
 
-Views = dict[int, View]
+Views = dict[int, StepView]
 
 
 def read_views(path: Path, problems: list[Problem]) -> list[Views]:
@@ -67,16 +67,16 @@ def read_views(path: Path, problems: list[Problem]) -> list[Views]:
     return sessions
 
 
-def _views(lines: JsonLines) -> Iterator[tuple[int, View]]:
+def _views(lines: JsonLines) -> Iterator[tuple[int, StepView]]:
     for _, record in lines:
         step = as_int(record.get("step"))
         if step is not None:
             listed = _controls(record)
             controls = {one.label: (one.name, one.kind) for one in listed}
-            yield step, View(controls, as_lines(record.get("plan")), listed)
+            yield step, StepView(controls, as_lines(record.get("plan")), listed)
 
 
-def _controls(record: dict[str, Any]) -> tuple[Shown, ...]:
+def _controls(record: dict[str, Any]) -> tuple[ListedControl, ...]:
     """`control_info` since v1.2.1, `control_items` before; in a host entry these are windows."""
     merged = as_dict(record.get("control_info_recording")).get("merged_controls_info")
     listed = record.get("control_info") or record.get("control_items") or merged or record.get("os_info")
@@ -84,9 +84,9 @@ def _controls(record: dict[str, Any]) -> tuple[Shown, ...]:
     return tuple(map(_shown, items))
 
 
-def _shown(item: dict[str, Any]) -> Shown:
+def _shown(item: dict[str, Any]) -> ListedControl:
     dialog, checked = item.get("dialog"), item.get("checked")
-    return Shown(
+    return ListedControl(
         label=as_name(item.get("id", item.get("label"))),
         name=as_name(item.get("name", item.get("control_text")))[:200],
         kind=as_name(item.get("type", item.get("control_type")))[:60],

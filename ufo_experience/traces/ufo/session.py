@@ -43,7 +43,7 @@ class SubTask:
 
 
 @dataclass
-class Session:
+class UfoSession:
     """One run of UFO. `number` counts the runs of a file from 1; `digest` is that of its first record."""
 
     number: int
@@ -78,11 +78,11 @@ class Session:
 
 
 @dataclass
-class SessionLog:
+class UfoLog:
     """All that a folder (or one file of lines) holds. `bad_lines` are the numbers of lines that are no record."""
 
     path: Path
-    sessions: list[Session] = field(default_factory=list)
+    sessions: list[UfoSession] = field(default_factory=list)
     records: int = 0
     bad_lines: list[int] = field(default_factory=list)
     blank_lines: int = 0
@@ -96,7 +96,7 @@ class SessionLog:
             yield from session.entries
 
 
-def read_entries(path: Path) -> SessionLog:
+def read_entries(path: Path) -> UfoLog:
     """Read a session folder, or one file of UFO lines, without judging it.
 
     Raises `TraceError` when there is no `response.log`, or it cannot be opened. Lines that are no record, sessions
@@ -109,7 +109,7 @@ def read_entries(path: Path) -> SessionLog:
         raise TraceError(f"{RESPONSE} is missing", file=str(folder), code="E_MISSING")
     if folder and file.is_symlink():
         raise TraceError("is a link; links are not followed", file=str(file), code="E_LINK")
-    log = SessionLog(file)
+    log = UfoLog(file)
     lines = JsonLines(file, max_line=MAX_RESPONSE)
     log.sessions = _sessions(lines, log)
     log.problems += lines.problems
@@ -141,8 +141,8 @@ def subtasks_of(entries: list[LogEntry]) -> list[SubTask]:
     return found
 
 
-def _sessions(lines: JsonLines, log: SessionLog) -> list[Session]:
-    sessions: list[Session] = []
+def _sessions(lines: JsonLines, log: UfoLog) -> list[UfoSession]:
+    sessions: list[UfoSession] = []
     for number, record in lines:
         log.records += 1
         if log.records > MAX_ENTRIES:
@@ -154,7 +154,7 @@ def _sessions(lines: JsonLines, log: SessionLog) -> list[Session]:
             log.problems.append(_problem(lines.path, number, "E_UNKNOWN_LINE", f"no known UFO release; keys: {keys}"))
             continue
         if not sessions or _starts_anew(sessions[-1].entries, entry):
-            sessions.append(Session(len(sessions) + 1, content_hash(record)))
+            sessions.append(UfoSession(len(sessions) + 1, content_hash(record)))
         sessions[-1].entries.append(entry)
     for session in sessions:
         _join_error_lines(session.entries)
@@ -188,7 +188,7 @@ def _join_error_lines(entries: list[LogEntry]) -> None:
             action.error = entry.error
 
 
-def _is_own(path: Path, log: SessionLog) -> bool:
+def _is_own(path: Path, log: UfoLog) -> bool:
     """Tell whether a file is there and no link: a log folder must not lead us to read other files."""
     if path.is_symlink():
         log.problems.append(_problem(path, None, "E_LINK", "is a link; links are not followed"))
@@ -196,7 +196,7 @@ def _is_own(path: Path, log: SessionLog) -> bool:
     return path.is_file()
 
 
-def _add_evaluations(log: SessionLog, path: Path) -> None:
+def _add_evaluations(log: UfoLog, path: Path) -> None:
     log.evaluation = read_evaluations(path)
     log.problems += log.evaluation.problems
     given = assign(log.evaluation.evaluations, [session.ended_in_error for session in log.sessions])
@@ -208,7 +208,7 @@ def _add_evaluations(log: SessionLog, path: Path) -> None:
         log.problems.append(_problem(path, None, "E_EVALUATIONS", message))
 
 
-def _add_views(log: SessionLog, path: Path) -> None:
+def _add_views(log: UfoLog, path: Path) -> None:
     views = read_views(path, log.problems)
     if len(views) == len(log.sessions):
         for session, found in zip(log.sessions, views, strict=True):
@@ -218,7 +218,7 @@ def _add_views(log: SessionLog, path: Path) -> None:
         log.problems.append(_problem(path, None, "E_REQUEST_LOG", message))
 
 
-def _add_verdicts(sessions: list[Session]) -> None:
+def _add_verdicts(sessions: list[UfoSession]) -> None:
     """GUI-360 rows carry the judgement of their run themselves."""
     for session in sessions:
         if verdict := session.entries[-1].verdict:
