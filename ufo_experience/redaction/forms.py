@@ -6,16 +6,18 @@ What was once typed into a password field is taken out of a session in all of th
 from __future__ import annotations
 
 import base64
+import codecs
 import html
 import json
 import re
+import unicodedata
+from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
+_WIDE = 0xFEE0  # from a letter of ASCII to its full-width form
+_LONGEST_HALF = 48
 LEAST_LOOSE = 6  # characters: shorter ones are matched as written only, or ordinary words would be torn apart
-_BEFORE_WORD, _BEFORE_SIGN = (
-    r"[^\w\n]{0,2}",
-    r"[ \t\u00b7]{0,2}",
-)  # what a screen reader or an OCR puts between characters
+_BETWEEN = 3  # signs that a screen reader, a log of keys or an OCR puts between characters, at most
 
 
 def exact_forms(value: str) -> set[str]:
@@ -53,8 +55,19 @@ def coded_forms(value: str) -> set[str]:
         *_base64_at_any_offset(data),
     }
     if is_loose(value):
-        forms.add(value[::-1])
+        folded = "".join(c for c in unicodedata.normalize("NFD", value) if not unicodedata.combining(c))
+        wide = "".join(chr(ord(c) + _WIDE) if "!" <= c <= "~" else c for c in value)
+        forms |= {value[::-1], folded, unicodedata.normalize("NFD", value), wide, codecs.encode(value, "rot13")}
+        forms |= _base64_at_any_offset(value.encode("utf-16-le", "replace")) | set(_halves(value))
     return {form for form in forms if len(form) >= LEAST_LOOSE}
+
+
+def _halves(value: str) -> Iterator[str]:
+    """Beginnings and ends of at least half of a secret, that are no plain word."""
+    for length in range(max(LEAST_LOOSE, (len(value) + 1) // 2), min(len(value), _LONGEST_HALF)):
+        for part in (value[:length], value[-length:]):
+            if not part.isalpha() and not part.isdigit():
+                yield part
 
 
 def _base64_at_any_offset(data: bytes) -> set[str]:
@@ -80,7 +93,7 @@ def loose_pattern(value: str) -> str:
     What may stand before a character never matches that character, so there is one way to match and no backtracking.
     """
     first, *others = (c for c in value if not c.isspace())
-    rest = "".join((_BEFORE_WORD if c.isalnum() or c == "_" else _BEFORE_SIGN) + re.escape(c) for c in others)
+    rest = "".join(rf"(?:(?!{re.escape(c)})[^\w\n]){{0,{_BETWEEN}}}{re.escape(c)}" for c in others)
     return f"(?i:{re.escape(first)}{rest})"
 
 

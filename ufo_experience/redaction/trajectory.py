@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -142,6 +143,9 @@ def _typed_pieces(step: Step, field: Field) -> _Pieces:
     return pieces
 
 
+_ONE_WORD = re.compile(r"[\w.-]{0,64}")
+
+
 class Cleaner:
     """Writes the clean copy. Every text passes: images and URLs, known values, then shapes."""
 
@@ -177,7 +181,7 @@ class Cleaner:
     def _step(self, step: Step, field: Field) -> Step:
         control, source = step.target_control, step.source
         update = {
-            "action_type": clip(self.known(step.action_type), MAX_NAME),
+            "action_type": clip(self._verb(step.action_type), MAX_NAME),
             "observation": self.prose(step.observation),
             "target_control": Control(
                 name=self._text(control.name, "secrets") if control.name in self._labels else self.phrase(control.name),
@@ -224,6 +228,10 @@ class Cleaner:
     def value(self, text: str) -> str:
         """A text in JSON data: as `phrase`, of any length."""
         return self._text(text, "phrases", None)
+
+    def _verb(self, text: str) -> str:
+        """A verb is one word; what has more is a text."""
+        return self.known(text) if _ONE_WORD.fullmatch(text) else self.phrase(text)
 
     def known(self, text: str) -> str:
         """A path or key, without the secrets found elsewhere: its own digits look like one."""
