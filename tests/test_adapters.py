@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -246,3 +247,59 @@ def test_an_osworld_run_of_bare_coordinates_is_kept_and_shown_to_nobody(recorder
     assert recorder.fault is None
     assert len(script.prompts) == 6
     assert {one.trust.value for one in recorder.memory.list()} == {"observed"}
+
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "integrations.md").read_text(encoding="utf-8")
+EXAMPLES = {
+    block.partition("ufo_experience.integrations.")[2].partition(" ")[0]: block
+    for block in re.findall(r"```python\n(# needs a framework.*?)```", PAGE, re.DOTALL)
+}
+
+
+def defined_by(adapter: str) -> dict[str, Any]:
+    """What the example of an adapter defines; running it imports everything it needs."""
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(EXAMPLES[adapter], adapter, "exec"), names)
+    return names
+
+
+def test_the_page_has_an_example_for_each_adapter():
+    """Six, and that of OSWorld needs no package."""
+    assert sorted(EXAMPLES) == sorted(
+        ["openai_agents", "langchain", "pydantic_ai", "agent_framework", "browser_use", "osworld"]
+    )
+    assert callable(defined_by("osworld")["with_memory"])
+
+
+@adapters
+@pytest.mark.parametrize(
+    ("adapter", "package"),
+    [("openai_agents", "agents"), ("langchain", "langchain"), ("pydantic_ai", "pydantic_ai")],
+)
+def test_the_example_of_the_page_is_whole(adapter, package):
+    """Everything it imports and defines is there."""
+    pytest.importorskip(package)
+    assert callable(defined_by(adapter)["main"])
+
+
+@adapters
+def test_the_example_of_the_page_learns(tmp_path, monkeypatch):
+    """Run as it stands, with a scripted chat client in place of one with a key."""
+    pytest.importorskip("agent_framework")
+    from agent_framework import BaseChatClient, ChatResponse, Content, FunctionInvocationLayer, Message
+
+    class Scripted(FunctionInvocationLayer, BaseChatClient):
+        said = False
+
+        async def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **named: Any) -> ChatResponse:
+            if self.said:
+                return ChatResponse(messages=[Message("assistant", ["done"])])
+            self.said = True
+            given = {"name": "todo.txt", "text": "buy milk"}
+            call = Content.from_function_call(call_id="c1", name="write_note", arguments=given)
+            return ChatResponse(messages=[Message("assistant", [call])])
+
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(defined_by("agent_framework")["main"](Scripted()))
+    (record,) = ExperienceMemory.open("experience_db", embedder="hashing").list()
+    assert (record.trust.value, record.action.steps[0].action_type) == ("verified", "write_note")
