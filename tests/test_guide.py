@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.guide_world import (
@@ -376,3 +378,28 @@ def test_what_only_opens_something_needs_no_consent():
         experience(click("Sharing", "MenuItem"), click("Share…", "MenuItem"), click("Share"), task="Share it")
     )
     assert [one.confirm for one in way.steps] == [False, False, True]
+
+
+def test_a_value_the_task_does_not_give_is_left_open_and_what_follows_is_told():
+    """One answer fills it in and goes on; one that repeats the mark is told to put a value there."""
+    one = guide(click("Orders", "TabItem"), fill("Code", "QX-7719"), click("Save"), task="Record the order")
+    form = screen(control("Orders", "TabItem", selected=True), control("Code", "Edit", value=""), control("Save"))
+    first, second = one.ahead(form)
+    assert (first.parameters, first.fill, second.target.name) == ({"text": "<Code>"}, True, "Save")
+    assert said(one.check(first, form)) == "unbound_slot"
+    filled = replace(first, parameters={"text": "ZZ-1"})
+    assert said(one.check(filled, form)) == "set_edit_text Code ZZ-1"
+    one.note(filled)
+    assert [said(act) for act in one.ahead(form)] == ["click_input Save"]
+
+
+def test_an_answer_is_mended_as_the_guide_would_go_on():
+    """An item in another folder is looked for; a menu that is gone is passed over when what it leads to is in view."""
+    one = guide(click("tune.mp3", "ListItem"), click("Play"), task='Play "tune.mp3"')
+    folders = [control(name, "TreeItem", selected=name == "Pictures") for name in ("Pictures", "Music")]
+    view = screen(*folders)
+    told = one.ahead(view)
+    assert [said(act) for act in told] == ["click_input Music", "click_input tune.mp3", "click_input Play"]
+    menu = guide(click("File", "MenuItem"), click("Print", "MenuItem"), click("OK"))
+    acts = [Act(one.action, one.target) for one in menu.procedure.steps]
+    assert (menu.repair(acts, screen(control("Print", "MenuItem"))), menu.place) == (1, 1)

@@ -194,13 +194,38 @@ def test_an_agent_may_answer_with_several_actions_without_a_memory(tmp_path):
     assert (len(agent.turns), app.done) == (1, ["click Backup", "click Schedule…", "Time=07:15"])
 
 
-def test_what_is_hard_to_take_back_is_not_done_unseen(tmp_path):
-    """ "Submit" was foreseen: the agent is asked again with the screen in view."""
+@pytest.mark.parametrize("told", [True, False])
+def test_what_is_hard_to_take_back_is_done_unseen_only_where_it_was_marked_and_is_answered_with(tmp_path, told):
+    """ "Submit" was foreseen by the guide, marked as such; by the agent alone, it is asked again with it in view."""
     app = BackupApp(save="Submit")
+
+    class Foresees(Reader):
+        async def act(self, turn: Turn) -> Decision:
+            self.turns.append(turn)
+            names = ["Submit"] if turn.handed_back else ["Backup", "Schedule…", "Submit"]
+            commands = tuple(Command("click_input", target=Target(name)) for name in names)
+            return Decision(AgentStatus.FINISH, commands)
+
+    agent = Reader(app) if told else Foresees(app)
+    memory = memory_of(tmp_path, *BACKUP[:-1], click("Submit")) if told else None
+    run(session_of(tmp_path, memory, app, agent, recall="ahead"))
+    assert (len(agent.turns), app.done[-1]) == (1 if told else 2, "click Submit")
+    assert told or "hard to take back" in agent.turns[1].handed_back
+
+
+def test_a_step_that_leads_to_what_is_in_view_already_is_passed_over_without_asking(tmp_path):
+    """A menu the agent was told of is gone when its turn comes: the tab has opened the form by itself."""
+
+    class Opens(BackupApp):
+        def click(self, target: Target) -> str:
+            self.open = target.name == "Backup" or self.open
+            return super().click(target)
+
+    app = Opens()
     agent = Reader(app)
-    run(session_of(tmp_path, memory_of(tmp_path, *BACKUP[:-1], click("Submit")), app, agent, recall="ahead"))
-    assert (len(agent.turns), app.done) == (2, [*WEEKLY[:-1], "click Submit"])
-    assert "hard to take back" in agent.turns[1].handed_back
+    memory = memory_of(tmp_path, BACKUP[0], click("More", "MenuItem"), *BACKUP[2:])
+    run(session_of(tmp_path, memory, app, agent, recall="ahead"))
+    assert (len(agent.turns), app.saved) == (1, ANSWERS)
 
 
 # ---- replay

@@ -14,25 +14,32 @@ NEXT_ACTIONS = "next_actions"
 _TEXT = 200  # characters of a name or value
 
 
-def ahead_block(acts: Sequence[Act], nonce: str | None = None) -> str:
+FILL = 'Where "fill" is true put the value in place of the text in <>: the task does not give it.'
+CONFIRM = 'What has "confirm" is hard to take back: to answer with it is to say that it is meant.'
+
+
+def ahead_block(acts: Sequence[Act], nonce: str | None = None, note: str = "") -> str:
     """The actions of `Guide.ahead` as one record of a data block; "" for none.
 
-    `nonce` is for repeatable output; it is fresh otherwise.
+    `note` is what to know of the way beside its steps. `nonce` is for repeatable output; it is fresh otherwise.
 
     Raises:
         UsageError: the nonce is not 32 hex digits.
     """
     if not acts:
         return ""
-    return frame([encode({NEXT_ACTIONS: [action_of(act) for act in acts]})], nonce or new_nonce())
+    told = (FILL if any(act.fill for act in acts) else "", CONFIRM if any(act.confirm for act in acts) else "", note)
+    notes = {"notes": kept} if (kept := [one for one in told if one]) else {}
+    return frame([encode({NEXT_ACTIONS: [action_of(act) for act in acts], **notes})], nonce or new_nonce())
 
 
 def action_of(act: Act) -> dict[str, Any]:
-    """An action in words that an agent can answer with: function, name, type, within, its parameters, and `confirm`."""
+    """An action in words that can be answered with: function, name, type, within, its parameters, `confirm`, `fill`."""
     target = act.target
     fields: dict[str, Any] = {"function": act.action}
     if target is not None:
         fields |= {"name": target.name, "type": target.type, "within": target.within}
     fields |= {key: value for key, value in act.parameters.items() if key not in fields}
     kept = {key: value for key, value in fields.items() if value not in ("", None)}
-    return {**clean_json(kept, _TEXT), **({"confirm": True} if act.confirm else {})}
+    marks = {"confirm": act.confirm, "fill": act.fill}
+    return {**clean_json(kept, _TEXT), **{mark: True for mark, said in marks.items() if said}}

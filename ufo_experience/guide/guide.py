@@ -9,8 +9,9 @@ A guide is advice with a place marker: it acts on nothing, and the agent decides
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
@@ -22,9 +23,10 @@ from ufo_experience.text.controls import bare, is_fixed, role_of
 MAX_DETOURS = 3
 MAX_LOOKS = 8
 _LOOK_AHEAD = 4
-_MOST_AHEAD = 8
+_MOST_AHEAD = 16
 # Controls that lead somewhere and change nothing: their step may be passed over when what follows it is in view.
 _ANSWER = ("function", "id", "name", "type", "within", "finish")  # of a model's answer: what is no parameter
+_TEXTS = ("text", "value", "keys")
 _STAYS = ("type", "select")  # after these the screen is the same, but for a value
 _PLACES = ("treeitem", "tabitem")  # folders, tabs: what a value of the task is in may be the one beside
 _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "splitbutton", "application"))
@@ -32,12 +34,17 @@ _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "
 
 @dataclass(frozen=True)
 class Act:
-    """One action. `target` is None for the window as a whole; with `confirm` a person should be asked first."""
+    """One action. `target` is None for the window as a whole; with `confirm` a person should be asked first.
+
+    With `fill` the task does not give what is typed or chosen: a parameter holds the name of the field in angle
+    brackets, in place of which the agent puts the value.
+    """
 
     action: str
     target: Target | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     confirm: bool = False
+    fill: bool = False
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], controls: Iterable[Any]) -> Act:
@@ -137,21 +144,20 @@ class Guide:
     def ahead(
         self, controls: Screen | Iterable[Any], limit: int = _MOST_AHEAD, *, application: str | None = None
     ) -> tuple[Act, ...]:
-        """The next step and those that follow it, at most `limit`: up to the first open slot or consent, that included.
+        """The next step and those that follow it, at most `limit`; where the task does not give a value, it is to be
+        filled in (`Act.fill`), and what should be asked for is said (`Act.confirm`).
 
         Only the first is checked against the screen, and what follows on the same screen; a target of a later screen
         has no `id` yet. Empty when there is no next step.
         """
         screen = read_screen(controls)
-        first = Stop("gave_up", self._given_up) if self._given_up else self._look(screen, application, True)
+        first = Stop("gave_up", self._given_up) if self._given_up else self._look(screen, application, True, fill=True)
         if isinstance(first, Stop) or limit < 1:
             return ()
-        if self._door is not None:
-            return (first,)  # what follows depends on what is there
         acts = [first]
-        begun = self._at if self._leads_home(first) else self._at + 1
+        begun = self._at if self._leads_home(first) or self._door is not None else self._at + 1
         for place, step in enumerate(self._steps[begun:], start=begun):
-            if len(acts) >= limit or acts[-1].confirm or step.unbound:
+            if len(acts) >= limit or (step.unbound and not step.can_be_filled):
                 break
             if not (step.told or step.value or (step.target and screen.named(step.target.name))):
                 break  # a name that only this record knows is told to nobody
@@ -174,6 +180,8 @@ class Guide:
         place = None if self._given_up else self._place_of(act)
         if place is None:
             return _checked(act, screen, application, consent)
+        if _text_of(act) in self._steps[place].left_open.values():
+            return Stop("unbound_slot", f"put the value in place of {_text_of(act)}")
         found = self._check(place, screen, application)
         if found is True:
             self.note(act)
@@ -182,6 +190,27 @@ class Guide:
             return Stop(found.reason, found.detail)
         ready = replace(act, target=_target(found)) if found is not None else act
         return _for_a_person(ready) if self._asks(self._steps[place]) and not consent else ready
+
+    def repair(
+        self, acts: Sequence[Act], controls: Screen | Iterable[Any], *, application: str | None = None
+    ) -> Act | int:
+        """What `next` would do where the first of `acts`, the next step of the way, has no target in view.
+
+        How many of `acts` are passed over, since what they lead to is in view; or an action that looks for the target
+        next door, after which they are tried again; 0 when neither helps.
+        """
+        screen = read_screen(controls)
+        if self._given_up or not acts or self._place_of(acts[0]) != self._at:
+            return 0
+        missed = self._check(self._at, screen, application)
+        if not isinstance(missed, Miss) or missed.in_view:
+            return 0
+        passed = self._passed_over(screen)
+        if passed is None:
+            return self._next_door(screen) or 0
+        both = zip(self._steps[self._at : passed], acts, strict=False)
+        self._at = passed
+        return sum(1 for _ in takewhile(lambda one: _is_same(*one), both))
 
     def note(self, act: Act, ok: bool = True) -> None:
         """Say what became of an action: the guide's own, or one the agent took by itself.
@@ -205,11 +234,11 @@ class Guide:
 
     # ---- within
 
-    def _look(self, screen: Screen, application: str | None, consent: bool) -> Act | Stop:
+    def _look(self, screen: Screen, application: str | None, consent: bool, *, fill: bool = False) -> Act | Stop:
         self._door = None
         while self._at < len(self._steps):
             step = self._steps[self._at]
-            if step.unbound:
+            if step.unbound and not (fill and step.can_be_filled):
                 return Stop(
                     "unbound_slot", f"step {step.number} needs {', '.join(step.unbound)}, which the task does not give"
                 )
@@ -238,7 +267,7 @@ class Guide:
 
     def _act(self, step: ProcedureStep, control: Control | None) -> Act:
         target = step.target if control is None else _target(control)
-        return Act(step.action, target, dict(step.parameters), self._asks(step))
+        return Act(step.action, target, step.left_open or dict(step.parameters), self._asks(step), bool(step.left_open))
 
     def _asks(self, step: ProcedureStep) -> bool:
         return step.confirm and not (step.pending and self._agreed)
@@ -426,4 +455,4 @@ def _is_same(step: ProcedureStep, act: Act) -> bool:
 
 
 def _text_of(act: Act) -> str:
-    return next((str(value) for key, value in act.parameters.items() if key in ("text", "value", "keys")), "")
+    return next((str(value) for key, value in act.parameters.items() if key in _TEXTS), "")

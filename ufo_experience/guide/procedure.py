@@ -11,6 +11,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.actions import is_press, is_typing, plain, typed_leaf
 from ufo_experience.redaction.names import listed
+from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Around, Control, Experience, Step, Trust
 from ufo_experience.summarizer.effective_steps import has_effect
 from ufo_experience.text.controls import is_fixed, role_of
@@ -84,6 +85,22 @@ class ProcedureStep:
     def text(self) -> str:
         """What is typed or chosen; "" when nothing is."""
         return next((str(value) for key, value in self.parameters.items() if key in ("text", "value", "keys")), "")
+
+    @property
+    def can_be_filled(self) -> bool:
+        """True when only what is typed or chosen is open: the field itself is known."""
+        target = self.target
+        if not self.unbound or target is None or not target.name or self.kind not in ("type", "select"):
+            return False
+        place = f"{target.name}\n{target.within}"
+        known = not PLACEHOLDER.search(place) and not any(one.casefold() in place.casefold() for one in self.unbound)
+        return known and bool(self.left_open)
+
+    @property
+    def left_open(self) -> dict[str, str]:
+        """Of an open step the parameter that is typed or chosen, with the name of the field in place of the value."""
+        name = self.target.name if self.target and self.unbound else ""
+        return {key: f"<{name}>" for key in self.parameters if name and key in ("text", "value", "keys")}
 
 
 @dataclass(frozen=True)

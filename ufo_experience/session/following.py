@@ -30,6 +30,7 @@ from ufo_experience.session.protocols import (
     describe,
 )
 from ufo_experience.session.recovery import RecoveryPolicy, execute, skipped
+from ufo_experience.text.controls import bare
 
 RecallMode = Literal["advise", "ahead", "replay"]
 
@@ -53,6 +54,15 @@ class ScreenView:
         return tuple(as_target(one) for one in self.controls)
 
 
+@dataclass(frozen=True)
+class _Foreseen:
+    """An action that waits, with the part of the decision it has; `meant` when it was marked and answered with."""
+
+    command: Command
+    decision: Decision
+    meant: bool = False
+
+
 class Follower:
     """What is to be done next in one request or sub-task, without the agent: its own list first, then the guide.
 
@@ -62,7 +72,8 @@ class Follower:
     def __init__(self, look: str, policy: RecoveryPolicy, *, guide: Guide | None = None, replay: bool = False) -> None:
         self._look, self._policy = look, policy
         self._guide, self._replay = guide, replay and guide is not None
-        self._queue: deque[tuple[Command, Decision]] = deque()
+        self._queue: deque[_Foreseen] = deque()
+        self._marked: frozenset[tuple[str, str]] = frozenset()
         self._blind = False
         self.handed_back = ""
         self.left: Outcomes = ()
@@ -89,11 +100,16 @@ class Follower:
         self.handed_back, self.left = "", ()
         while self._queue:
             view = await self.view(context)
-            command, decision = self._queue[0]
-            checked = self._checked(command, view, application)
+            decision = self._queue[0].decision
+            checked = self._checked(self._queue[0].command, view, application, consent=self._queue[0].meant)
             if isinstance(checked, Stop) and checked.reason != "done":
-                self.hand_back(checked.detail)
-                return None
+                repaired = self._repaired(checked, view, application)
+                if repaired is None:
+                    self.hand_back(checked.detail)
+                    return None
+                if repaired.commands:
+                    return repaired
+                continue
             self._queue.popleft()
             if isinstance(checked, Command):
                 return replace(decision, commands=(checked,), controls=view.targets() if view else ())
@@ -106,10 +122,15 @@ class Follower:
 
         After a check that failed, nothing is told until the agent itself has taken a step of the way.
         """
+        self._marked = frozenset()
         if self._guide is None or self._guide.gave_up or not self._guide.sure:
             return ""
         view = await self.view(context)
-        return ahead_block(self._guide.ahead(view.screen, application=application or None)) if view else ""
+        acts = self._guide.ahead(view.screen, application=application or None) if view else ()
+        asked = () if self._replay else [act for act in acts if act.confirm]
+        self._marked = frozenset((act.action, bare(act.target.name) if act.target else "") for act in asked)
+        whole = self._guide.place + len(acts) >= len(self._guide.procedure.steps)
+        return ahead_block(acts, note=self._guide.procedure.parts if whole else "")
 
     async def begin(self, decision: Decision, context: Context, application: str) -> Decision:
         """The first action of a decision; those that follow it wait, each with the part of the decision it has.
@@ -117,10 +138,10 @@ class Follower:
         An action whose target has a name and no id is found on the screen. One that cannot be is handed back.
         """
         first, *rest = decision.commands
+        last = replace(decision, commands=(), comment=FORESEEN, cost=0.0, tokens=0, prompt=None, observation="")
+        parts = [*(Decision(AgentStatus.CONTINUE, comment=FORESEEN) for _ in rest), last]
         if rest:
-            self._queue.extend((command, Decision(AgentStatus.CONTINUE, comment=FORESEEN)) for command in rest[:-1])
-            last = replace(decision, commands=(), comment=FORESEEN, cost=0.0, tokens=0, prompt=None, observation="")
-            self._queue.append((rest[-1], last))
+            self._queue.extend(map(self._foreseen, rest, parts[1:]))
             decision = replace(decision, status=AgentStatus.CONTINUE, result="")
         if not _is_named_only(first):
             return replace(decision, commands=(first,))
@@ -132,8 +153,7 @@ class Follower:
         if checked.reason == "done" and not rest:
             return replace(decision, commands=())
         if checked.reason != "done":
-            self._queue.appendleft((first, decision))
-            self.hand_back(checked.detail)
+            self._queue.appendleft(_Foreseen(first, parts[0], meant=True))
         return replace(decision, status=AgentStatus.CONTINUE, commands=(), result="")
 
     def note(self, outcomes: Outcomes) -> None:
@@ -147,10 +167,34 @@ class Follower:
     def hand_back(self, why: str) -> None:
         """Drop what was foreseen and say why; `left` are those actions, not carried out."""
         self.handed_back = why
-        self.left = tuple((command, skipped(command, f"not carried out: {why}")) for command, _ in self._queue)
+        self.left = tuple((command, skipped(command, f"not carried out: {why}")) for command in self._waiting())
         self._queue.clear()
 
     # ---- within
+
+    def _waiting(self) -> list[Command]:
+        return [one.command for one in self._queue]
+
+    def _foreseen(self, command: Command, decision: Decision) -> _Foreseen:
+        """What was marked as hard to take back and is answered with all the same has been thought of."""
+        name = bare(command.target.name) if command.target else ""
+        return _Foreseen(command, decision, (command.tool_name, name) in self._marked)
+
+    def _repaired(self, stop: Stop, view: ScreenView | None, application: str) -> Decision | None:
+        """Help for a target that is missing, as in `replay`: an action that looks for it, or (without a command) steps
+        that lead to what is in view already are passed over; None when there is no help.
+        """
+        if self._guide is None or view is None or stop.reason != "target_missing":
+            return None
+        answer = self._guide.repair(
+            [as_act(command) for command in self._waiting()], view.screen, application=application or None
+        )
+        if isinstance(answer, Act):
+            commands = (as_command(answer),)
+            return Decision(AgentStatus.CONTINUE, commands, comment=FORESEEN, controls=view.targets())
+        for _ in range(answer):
+            self._queue.popleft()
+        return Decision(AgentStatus.CONTINUE) if answer else None
 
     def _checked(
         self, command: Command, view: ScreenView | None, application: str, *, consent: bool = False

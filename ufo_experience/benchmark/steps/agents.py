@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from ufo_experience.benchmark.steps.demonstration import Hints
@@ -46,7 +47,7 @@ class ReadingAgent:
         prompt = prompt_for(turn.experiences, turn.request, observation)
         if not self._begun:
             self._hints, self._begun = read_hints(prompt, turn.request), True
-        foreseen = foreseen_in(turn.ahead)
+        foreseen = tuple(takewhile(lambda one: not one.get("fill"), foreseen_in(turn.ahead)))
         if turn.handed_back:
             foreseen = foreseen[:1] if any(one.get("confirm") for one in foreseen[:1]) else ()
         if foreseen:
