@@ -48,7 +48,9 @@ def main() -> None:
     parser.add_argument("model", help="folder of a sentence-transformers model")
     parser.add_argument("--port", type=int, default=0)
     arguments = parser.parse_args()
-    server = ThreadingHTTPServer(("127.0.0.1", arguments.port), handler(open_embedder(f"local:{arguments.model}")))
+    embedder = open_embedder(f"local:{arguments.model}")
+    embedder.embed(["loaded before the first question"])
+    server = ThreadingHTTPServer(("127.0.0.1", arguments.port), handler(embedder))
     print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)
     server.serve_forever()
 

@@ -35,6 +35,7 @@ ARGUMENT_WEIGHT, UNKNOWN_WEIGHT = 0.35, 0.5
 ARGUMENT_LEFT = 0.5  # what a left-over word of an argument counts, where one of deed or object counts 1
 _TEXT_FOLLOWS = frozenset(stem_of(word) for word in "about regarding named called titled saying".split())
 _VALUE_FOLLOWS = _TEXT_FOLLOWS | {stem_of(word) for word in "to from for with at until".split()}
+_CORE = frozenset({"deed", "object"})
 _NONE: frozenset[str] = frozenset()
 _TINY = 1e-9
 
@@ -131,27 +132,28 @@ def _tally(
     value_weight: float = VALUE_WEIGHT,
 ) -> _Tally:
     """The tally of a frame, of whose words the other request has these shares; `slots` are those of the other one."""
-    tally = _Tally()
-    for place, (stem, kind, role, share) in enumerate(zip(frame.stems, frame.kinds, frame.roles, shares, strict=True)):
+    tally, clicked = _Tally(), frame.clicked
+    parts = (frame.stems, frame.kinds, frame.roles, frame.leads, frame.is_known, frame.is_measure, shares)
+    for stem, kind, role, lead, known, unit, share in zip(*parts, strict=True):
         weight = weights.of(stem, kind, value_weight if kind else VALUE_WEIGHT)
-        free = not share and stem not in frame.clicked
-        measure = free and frame.is_measure(place)
-        weight *= VALUE_WEIGHT if measure else 1.0
+        free = not share and stem not in clicked
+        if unit and free:
+            weight *= VALUE_WEIGHT
         if role:
-            left = weight * (0.0 if share >= RELATED else CLICKED if share else 1.0) * frame.is_known(place)
             tally.said += weight
-            tally.core += left * (role in ("deed", "object"))
-            tally.argument += left * (role not in _NOT_AN_ARGUMENT and role not in slots and not measure)
-        weight *= ARGUMENT_WEIGHT if free and frame.leads[place] in _VALUE_FOLLOWS else 1.0
-        weight *= (
-            UNKNOWN_WEIGHT if free and not kind and role not in ("", "deed") and not frame.is_known(place) else 1.0
-        )
+            if known and share < RELATED:
+                left = weight * (CLICKED if share else 1.0)
+                if role in _CORE:
+                    tally.core += left
+                elif role not in _TEXT_FOLLOWS and role not in slots and not (unit and free):
+                    tally.argument += left
+        if free and lead in _VALUE_FOLLOWS:
+            weight *= ARGUMENT_WEIGHT
+        if free and not known and not kind and role and role != "deed":
+            weight *= UNKNOWN_WEIGHT
         tally.total += weight
         tally.held += weight * share
     return tally
-
-
-_NOT_AN_ARGUMENT = _TEXT_FOLLOWS | {"deed", "object"}
 
 
 def _held(query: Frame, place: int, record: Frame) -> float:
@@ -175,7 +177,7 @@ def _named(record: Frame, place: int, query: Frame) -> float:
 
 def _differ(query: Frame, asked: int, record: Frame, had: int) -> float:
     """1.0 when the words at these places (-1: none) are known, and neither request has anything related to them."""
-    if asked < 0 or had < 0 or not (query.is_known(asked) and record.is_known(had)):
+    if asked < 0 or had < 0 or not (query.is_known[asked] and record.is_known[had]):
         return 0.0
     one, other = query.stems[asked], record.stems[had]
     named = other in query.words or one in record.words or one in record.clicked

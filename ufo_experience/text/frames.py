@@ -53,9 +53,12 @@ class Frame:
         """All stems."""
         return frozenset(self.stems)
 
-    def is_known(self, place: int) -> bool:
-        """True for a word of the thesaurus that is no value."""
-        return not self.kinds[place] and bool(self.stems[place] in thesaurus().known or self.entries[place])
+    @cached_property
+    def is_known(self) -> tuple[bool, ...]:
+        """Of each word whether it is one of the thesaurus, and no value."""
+        known = thesaurus().known
+        words = zip(self.stems, self.kinds, self.entries, strict=True)
+        return tuple(not kind and bool(found or one in known) for one, kind, found in words)
 
     @cached_property
     def own(self) -> Entries:
@@ -100,13 +103,15 @@ class Frame:
         fixed = {
             role
             for place, role in enumerate(self.roles)
-            if self.is_known(place) or (not self.kinds[place] and self.stems[place] in self.clicked)
+            if self.is_known[place] or (not self.kinds[place] and self.stems[place] in self.clicked)
         }
         return PREPOSITIONS.intersection(self.roles) - fixed
 
-    def is_measure(self, place: int) -> bool:
-        """True for the unit behind a number in an argument ("with 5 columns"): a part of the value."""
-        return place > 0 and self.roles[place] in PREPOSITIONS and self.kinds[place - 1] == "number"
+    @cached_property
+    def is_measure(self) -> tuple[bool, ...]:
+        """Of each word whether it is the unit behind a number in an argument ("with 5 columns")."""
+        before = ("", *self.kinds)
+        return tuple(role in PREPOSITIONS and kind == "number" for role, kind in zip(self.roles, before, strict=False))
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
