@@ -17,7 +17,7 @@ from ufo_experience.benchmark.steps.agents import Demonstrator, explorer_agent, 
 from ufo_experience.benchmark.steps.conditions import CONDITIONS, Learned
 from ufo_experience.benchmark.steps.demonstration import HintStep
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
-from ufo_experience.benchmark.steps.episode_session import Outcome, run_session
+from ufo_experience.benchmark.steps.episode_session import Outcome, log_folder, run_session
 from ufo_experience.benchmark.steps.page import report_text, write_page
 from ufo_experience.benchmark.steps.plan import Case, make_plan
 from ufo_experience.benchmark.steps.prompt_reading import dead_ends, not_finished, read_hints, without_loops
@@ -405,3 +405,8 @@ def test_a_small_run_in_a_browser_saves_steps_and_repeats(tmp_path: Path):
     data, repeated = first.as_data(), again.as_data()
     assert data.pop("times") != repeated.pop("times")
     assert data == repeated
+
+
+def test_a_log_folder_is_named_as_the_bench_looks_for_it():
+    """The name of a family of the web has a slash in it, the folder of its logs has none."""
+    assert log_folder("web/django/gone", 2) == "web-django-gone-2"

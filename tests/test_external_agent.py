@@ -150,3 +150,18 @@ def test_a_screen_is_told_without_states_a_control_does_not_have():
         {"id": 1, "name": "On", "type": "CheckBox", "checked": False},
         {"id": 2, "name": "Go", "type": "Button"},
     ]
+
+
+def test_an_answer_may_take_what_was_foreseen_and_fill_in_what_it_leaves_open():
+    """A value that is not given ends what is taken; actions of the answer follow."""
+    foreseen = [
+        {"function": "click_input", "name": "Delete", "within": "Row 1"},
+        {"function": "set_edit_text", "name": "Name", "text": "<Name>", "fill": True},
+        {"function": "click_input", "name": "OK"},
+    ]
+    filled, _ = read_answer('{"take": 3, "fill": {"Name": "b"}}', SCREEN, foreseen)
+    assert [(one.name, one.parameters.get("text")) for one in filled] == [("Delete", None), ("Name", "b"), ("OK", None)]
+    open_, _ = read_answer('{"take": 3}', SCREEN, foreseen)
+    assert [one.name for one in open_] == ["Delete"]
+    with pytest.raises(DataError):
+        read_answer('{"take": "all"}', SCREEN, foreseen)

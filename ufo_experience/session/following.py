@@ -75,7 +75,7 @@ class Follower:
         self._queue: deque[_Foreseen] = deque()
         self._marked: frozenset[tuple[str, str]] = frozenset()
         self._blind = False
-        self.handed_back = ""
+        self.handed_back = self._told = ""
         self.left: Outcomes = ()
 
     @property
@@ -222,7 +222,8 @@ class Follower:
             return Decision(AgentStatus.CONTINUE, (as_command(answer),), comment=REPLAYED, controls=view.targets())
         if answer.reason == "done" and guide.place:
             return Decision(AgentStatus.FINISH, comment=REPLAYED, result="the known way was followed to its end")
-        self.handed_back = answer.detail
+        if answer.detail != self._told:  # said once: the agent sees to it
+            self.handed_back = self._told = answer.detail
         return None
 
 

@@ -80,6 +80,11 @@ class _Counting:
         return await self._agent.act(turn)
 
 
+def log_folder(environment: str, seed: int) -> str:
+    """The name of the log folder of a variant of an environment, such as `desktop/share` or `web/django/gone`."""
+    return f"{environment}-{seed}".replace("/", "-")
+
+
 def run_session(
     environment: Environment,
     seed: int,
@@ -121,7 +126,7 @@ def run_session(
     made = make_agent(workplace)
     agent = _Counting(made)
     parts = SessionParts(app_agent=agent, dispatcher=workplace, evaluator=workplace, memory=memory, config=config)
-    name = f"{environment.name}-{seed}".replace("/", "-")
+    name = log_folder(environment.name, seed)
     session = LinuxSession(name, True, name, workplace.goal, application_name=application, parts=parts)
     session.application_window_info = None  # nobody looks at a picture of the end state
     started = time.perf_counter()

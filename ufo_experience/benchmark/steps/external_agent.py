@@ -5,6 +5,10 @@ It reads a JSON object a line from its standard input and answers with one a lin
     in   {"goal", "application", "window", "applications", "status", "controls": [{"id", "name", "type", …}],
           "memory"?, "ahead"?, "warning"?, "proposed"?, "last"?}
     out  {"actions": [{"function", "name" | "control", "type"?, "within"?, "text"?, "keys"?}], "finish"?: true}
+     or  {"take": 3, "fill"?: {"name of a field": "value"}, "actions"?, "finish"?}
+
+`take` stands for the first so many actions of `ahead`, before those of the answer; `fill` gives the values that these
+leave open, by the name of their field, and one that is not given ends what is taken.
 
 Actions are carried out one by one; a target is looked up by its name on the screen as it is by then. At the first that
 is not possible the rest is dropped and the process is asked again, with `last` telling what became of its answer.
@@ -21,21 +25,23 @@ import queue
 import shlex
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from ufo_experience.benchmark.steps import child_processes
-from ufo_experience.benchmark.steps.agents import decision_of, named_command, target_of
+from ufo_experience.benchmark.steps.agents import decision_of, foreseen_in, named_command, target_of
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
 from ufo_experience.errors import AgentError, DataError, UsageError
 from ufo_experience.fileio.strict_json import parse
-from ufo_experience.session.protocols import AgentStatus, ContextNames, Decision, Turn
+from ufo_experience.prompt.data_block import wording
+from ufo_experience.session.protocols import AgentStatus, ContextNames, Decision, ResultStatus, Turn
 from ufo_experience.session.protocols import Command as SessionCommand
 
 MAX_CALLS = 40
+_TAKE = 'answer {"take": n} for the first n actions of ahead, with "fill": {"name": "value"} for what they leave open'
 _FIELDS = ("set_edit_text", "select_item")
 _TEXT = {"set_edit_text": "text", "select_item": "text", "keyboard_input": "keys", "switch_application": "text"}
 
@@ -161,7 +167,7 @@ class ExternalAgent:
         self._line: Line | None = None
         self._left: list[Action] = []
         self._done: list[dict[str, Any]] = []
-        self._finish = False
+        self._finish = self._handed_over = self._introduced = False
         self._shown = ""
 
     async def act(self, turn: Turn) -> Decision:
@@ -204,6 +210,7 @@ class ExternalAgent:
     def _hand_over(self, observation: Observation) -> Decision:
         """The whole answer at once: the session carries it out, each action checked by the guide first."""
         status = AgentStatus.FINISH if self._finish else AgentStatus.CONTINUE
+        self._handed_over = True
         actions, self._left, self._finish = self._left, [], False  # asked again, it has yet to say so again
         controls = tuple(target_of(one) for one in observation.controls)
         return Decision(status, tuple(one.named() for one in actions), observation.window, controls=controls)
@@ -231,27 +238,49 @@ class ExternalAgent:
         answer = self._line.ask(asked)
         self._workplace.meter.asked(asked, answer)
         observation = self._workplace.observation
-        self._left, self._finish = read_answer(answer, observation)
-        self._done = []
+        self._left, self._finish = read_answer(answer, observation, foreseen_in(turn.ahead))
+        self._done, self._handed_over = [], False
         if not self._left and not self._finish:
             raise AgentError("the agent answered with no action and did not finish")
 
     def _message(self, turn: Turn, refused: str | None) -> dict[str, Any]:
         message = {"goal": turn.request, **screen_as_data(self._workplace.observation)}
         if turn.experiences and turn.experiences != self._shown:
-            message["memory"] = self._shown = turn.experiences
+            message["memory"] = self._once(turn.experiences)
+            self._shown = turn.experiences
         if turn.ahead:
-            message["ahead"] = turn.ahead
-        if turn.handed_back:
-            message["last"] = {"error": turn.handed_back, "done": [], "dropped": []}
+            message["ahead"] = self._once(turn.ahead)
+            message["take"] = _TAKE
         if turn.warning:
             message["warning"] = turn.warning
         if turn.proposed is not None:
             message["proposed"] = self._done[-1:]
-        if (self._done or refused) and not turn.handed_back:
+        last = self._last(turn, refused)
+        return {**message, "last": last} if last else message
+
+    def _once(self, block: str) -> str:
+        """A block, with what stands before every block only the first time."""
+        told, self._introduced = self._introduced, True
+        return block.removeprefix(wording("preamble")).lstrip() if told else block
+
+    def _last(self, turn: Turn, refused: str | None) -> dict[str, Any] | None:
+        """What became of the last answer; None before the first."""
+        if not self._handed_over:
+            if not (self._done or refused or turn.handed_back):
+                return None
             dropped = [one.as_data() for one in self._left]
-            message["last"] = {"done": self._done, "error": refused, "dropped": dropped}
-        return message
+            return {"done": self._done, "error": refused or turn.handed_back or None, "dropped": dropped}
+        done = [_as_answered(command) for command, result in turn.last if result.ok]
+        dropped = [_as_answered(command) for command, result in turn.last if result.status is ResultStatus.SKIPPED]
+        return {"done": done, "error": turn.handed_back or refused, "dropped": dropped}
+
+
+def _as_answered(command: SessionCommand) -> dict[str, Any]:
+    """A command of a session in the form of an answer."""
+    target = command.target
+    named = {"name": target.name, "type": target.type, "within": target.within} if target else {}
+    told = {"function": command.tool_name, **named, **command.parameters}
+    return {key: value for key, value in told.items() if value}
 
 
 def screen_as_data(observation: Observation) -> dict[str, Any]:
@@ -265,8 +294,10 @@ def screen_as_data(observation: Observation) -> dict[str, Any]:
     }
 
 
-def read_answer(line: str, observation: Observation) -> tuple[list[Action], bool]:
-    """The actions of an answer, and whether the agent is done after them.
+def read_answer(
+    line: str, observation: Observation, foreseen: Sequence[Mapping[str, Any]] = ()
+) -> tuple[list[Action], bool]:
+    """The actions of an answer, and whether the agent is done after them; it may take some of what was `foreseen`.
 
     Raises:
         DataError: it is no JSON object of the agreed form, or names a control that was not there.
@@ -277,7 +308,21 @@ def read_answer(line: str, observation: Observation) -> tuple[list[Action], bool
     actions = answer.get("actions", [])
     if not isinstance(actions, list) or not all(isinstance(one, dict) for one in actions):
         raise DataError("actions must be a list of objects", field="actions")
-    return [_read_action(one, observation) for one in actions], answer.get("finish") is True
+    taken = _taken(answer, foreseen)
+    return [_read_action(one, observation) for one in (*taken, *actions)], answer.get("finish") is True
+
+
+def _taken(answer: Mapping[str, Any], foreseen: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The first `take` of the actions foreseen, with the values of `fill`, up to one that is not given."""
+    count, values = answer.get("take", 0), answer.get("fill", {})
+    if isinstance(count, bool) or not isinstance(count, int) or not isinstance(values, dict):
+        raise DataError("take is a number of actions, fill an object of values", field="take")
+    taken: list[Mapping[str, Any]] = []
+    for one in foreseen[: max(count, 0)]:
+        if one.get("fill") and one.get("name") not in values:
+            break
+        taken.append({**one, "text": str(values[one["name"]])} if one.get("fill") else one)
+    return taken
 
 
 def _read_action(given: Mapping[str, Any], observation: Observation) -> Action:

@@ -46,7 +46,7 @@ from ufo_experience.benchmark.steps.conditions import (
 )
 from ufo_experience.benchmark.steps.desktop import Desktop, solve
 from ufo_experience.benchmark.steps.episode import MAX_STEPS
-from ufo_experience.benchmark.steps.episode_session import Outcome, run_session
+from ufo_experience.benchmark.steps.episode_session import Outcome, log_folder, run_session
 from ufo_experience.benchmark.steps.learning_curve import learning_curve
 from ufo_experience.benchmark.steps.plan import (
     CHANGED,
@@ -141,7 +141,7 @@ class Bench:
             wave = [one for one in cases if one.seed == seed]
             ran = self.each(lambda case: self.run(case, None, label, make_agent=self.teacher(name, case)), wave)
             outcomes |= zip(wave, ran, strict=True)
-        folders = {f"{one.kind}-{one.task}-{one.seed}": one.family for one in cases}
+        folders = {log_folder(one.family, one.seed): one.family for one in cases}
         learned = self.remember(name, folders, failures=False)
         # Tasks of MiniWoB++ overlap (four kinds of forwarding a mail): they do not tell what is another task.
         goals = [(case.family, outcomes[case].goal) for case in cases if case.kind != MINIWOB]
@@ -323,7 +323,7 @@ class _Tests:
         name = f"{FAILED}-{case.task}"
         limit = max(_LEAST_ATTEMPT, off.steps * 3 // 4)
         self._bench.run(case, None, f"learn-{name}", max_steps=limit)
-        learned = self._bench.remember(name, {f"{case.kind}-{case.task}-{case.seed}": case.family}, failures=True)
+        learned = self._bench.remember(name, {log_folder(case.family, case.seed): case.family}, failures=True)
         self._done.one()
         return [Run(case, OFF, off), self._one(case, ADVISE, learned)]
 
