@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
+from ufo_experience.errors import UsageError
 from ufo_experience.guide.screen import in_view
 from ufo_experience.index.build import Progress
 from ufo_experience.maintenance import Maintenance
@@ -85,6 +86,7 @@ class ExperienceMemory(Maintenance):
             NotFoundError: there is no store and `create` is False.
             StorageError, FormatVersionError, UsageError: as the store.
         """
+        expect((str, Path), "." if location is None else location, "location")
         spec = embedder if isinstance(embedder, str) else None
         where = None if location is None else str(location)
         base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold, index=index)
@@ -258,6 +260,8 @@ class ExperienceMemory(Maintenance):
         first whose next target is on the screen.
         """
         expect(str, task, "task")
+        for name, given in (("application", application), ("env", env)):
+            expect(str, given or "", name)
         own = None if self.settings.threshold == "auto" else self.settings.threshold
         threshold = own if similarity_threshold is None else similarity_threshold
         k = self.settings.top_k if top_k is None else top_k
@@ -342,6 +346,8 @@ class ExperienceMemory(Maintenance):
         from ufo_experience.prompt.builder import PromptBlock
 
         expect(bool, success, "success")
+        if not isinstance(what, (PromptBlock, Iterable)):
+            raise UsageError(f"what is reported is a block, hits or ids, not {what!r:.60}")
         if isinstance(what, PromptBlock):
             ids = list(what.ids)
         else:
@@ -416,6 +422,7 @@ class ExperienceMemory(Maintenance):
         from ufo_experience.retrieval.structured import rank
 
         expect(Mapping, state, "state")
+        expect(Mapping, {} if filters is None else filters, "filters")
         catalog = self.live.snapshot().catalog
         ranked = rank(catalog, validate(State, dict(state)), k=k, min_similarity=min_similarity, filters=filters)
         parts = zip(

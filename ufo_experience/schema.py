@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -393,13 +394,21 @@ def validate(
         raise SchemaError(said + more, file=file, line=line, field=field, code=code) from error
 
 
-_KINDS = {str: "a text", bool: "True or False", Mapping: "a dict of its fields"}
+_KINDS: dict[Any, str] = {
+    str: "a text",
+    int: "a whole number",
+    bool: "True or False",
+    datetime: "a datetime",
+    Mapping: "a dict of its fields",
+    (str, Path): "a path",
+}
 
 
-def expect(kind: type, value: Any, name: str) -> Any:
-    """`value`, if it is of this kind (str, bool or Mapping). Raises `UsageError` naming the argument."""
+def expect(kind: type | tuple[type, ...], value: Any, name: str) -> Any:
+    """`value`, if it is of this kind. Raises `UsageError` naming the argument."""
     if not isinstance(value, kind):
-        raise UsageError(f"{name} is {_KINDS[kind]}, not {value!r:.60}")
+        words = _KINDS.get(kind) or f"of the class {getattr(kind, '__name__', kind)}"
+        raise UsageError(f"{name} is {words}, not {value!r:.60}")
     return value
 
 

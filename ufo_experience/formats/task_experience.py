@@ -12,7 +12,7 @@ from typing import Any
 
 from ufo_experience.errors import SchemaError
 from ufo_experience.ids import content_id, is_id
-from ufo_experience.schema import Experience, Step, Trust, validate
+from ufo_experience.schema import Experience, Step, Trust, expect, validate
 
 FORMAT = "task_experience"
 UNKNOWN_APPLICATION = "Unknown"
@@ -40,7 +40,7 @@ class TaskExperience:
     @classmethod
     def of(cls, experience: Experience) -> TaskExperience:
         """The view of a record. Without times in its log it began when the record was made."""
-        view = to_task_experience(experience)
+        view = to_task_experience(expect(Experience, experience, "experience"))
         times = [step.timestamp for step in experience.action.steps if step.timestamp]
         start = times[0] if times else experience.created_at
         duration = timedelta(seconds=view.pop("duration_seconds"))

@@ -18,6 +18,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find, is_plain_click, stood_beside
 from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of, needs_consent
 from ufo_experience.guide.screen import Control, Screen, read_screen
+from ufo_experience.schema import expect
 from ufo_experience.text.controls import bare, is_fixed, role_of
 
 MAX_DETOURS = 3
@@ -217,6 +218,7 @@ class Guide:
 
         A step of the way moves the place behind it. A failed one is a detour; failed twice, the guide gives up.
         """
+        expect(Act, act, "what is noted")
         if self._given_up or self._leads_home(act):
             return
         place = self._place_of(act)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError
+from ufo_experience.errors import DataError, SchemaError, UsageError
 from ufo_experience.formats.task_experience import (
     TaskExperience,
     build_experience_summary,
@@ -22,7 +22,7 @@ from ufo_experience.formats.task_experience import (
 )
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
-from ufo_experience.schema import Hit, Trust
+from ufo_experience.schema import Hit, Trust, expect
 from ufo_experience.store.folder.layout import STORE_FILE
 from ufo_experience.trust.values import presentable
 
@@ -152,4 +152,10 @@ class MemoryComparison:
 
 def compare_with_without_memory(task: str, run_ufo_task: Callable[..., Mapping[str, Any]]) -> MemoryComparison:
     """Run `task` twice through `run_ufo_task(task, use_memory=…)`, which returns at least `steps` (and `cost`)."""
-    return MemoryComparison(task, run_ufo_task(task, use_memory=False), run_ufo_task(task, use_memory=True))
+    if not callable(run_ufo_task):
+        raise UsageError(f"run_ufo_task is a function, not {run_ufo_task!r:.60}")
+    runs = [run_ufo_task(task, use_memory=use) for use in (False, True)]
+    for run in runs:
+        if "steps" not in expect(Mapping, run, "what run_ufo_task returns"):
+            raise SchemaError("required: how many steps the run took", field="steps")
+    return MemoryComparison(task, *runs)

@@ -71,6 +71,8 @@ class Maintenance:
 
     def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
         """The records that are meant (default: all), the newest first; at most `limit`."""
+        if limit is not None and expect(int, limit, "limit") < 1:
+            raise UsageError(f"limit must be at least 1, not {limit}")
         found = select(self.store, _filter(ids, where) or RecordFilter(all=True))
         return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
@@ -154,6 +156,7 @@ class Maintenance:
         """Write all records to one file, or into the report's `text`. See `transfer.export`."""
         from ufo_experience.maintenance.transfer import export
 
+        expect((str, Path), "" if output is None else output, "output")
         return export(self.store, format, output)
 
     def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
@@ -167,6 +170,7 @@ class Maintenance:
         """
         from ufo_experience.maintenance.transfer import import_file
 
+        expect((str, Path), file, "file")
         report = import_file(self.store, Path(file), restore=restore)
         if approve:
             report.approved = [one.id for one in self._approve_import(Path(file), report)]
@@ -213,6 +217,8 @@ class Maintenance:
 
 def _filter(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter | None:
     """The filter with these ids; None when neither is given."""
+    if where is not None:
+        expect(RecordFilter, where, "where")
     if not ids:
         return where
     for one in ids:

@@ -22,7 +22,7 @@ from ufo_experience.prompt.data_block import frame, new_nonce, parse_block, stri
 from ufo_experience.prompt.examples import Example, Fits, text_example, ufo_example
 from ufo_experience.prompt.notation import read_step
 from ufo_experience.retrieval.forks import partings, told_apart
-from ufo_experience.schema import Experience, Hit
+from ufo_experience.schema import Experience, Hit, expect
 from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.trust.values import Agreement, presentable
 
@@ -87,6 +87,8 @@ def build_prompt(
         UsageError: an unknown format, a negative budget, a nonce that is not 32 hex digits or stands in the task.
     """
     _check(task, format, max_tokens, allowed_actions, nonce)
+    for hit in hits:
+        expect(Hit, hit, "each of hits")
     shape, count = _SHAPES[format], count_tokens or estimate_tokens
     examples, dropped_actions = _admit(task, hits, allowed_actions, agreement, to_imitate=format == "ufo")
     nonce = nonce or new_nonce()
@@ -122,6 +124,7 @@ def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock) -> list[di
     Raises:
         UsageError: there is no user message, an item is no mapping, or the block is in UFO's format.
     """
+    expect(PromptBlock, block, "block")
     if block.ids and not block.text:
         raise UsageError("a block in UFO's format holds no text: pass its examples to UFO")
     if not all(isinstance(message, Mapping) for message in messages):
@@ -142,8 +145,8 @@ def _aware(moment: datetime) -> datetime:
 def _check(task: str, format: str, max_tokens: int, allowed_actions: Collection[str] | None, nonce: str | None) -> None:
     if format not in _SHAPES:
         raise UsageError(f"unknown prompt format {format!r}: use one of {', '.join(_SHAPES)}")
-    if max_tokens < 0:
-        raise UsageError("max_tokens is negative")
+    if not isinstance(max_tokens, int) or max_tokens < 0:
+        raise UsageError(f"max_tokens is a whole number from 0, not {max_tokens!r}")
     if isinstance(allowed_actions, str):
         raise UsageError("allowed_actions is a collection of names, not one text")
     if nonce and nonce in task:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ufo_experience.errors import UsageError
 from ufo_experience.prompt.notation import read_example
+from ufo_experience.schema import expect
 from ufo_experience.text.templates import load_templates
 
 _NONCE = re.compile(r"[0-9a-f]{32}")
@@ -52,6 +53,7 @@ def parse_block(text: str, nonce: str | None = None) -> list[dict[str, Any]]:
     Raises:
         SchemaError: what stands between two markers are no examples of ours (`E_BLOCK`).
     """
+    expect(str, text, "text")
     found: list[dict[str, Any]] = []
     for opening, closing in _pairs(text):
         if closing is not None and nonce in (None, opening.group(2)):

@@ -9,6 +9,7 @@ from typing import Any
 from ufo_experience.redaction.checksums import has_digit_and_letter
 from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.redaction.secrets import MAX_REMEMBERED, MAX_REMEMBERED_CHARS, Finding, find_by_rule, find_secrets
+from ufo_experience.schema import expect
 from ufo_experience.text.remembered import remembered
 
 IMAGE = "<image>"
@@ -35,7 +36,7 @@ Find = Callable[[str], list[Finding]]
 
 def redact_text(text: str) -> str:
     """Remove secrets, images and URL queries from a free text such as a query. Idempotent."""
-    return scrub(text, _anonymous)
+    return scrub(expect(str, text, "text"), _anonymous)
 
 
 def redact_json(value: Any, *, secret: bool = False) -> Any:

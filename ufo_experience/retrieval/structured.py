@@ -107,7 +107,7 @@ def rank(
     Raises:
         UsageError: an unknown filter, or a number that makes no sense.
     """
-    if k < 1 or not 0.0 <= min_similarity <= 1.0:
+    if not (isinstance(k, int) and isinstance(min_similarity, (int, float)) and k > 0 and 0 <= min_similarity <= 1):
         raise UsageError(f"k must be at least 1 and min_similarity in [0, 1], not {k} and {min_similarity}")
     rows = _same_task(catalog, state, dict(filters or {}))
     similarity = _similarity(catalog, state, rows, weights or FieldWeights())
@@ -127,6 +127,8 @@ def recommend(
     `success_rate` is over the trials somebody judged (0 when nobody did); `failure_patterns` are the most common
     reasons of failure.
     """
+    if not isinstance(k_actions, int) or k_actions < 1:
+        raise UsageError(f"k_actions must be at least 1, not {k_actions!r}")
     groups: dict[str, list[Experience]] = {}
     for experience in experiences:
         groups.setdefault(signature(experience), []).append(experience)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ufo_experience.errors import NotFoundError, UsageError
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Trust
+from ufo_experience.schema import Experience, Trust, expect
 from ufo_experience.store.base import ExperienceStore, matches_source
 from ufo_experience.store.records import check_expected
 from ufo_experience.text.applications import application_key
@@ -58,6 +58,8 @@ class RecordFilter:
             raise UsageError(f"ids is a list of texts, not {self.ids!r}")
         if self.success is not None and self.success != "unknown" and not isinstance(self.success, bool):
             raise UsageError(f"success is True, False or 'unknown', not {self.success!r}")
+        if self.since is not None:
+            expect(datetime, self.since, "since")
         if self.trust is not None:
             object.__setattr__(self, "trust", trust_level(self.trust))
 
