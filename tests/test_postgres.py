@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import Meaningful, a_record
+from tests.builders import Meaningful, a_record, a_record_of
 from tests.disks import UnsyncedDisk
 from tests.postgres_server import Server, running
 from ufo_experience.cli import app
@@ -33,10 +33,11 @@ from ufo_experience.store.exchange import export_json
 from ufo_experience.store.folder.store import FileStore
 
 pytestmark = pytest.mark.server
-pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgres]"')
+psycopg = pytest.importorskip("psycopg", reason='needs: pip install "ufo-experience[postgres]"')
 
 from ufo_experience.index.generations import DUE_LEAST  # noqa: E402
 from ufo_experience.store.postgres.schema import MIGRATIONS, open_tables  # noqa: E402
+from ufo_experience.store.postgres.store import PostgresStore  # noqa: E402
 
 TASK = "Email Zoë № 7"
 
@@ -133,9 +134,9 @@ def test_older_tables_are_brought_up_to_date_and_keep_their_records(url, server)
 
     with psycopg.connect(url) as connection:
         connection.execute(MIGRATIONS[0])
-        connection.execute("INSERT INTO ufo_experience.store (version, store_id) VALUES (1, 'abc')")
+        connection.execute("INSERT INTO ufo_experience.store (version, store_id) VALUES (1, repeat('ab', 16))")
     store = open_store(url, create=False)
-    assert store.store_id == "abc"
+    assert store.store_id == "ab" * 16
     with store.database.connection() as connection:
         found = connection.execute("SELECT version FROM ufo_experience.store").fetchone()
     assert found == (len(MIGRATIONS),)
@@ -415,3 +416,46 @@ def test_opening_tables_twice_changes_nothing(url):
     """An open of a store that is there only reads."""
     store = open_store(url)
     assert open_tables(store.database, create=False) == store.store_id
+
+
+@pytest.mark.parametrize("store_id", ["../../../outside", "a/b", "", "x" * 32, "..", "/tmp/x"])
+def test_an_id_that_is_a_path_is_refused(url, store_id):
+    """It would name a folder on this machine."""
+    PostgresStore.open(url).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("UPDATE ufo_experience.store SET store_id = %s", (store_id,))
+    with pytest.raises(CorruptError, match="no id of a store"):
+        PostgresStore.open(url)
+
+
+def test_a_reader_whose_connections_were_cut_answers_at_once(url, on_machine):
+    """Not one failed or degraded answer."""
+    with on_machine("reader", url) as memory:
+        memory.store.add([a_record_of("Turn on Bluetooth", trust=Trust.APPROVED)])
+        memory.index()
+        assert memory.retrieve("Turn on Bluetooth").hits
+        for _ in range(2):
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+                    " AND pid <> pg_backend_pid()"
+                )
+            found = memory.retrieve("Turn on Bluetooth")
+            assert (len(found.hits), found.degraded) == (1, None)
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+def test_a_role_that_may_only_read_can_ask(url, on_machine, vectors):
+    """With vectors it may not read, words answer."""
+    with on_machine("writer", url) as memory:
+        memory.store.add([a_record_of("Turn on Bluetooth", trust=Trust.APPROVED)])
+        memory.index()
+    with psycopg.connect(url, autocommit=True) as connection:
+        role = f"reader_{'both' if vectors else 'words'}"
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        for schema in ("ufo_experience", "ufo_vectors")[: 2 if vectors else 1]:
+            connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+            connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    with on_machine("reader", url.replace("postgres@", f"{role}@")) as memory:
+        found = memory.retrieve("Turn on Bluetooth")
+        assert len(found.hits) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from ufo_experience.errors import (
@@ -25,9 +25,11 @@ except ModuleNotFoundError as error:
     raise MissingExtraError(error.name or "psycopg", "postgres") from error
 
 Connection = psycopg.Connection[Any]
+T = TypeVar("T")
 
 CONNECT_S = 10
 MAX_CONNECTIONS = 8  # of one process
+MAX_SAID = 500  # characters of what a server says
 
 # the first that fits names the error; what is in none of them is the server's refusal of a statement
 _MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], type[ExperienceError]], ...] = (
@@ -93,6 +95,18 @@ class Database:
             with self._pool.connection(self._wait) as connection:
                 yield connection
 
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """What reading gives; when the connection was cut meanwhile, it is done once more on a new one.
+
+        Only for what may be done twice. Raises as `connection`.
+        """
+        try:
+            with self.connection() as connection:
+                return work(connection)
+        except ServiceError:
+            with self.connection() as connection:  # dead ones are weeded out first
+                return work(connection)
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A connection inside one transaction, committed at the end. Raises as `connection`."""
@@ -129,9 +143,10 @@ class Database:
 
     def _clean(self, error: psycopg.Error) -> str:
         """The first line of what the driver says; it names hosts and users, and is kept from naming a password."""
-        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        text = (str(error).strip() or type(error).__name__).splitlines()[0][:MAX_SAID]
         secret = str(self._parts.get("password") or "")
-        return text.replace(secret, "***") if secret else text
+        text = text.replace(secret, "***") if secret else text
+        return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def _read(url: str) -> dict[str, Any]:

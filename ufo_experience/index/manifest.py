@@ -9,11 +9,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.fileio.strict_json import parse
@@ -23,6 +23,10 @@ MAX_BYTES = 2**20
 
 _HASH = "sha256"
 _HASH_LINE = re.compile(rb'\n "sha256": "([0-9a-f]{64})",')  # of the manifest itself: those of its files stand deeper
+
+
+# names of files come from a database, too, and are never paths
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}$")]
 
 
 class FileEntry(BaseModel):
@@ -65,7 +69,7 @@ class Manifest(BaseModel):
     mtimes: dict[str, int] = Field(alias="stamps")
     versions: dict[str, str]
     calibration: Calibration | None = None
-    files: dict[str, FileEntry] = {}
+    files: dict[FileName, FileEntry] = {}
 
 
 def encode(manifest: Manifest) -> bytes:

@@ -54,21 +54,21 @@ class SharedGenerations(Generations):
 
     def number(self) -> int | None:
         """The number of the generation in use, whose files are now on this machine; None without one."""
-        with self._fetching, self._database.connection() as connection:
-            self._fetch(connection)
+        with self._fetching:
+            self._database.read(self._fetch)
         return super().number()
 
     def last_manifest(self) -> Manifest | None:
         """The manifest of the current generation, without its files."""
-        with self._database.connection() as connection, suppress(CorruptError):
-            newest = self._newest(connection)
+        with suppress(CorruptError):
+            newest = self._database.read(self._newest)
             return manifests.decode(newest[1], self._file) if newest else None
         return None
 
     def stamp(self) -> int:
         """The number of the current generation, 0 without one; one small query."""
-        with self._database.connection() as connection:
-            row = connection.execute("SELECT max(number) FROM ufo_experience.generations").fetchone()
+        newest = "SELECT max(number) FROM ufo_experience.generations"
+        row = self._database.read(lambda connection: connection.execute(newest).fetchone())
         return int(row[0] or 0) if row else 0
 
     def read_tail(self, generation: int) -> bytes:

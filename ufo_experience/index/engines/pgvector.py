@@ -9,15 +9,15 @@ an index of their own, and other filters go through an iterative scan.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
+from ufo_experience.errors import MissingExtraError, ServiceError, StorageError, UsageError
 from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.index.base import (
     DECIMALS,
@@ -99,6 +99,7 @@ def where(filter: Filter) -> tuple[str, dict[str, Any]]:
 
 try:
     from pgvector.psycopg import register_vector
+    from psycopg.errors import InsufficientPrivilege
     from psycopg.sql import Literal
 except ModuleNotFoundError as error:
     raise MissingExtraError(error.name or "pgvector", "postgres") from error
@@ -177,12 +178,16 @@ class PgvectorIndex(ServerIndex):
         if k < 1:
             return [[] for _ in queries]
         few = self._space.dim > MAX_HNSW_DIM or self._count(chosen) <= self._exact_rows
-        with self._connection() as connection:
+
+        def ask(connection: Connection) -> list[list[tuple[str, float]]]:
             near = [] if few else self._near(connection, queries, k, chosen)
-            found = [
+            return [
                 near[n] if near and len(near[n]) >= k else self._exact(connection, query, k, chosen)
                 for n, query in enumerate(queries)
             ]
+
+        with _allowed():
+            found = self._ready().read(ask)
         return [ranked([(id, -distance) for id, distance in rows], k) for rows in found]
 
     def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
@@ -268,19 +273,26 @@ class PgvectorIndex(ServerIndex):
         return gone
 
     def _select(self, statement: str, values: Any = (), **parts: str) -> list[Any]:
-        with self._connection() as connection:
-            return connection.execute(self._named(statement, **parts), values).fetchall()
+        with _allowed():
+            named = self._named(statement, **parts)
+            return self._ready().read(lambda connection: connection.execute(named, values).fetchall())
 
     def _named(self, statement: str, **parts: str) -> bytes:
         """A statement of this file with the names of this table put in."""
         return statement.format(**self._names, **parts).encode("utf-8")
 
-    def _connection(self) -> AbstractContextManager[Connection]:
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
         """A connection that knows the type of vectors, to a database that has the table."""
+        with _allowed(), self._ready().connection() as connection:
+            yield connection
+
+    def _ready(self) -> Database:
+        """The database, with the table in it."""
         if self._database is None:
             self._set_up()
             self._database = self._plain.preparing(register_vector)
-        return self._database.connection()
+        return self._database
 
     def _set_up(self) -> None:
         """Make extension and table where they are missing. Raises `ServiceError` for a pgvector that is too old."""
@@ -294,6 +306,17 @@ class PgvectorIndex(ServerIndex):
                 if found is None or tuple(map(int, found[0].split(".")[:2])) < (0, 8):
                     raise ServiceError(f"{self._plain.label}: pgvector 0.8 or newer is needed, not {found}")
                 connection.execute(self._named(TABLE))
+
+
+@contextmanager
+def _allowed() -> Iterator[None]:
+    """Vectors that a role may not read or write are vectors that are away: words answer."""
+    try:
+        yield
+    except StorageError as error:
+        if not isinstance(error.__cause__, InsufficientPrivilege):
+            raise
+        raise ServiceError(f"{error}; GRANT USAGE, SELECT on the schema ufo_vectors and its tables") from error
 
 
 def _in_order(ids: Sequence[str]) -> list[int]:

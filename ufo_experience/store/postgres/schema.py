@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from ufo_experience.errors import CorruptError, FormatVersionError, NotFoundError, StorageError
 from ufo_experience.fileio.postgres import Connection, Database
-from ufo_experience.ids import new_id
+from ufo_experience.ids import is_id, new_id
 
 _RECORDS = """
 CREATE SCHEMA ufo_experience;
@@ -112,6 +112,8 @@ def _state(connection: Connection, label: str) -> tuple[int, str]:
     row = connection.execute("SELECT version, store_id FROM ufo_experience.store").fetchone()
     if row is None:
         raise CorruptError("the table of the store is empty", file=label)
+    if type(row[0]) is not int or row[0] < 1 or not is_id(row[1]):  # it names a folder on this machine
+        raise CorruptError("the table of the store holds no id of a store", file=label)
     if row[0] > len(MIGRATIONS):
         raise FormatVersionError(f"tables of version {row[0]} are newer than {len(MIGRATIONS)}", file=label)
     return row[0], row[1]

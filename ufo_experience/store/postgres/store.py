@@ -229,8 +229,7 @@ class PostgresStore(ChangesStatus):
         return new
 
     def _select(self, statement: str, values: Any = ()) -> list[Any]:
-        with self.database.connection() as connection:
-            return connection.execute(statement.encode("utf-8"), values).fetchall()
+        return self.database.read(lambda connection: connection.execute(statement.encode("utf-8"), values).fetchall())
 
     def _pages(self) -> Iterator[Any]:
         """All rows in id order, page by page: what is committed meanwhile may or may not be among them."""
