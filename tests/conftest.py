@@ -7,9 +7,13 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from ufo_experience.benchmark.steps.browser import Browser
 
 DATA = Path(__file__).parent / "data"
 # Why a test may be skipped: a package of an extra is not there, the user is root, the system is another. Any other
@@ -56,6 +60,21 @@ def learned_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_memory(folder) as memory:
         memory.ingest(SAMPLES, include_failures=True)
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for a whole file; the test is skipped where there is none."""
+    pytest.importorskip("selenium")
+    from ufo_experience.benchmark.steps.browser import Browser, find_chromium
+    from ufo_experience.errors import ServiceError
+
+    try:
+        find_chromium()
+    except ServiceError as missing:
+        pytest.skip(str(missing))
+    with Browser() as one:
+        yield one
 
 
 @pytest.fixture

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from ufo_experience.benchmark.steps.browser import Browser, find_chromium
 from ufo_experience.benchmark.steps.desktop import solve
 from ufo_experience.benchmark.steps.environment import Command, Observation
 from ufo_experience.benchmark.steps.erp import Erp
-from ufo_experience.errors import ServiceError
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the whole file."""
-    pytest.importorskip("selenium")
-    try:
-        find_chromium()
-    except ServiceError as missing:
-        pytest.skip(str(missing))
-    with Browser() as one:
-        yield one
 
 
 def test_no_goal_names_the_way():

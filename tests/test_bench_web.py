@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
 
-from ufo_experience.benchmark.steps.browser import Browser, find_chromium
 from ufo_experience.benchmark.steps.environment import Command
 from ufo_experience.benchmark.steps.web import WebTask, web_families
 from ufo_experience.benchmark.steps.web.accessibility import AccessiblePage
-from ufo_experience.errors import ServiceError, UsageError
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the whole file."""
-    pytest.importorskip("selenium")
-    try:
-        find_chromium()
-    except ServiceError as missing:
-        pytest.skip(str(missing))
-    with Browser() as one:
-        yield one
+from ufo_experience.errors import UsageError
 
 
 def test_every_family_has_values_for_its_slots_and_a_way():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from statistics import median
 from time import perf_counter
 
 import pytest
 
-from ufo_experience.benchmark.steps.browser import BINARY_VARIABLE, DRIVER_VARIABLE, Browser, find_chromium
+from ufo_experience.benchmark.steps.browser import BINARY_VARIABLE, DRIVER_VARIABLE, find_chromium
 from ufo_experience.benchmark.steps.demonstration import Hints, HintStep
 from ufo_experience.benchmark.steps.desktop import Desktop, solve
 from ufo_experience.benchmark.steps.desktop.templates import templates
@@ -16,21 +15,10 @@ from ufo_experience.benchmark.steps.environment import Command, ControlView, Obs
 from ufo_experience.benchmark.steps.episode import run_episode
 from ufo_experience.benchmark.steps.explorer import Explorer
 from ufo_experience.benchmark.steps.miniwob import TASKS, MiniWob
-from ufo_experience.errors import ServiceError, UsageError
+from ufo_experience.errors import UsageError
 
 pytestmark = pytest.mark.browser
 pytest.importorskip("selenium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the whole file."""
-    try:
-        find_chromium()
-    except ServiceError as missing:
-        pytest.skip(str(missing))
-    with Browser() as one:
-        yield one
 
 
 @pytest.fixture
