@@ -110,6 +110,17 @@ def test_a_trace_whose_root_has_no_input_takes_the_task_of_its_first_model_call(
     assert (found.request, found.steps[0].target_control.name) == ("Insert a table", "Insert")
 
 
+@pytest.mark.parametrize("key", ["trajectory", "actions", "steps"])
+def test_a_run_that_states_its_outcome_is_no_plan(tmp_path: Path, key: str) -> None:
+    """Its controls are kept, and its steps were executed, whatever the list of them is called."""
+    steps = [{"action": "click", "control": "Call"}, {"action": {"action_type": "click", "target": {"name": "Jo"}}}]
+    run = {"task": "Call Jo", "success": True, "evaluated_by": "user", key: steps}
+    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    found = only(tmp_path / "run.json")
+    assert [(step.target_control.name, step.status) for step in found.steps] == [("Call", "ok"), ("Jo", "ok")]
+    assert found.outcome.success is True
+
+
 def test_each_text_of_the_user_in_a_session_file_is_a_task() -> None:
     """Claude Code: two requests, the second after the steps of the first; what the host says is none."""
     first, second = read_traces(DATA / "claude_code.jsonl")
@@ -165,6 +176,9 @@ def test_an_action_is_read_in_every_shape(action: object, calls: list[tuple[str,
         ({"type": "tool_use", "name": "click_element", "input": {"name": "News", "role": "Link"}}, ("News", "Link")),
         ({"action": {"type": "tool_use", "name": "tap", "input": {"title": "News"}}}, ("News", None)),
         ({"action": {"function": "left_click", "arguments": '{"label": "News"}'}}, ("News", None)),
+        ({"action": {"tool_call": {"name": "tap", "arguments": {"label": "News"}}}}, ("News", None)),
+        ({"action": "click_element", "arguments": {"index": 3, "text": "News"}}, ("News", None)),
+        ({"action": {"name": "type", "arguments": {"text": "News"}}}, ("", None)),
         ({"action": {"name": "click", "arguments": {"label": 7, "button": "left"}}}, ("", None)),
         ({"action": {"name": "create_sheet", "arguments": {"name": "News"}}}, ("", None)),
     ],

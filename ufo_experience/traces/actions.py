@@ -94,6 +94,8 @@ def _of_object(action: dict[str, Any]) -> list[Call]:
     key = next((key for key in NAMES if action.get(key) not in (None, "", [], {})), None)
     if key is None:
         parts = {name: value for name, value in action.items() if value is not None}
+        if len(parts) == 1 and next(iter(parts)) in _TOOL_CALL:  # {"tool_call": {"name": …, "arguments": …}}
+            return calls_in(next(iter(parts.values())))
         many = len(parts) > 1 and not all(isinstance(value, dict) for value in parts.values())
         return [] if many else [Call(name, arguments_of(value)) for name, value in parts.items()]
     named = action[key]
@@ -130,7 +132,8 @@ def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
     if key is not None:
         name, role = named_control(arguments.pop(key))
     else:
-        titles = _TITLES if "click" in action.casefold() or _ON_CONTROLS & set(words_of(action)) else ()
+        pointed = "click" in action.casefold() or "tap" in words_of(action)
+        titles = (*_TITLES, "text") if pointed else _TITLES if _ON_CONTROLS & set(words_of(action)) else ()
         key = next((key for key in (*_LABELS, *titles) if _is_label(arguments.get(key))), None)
         name, role = (str(arguments.pop(key)), "") if key is not None else ("", "")
     kind = next((one for one in _ROLES if name and isinstance(arguments.get(one), str)), None)

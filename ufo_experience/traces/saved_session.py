@@ -18,7 +18,7 @@ from ufo_experience.ids import content_hash
 from ufo_experience.schema import NOT_EXECUTED, Problem, Trajectory
 from ufo_experience.traces.builder import Draft, content_key
 from ufo_experience.traces.coerce import as_amount, as_dict, as_int, as_lines, as_list, as_name
-from ufo_experience.traces.common_keys import stated_outcome
+from ufo_experience.traces.common_keys import stated_outcome, states_outcome
 from ufo_experience.traces.json_lines import load_document, peek
 from ufo_experience.traces.reader import ReadReport
 
@@ -36,8 +36,9 @@ class SavedSessionReader:
         first = as_dict(next(iter(peek(path)), None))
         steps = as_list(first.get("steps"))
         return bool(first.keys() & {"task", "request"}) and (
-            _are_objects(first.get("trajectory"))
-            or _are_objects(first.get("actions"))
+            _are_of_ufo(first.get("trajectory"))
+            or _are_of_ufo(first.get("actions"))
+            or (_are_objects(first.get("actions")) and not states_outcome(first))
             or (bool(steps) and all(isinstance(step, str) for step in steps))
         )
 
@@ -105,4 +106,11 @@ def _outcome(record: dict[str, Any], executed: bool) -> dict[str, Any]:
 
 
 def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "action" in value[0]
+    """True for a list of objects that name an action each, as far as the first tells."""
+    first = as_dict(value[0]) if isinstance(value, list) and value else {}
+    return isinstance(first.get("action"), str)
+
+
+def _are_of_ufo(value: Any) -> bool:
+    """True for steps as UFO saves them: which agent acted, in which round. Others are the plain format's."""
+    return _are_objects(value) and bool(value[0].keys() & {"agent", "round"})
