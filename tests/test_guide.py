@@ -403,3 +403,12 @@ def test_an_answer_is_mended_as_the_guide_would_go_on():
     menu = guide(click("File", "MenuItem"), click("Print", "MenuItem"), click("OK"))
     acts = [Act(one.action, one.target) for one in menu.procedure.steps]
     assert (menu.repair(acts, screen(control("Print", "MenuItem"))), menu.place) == (1, 1)
+
+
+def test_a_box_of_a_form_is_asked_for_where_the_form_is_saved_and_a_page_of_an_assistant_is_no_deed():
+    """Ticking "Send automatic replies" sends nothing; a switch takes effect at once, and is asked for itself."""
+    box, save = click("Send automatic replies", "CheckBox"), click("Save")
+    ways = [guide(box, fill("Subject", "Away"), save), guide(click("Allow sharing", "Switch"), save)]
+    ways.append(guide(click("Invite people", "TabItem"), click("Next"), click("Finish")))
+    asked = [[step.target.name for step in one.procedure.steps if step.confirm] for one in ways]
+    assert [names[:1] for names in asked] == [["Save"], ["Allow sharing"], ["Finish"]]

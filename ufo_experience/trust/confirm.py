@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import dropwhile
 
 from ufo_experience.redaction.actions import is_press, is_typing, plain
 from ufo_experience.redaction.text import PLACEHOLDER
@@ -100,9 +101,9 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 _CARRIES_OUT = re.compile(  # carries out what was chosen before
-    r"(?i)(?:ok|okay|yes|save(?: changes)?|apply|done|confirm\b[^\n]{0,60}|continue|proceed|finish|next|authori[sz]e"
+    r"(?i)(?:ok|okay|yes|save(?: changes)?|apply|done|confirm\b[^\n]{0,60}|continue|proceed|finish|authori[sz]e"
     r"|accept|agree|create|add|update"
-    r"|ja|speichern|sichern|übernehmen|fertig|bestätigen|weiter|ausführen|oui|enregistrer|appliquer|terminer"
+    r"|ja|speichern|sichern|übernehmen|fertig|bestätigen|ausführen|oui|enregistrer|appliquer|terminer"
     r"|valider|confirmer|sí|si|guardar"
     r"|aplicar|listo|aceptar|confirmar|salva|applica|conferma|sim|salvar|opslaan|toepassen|bevestigen|spara"
     r"|bekräfta|lagre|bekreft|tallenna"
@@ -115,6 +116,8 @@ _ACTS = frozenset("button menuitem checkbox radio radiobutton toggle togglebutto
 _LEADS_ON = frozenset(
     "tab tabitem treeitem listitem link hyperlink row cell dataitem option text label header image".split()
 )
+_TICKED = frozenset("checkbox radiobutton radio".split())
+_FILLED = _TICKED | frozenset("edit combobox listitem spinner".split())
 _TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
 _MESSAGE = re.compile(
     r"(?i)\b(?:message|chat|comment|reply|post|nachricht|kommentar|messag\w*|mensaje|mensagem|messaggio|bericht"
@@ -141,7 +144,20 @@ def confirm_of(step: Step, before: Sequence[Step] = ()) -> str | None:
 def confirms(steps: Sequence[Step]) -> dict[int, str]:
     """The steps of a run to ask before: number of the step → why."""
     found = {step.step_number: confirm_of(step, steps[:place]) for place, step in enumerate(steps)}
-    return {number: why for number, why in found.items() if why}
+    later = {step.step_number for place, step in enumerate(steps) if _is_carried_out(step, steps[place + 1 :])}
+    return {number: why for number, why in found.items() if why and not (number in later and why != UNKNOWN)}
+
+
+def _is_carried_out(step: Step, after: Sequence[Step]) -> bool:
+    """True for a box in a form, ticked and filled in until a button saves it: a person is asked before that one.
+
+    A switch is none: it takes effect at once.
+    """
+    if plain(step.target_control.type or "") not in _TICKED:
+        return False
+    left = dropwhile(lambda one: is_typing(one.action_type) or plain(one.target_control.type or "") in _FILLED, after)
+    button = next(left, None)
+    return button is not None and _CARRIES_OUT.fullmatch(button.target_control.name.strip()) is not None
 
 
 def _does(step: Step) -> str | None:
