@@ -1,7 +1,8 @@
 """The sets of tests/data/retrieval for `bench retrieval`: python benchmarks/convert_rewordings.py AUTHOR_FOLDER OUT
 
-Records with their steps, requests with their kind and what would be wrong, strangers. `--records N` keeps N records (by
-a fixed seed; requests that lose their answer become unrelated), or fills up with tasks of `--fill SET` to N.
+With `--goals` the goals of the step bench and how the author reworded them, with values filled in. Else
+records with their steps, requests with their kind and what would be wrong, strangers. `--records N` keeps N records
+(by a fixed seed; requests that lose their answer become unrelated), or fills up with tasks of `--fill SET` to N.
 """
 
 from __future__ import annotations
@@ -9,15 +10,47 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.benchmark.retrieval.beir import read_beir, write_beir
 
+VALUES = {
+    "app": ("Mail", "Calendar"),
+    "feature": ("Bluetooth", "Night light"),
+    "file": ("report.pdf", "notes.txt"),
+    "name": ("Anna", "Ben"),
+}
+OTHER = ("Alpha", "Bravo")
+_SLOT = re.compile(r"\{(\w+)\}")
+
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """A file of JSON lines."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def read_goals(path: Path, values: int) -> list[list[str]]:
+    """Name and wordings of each goal, its slots filled with the first or the second of two values."""
+    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [
+        [name, *(_SLOT.sub(lambda slot: VALUES.get(slot[1], OTHER)[values], one) for one in rest)]
+        for name, *rest in lines
+    ]
+
+
+def convert_goals(author: Path, out: Path) -> None:
+    """Goals as records without steps, their rewordings with other values as requests."""
+    corpus = [{"_id": name, "text": text, "metadata": {}} for name, text in read_goals(author.parent / "goals.tsv", 0)]
+    reworded = read_goals(author / "goals.tsv", 1)
+    queries = [
+        {"_id": f"{name}-{number}", "text": text, "metadata": {"kind": "goal"}}
+        for name, *texts in reworded
+        for number, text in enumerate(texts)
+    ]
+    write_beir(out, corpus, queries, [(one["_id"], one["_id"].rpartition("-")[0], 1) for one in queries])
+    print(f"{len(corpus)} goals, {len(queries)} rewordings in {out}")
 
 
 def main() -> None:
@@ -27,7 +60,11 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--records", type=int)
     parser.add_argument("--fill", type=Path, action="append", help="folder of a set in BEIR layout; more than once")
+    parser.add_argument("--goals", action="store_true")
     arguments = parser.parse_args()
+    if arguments.goals:
+        convert_goals(arguments.author, arguments.out)
+        return
     procedures = read_rows(arguments.author / "procedures.jsonl")
     drawn = random.Random(1)
     if arguments.records and arguments.records < len(procedures):

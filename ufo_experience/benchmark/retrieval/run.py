@@ -213,7 +213,9 @@ class _Bench:
         for number, entry in enumerate(self._set.queries, 1):
             text = clip(redact_text(entry.text))
             query = Query(entry.text, k=k, exclude_session=self._sessions.get(entry.id))
+            asked = self._embedder.spending.requests
             by_vector[entry.id] = self._nearest(text, self._sessions.get(entry.id))
+            before += self._embedder.spending.requests - asked
             ranking = product.rank(text, query)
             by_product[entry.id] = self._names(ranking)
             best[entry.id] = product.best(text, ranking)
