@@ -89,7 +89,7 @@ def request_terms(text: str) -> Mapping[str, tuple[int, float]]:
     return found
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _letter_runs(word: str) -> tuple[str, ...]:
     padded = f" {word} "
     return tuple(f"#{padded[at : at + length]}" for length in _LETTERS for at in range(len(padded) - length + 1))
@@ -98,7 +98,7 @@ def _letter_runs(word: str) -> tuple[str, ...]:
 on_forgetting(_letter_runs.cache_clear)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _code(feature: str) -> int:
     return zlib.crc32(feature.encode("utf-8", "surrogatepass"))
 

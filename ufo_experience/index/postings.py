@@ -50,7 +50,7 @@ Weights = NDArray[np.float32]
 _NO_ROWS: tuple[Rows, Weights] = (np.empty(0, np.int32), np.empty(0, np.float32))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def term_hash(term: str) -> int:
     """64-bit hash of a term, the same on every platform."""
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

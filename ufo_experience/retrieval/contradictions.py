@@ -201,7 +201,7 @@ def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None
     return None
 
 
-@remembered(4_096)
+@remembered(1_024)
 def _marks(text: str) -> _Marks:
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
     particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}

@@ -138,7 +138,7 @@ def digits(text: str) -> str:
     return _NUMBER.sub(lambda match: _NUMBER_WORDS[match.group()], text.lower())
 
 
-@remembered(8_192)
+@remembered(2_048, 512)
 def request_frame(text: str) -> Frame:
     """The frame of a request, politeness at its start left out."""
     return _frame(text)
@@ -159,7 +159,7 @@ _LEAST_IN_CLAUSE = 3  # words
 _CLAUSES = 12  # of a request, the first half and the last
 
 
-@remembered(4_096, 2_048)
+@remembered(1_024, 512)
 def request_frames(text: str) -> tuple[Frame, ...]:
     """The frame of a request, and of each of its clauses where it has several: any of them may be the task."""
     pieces = [piece.strip() for piece in _CLAUSE_END.split(text.lower())]
@@ -170,7 +170,7 @@ def request_frames(text: str) -> tuple[Frame, ...]:
     return (_frame(text), *map(_frame, first + last))
 
 
-@remembered(8_192, 2_048)
+@remembered(4_096, 2_048)
 def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
     """The frame of a record's request, its roles corrected by what its steps clicked and typed (texts of words)."""
     frame = request_frame(text)
@@ -190,7 +190,7 @@ def _role(one: str, kind: str, clicked: Iterable[str], typed: Iterable[str]) -> 
 _READABLE = {"text": "text", "url": "address", "email": "email address", "file": "file", "name": "name"}
 
 
-@remembered(8_192)
+@remembered(2_048, 512)
 def readable_intent(text: str) -> str:
     """A request in lower case with the values it marks as such (quotes, numbers, addresses, …) as plain words.
 

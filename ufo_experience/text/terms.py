@@ -32,7 +32,7 @@ _ENDINGS = [  # suffix, what stays in its place, how many letters must come befo
 _WHOLE = frozenset({"note", "here", "done", "none", "come", "care", "theme", "paste", "plane", "more"})
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """A light stemmer (plural, -ed, -ing, -ly, -ment, -ation); when in doubt it keeps words apart."""
     word = word.removesuffix("'s")
