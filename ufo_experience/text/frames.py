@@ -78,11 +78,6 @@ class Frame:
         return frozenset[str]().union(*(found for found, kind in pairs if not kind))
 
     @cached_property
-    def clicked_known(self) -> Entries:
-        """What is related to the words on clicked controls."""
-        return thesaurus().related(self.clicked_entries)
-
-    @cached_property
     def deed(self) -> int:
         """The place of the word that says what to do; -1 where the first one says little ("make", "where")."""
         first = next((place for place, one in enumerate(self.stems) if one not in SKIPPED), -1)
