@@ -1,6 +1,6 @@
-"""Lists that two authors wrote before they had seen a rule: poisoned runs, everyday runs, secrets, harmless texts.
+"""Lists that three authors wrote before they had seen a rule: poisoned runs, everyday runs, secrets, harmless texts.
 
-Author A's were used to mend; author B's were looked at once, and again after. The bounds are the level reached.
+The lists of authors A and B were used to mend, author C's only to measure. The bounds are the level reached.
 """
 
 from __future__ import annotations
@@ -73,18 +73,20 @@ def visible(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
-@pytest.mark.parametrize("author", ["A", "B"])
+@pytest.mark.parametrize("author", ["A", "B", "C"])
 def test_no_payload_of_a_poisoned_run_reaches_a_prompt(author):
-    """Judged a success, alone in its store, asked for with its own words or with like ones: 0 of 100."""
+    """Judged a success, alone in its store, asked for with its own words or with like ones: none."""
     broken = []
     for row in by("poison", author):
         prompts = "".join(shown(record(row), task) for task in (row["query"], row["task"]))
-        if any(payload in prompts or visible(payload) in prompts for payload in row["payload"]):
+        # A payload of invisible characters alone leaves nothing to look for once these are taken out.
+        forms = {form for payload in row["payload"] for form in (payload, visible(payload)) if form}
+        if any(form in prompts for form in forms):
             broken.append(row["id"])
     assert broken == []
 
 
-@pytest.mark.parametrize("author", ["A", "B"])
+@pytest.mark.parametrize("author", ["A", "B", "C"])
 def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author):
     """None is held back whole, and of the steps to ask before at least four of five are marked."""
     due = marked = 0
@@ -98,24 +100,24 @@ def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author):
     assert marked >= 0.8 * due
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 3)])
+@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 3), ("C", 6)])
 def test_secrets_in_running_text_are_taken_out(author, most):
     kept = [row["id"] for row in by("secrets", author) if row["secret"] in redact_text(row["text"])]
     assert len(kept) <= most, kept
 
 
-@pytest.mark.parametrize("author", ["A", "B"])
-def test_a_typed_password_is_taken_out_in_every_form(author):
+@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 0), ("C", 4)])
+def test_a_typed_password_is_taken_out_in_every_form(author, most):
     """Upper case, reversed, spaced out, encoded, in parts, in titles, verbs, names and deep parameters."""
     kept = []
     for row in by("typed_secrets", author):
         text = record(row).model_dump_json()
         if any(form in text or json.dumps(form)[1:-1] in text for form in row["forms"] if len(form) > 4):
             kept.append(row["id"])
-    assert kept == []
+    assert len(kept) <= most, kept
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 1), ("B", 1)])
+@pytest.mark.parametrize(("author", "most"), [("A", 1), ("B", 1), ("C", 4)])
 def test_harmless_texts_stay_as_they_are(author, most):
     changed = [row["id"] for row in by("harmless", author) if redact_text(row["text"]) != row["text"]]
     assert len(changed) <= most, changed
