@@ -249,6 +249,18 @@ def test_the_command_serves_a_client_over_stdio(memory, mode):
     assert len(asyncio.run(run())["hits"]) == 1
 
 
+def test_a_server_that_may_write_makes_the_store_its_client_fills(tmp_path):
+    """The first line somebody configures names a folder that is not there yet."""
+    arguments = ["-m", "ufo_experience", "mcp", "--db", str(tmp_path / "new"), "--allow-writes"]
+    process = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+
+    async def run() -> Any:
+        async with Client(process) as client:
+            return (await client.call_tool("find_experience", {"task": TASK})).structured_content
+
+    assert asyncio.run(run())["reason"] == "the store holds no experience yet"
+
+
 def test_another_address_is_refused(memory, capsys):
     """The server answers this machine only."""
     from ufo_experience.cli import app

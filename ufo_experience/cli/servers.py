@@ -56,8 +56,11 @@ def serve_mcp(
     host: Annotated[str, typer.Option(help="Address for --http: this machine only.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port for --http.")] = 8000,
 ) -> None:
-    """Serve the store to MCP clients. Read-only unless more is allowed; nothing but the protocol goes to stdout."""
-    with open_memory(db, json=False) as (_, memory):
+    """Serve the store to MCP clients. Read-only unless more is allowed; nothing but the protocol goes to stdout.
+
+    With --allow-writes a store that is not there yet is made: a client's first run is its first record.
+    """
+    with open_memory(db, json=False, create=allow_writes) as (_, memory):
         from ufo_experience.integrations.mcp_server import build_server
 
         if host not in LOOPBACK:
