@@ -9,7 +9,7 @@ import pytest
 from tests.builders import TEXTS, a_record_of, memory_of
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieval.answer import Retrieval
+from ufo_experience.retrieval.answer import Considered, Retrieval
 from ufo_experience.retrieval.retriever import Query
 from ufo_experience.schema import Trust
 
@@ -35,7 +35,15 @@ def test_the_reason_says_that_nothing_reaches_the_threshold(tmp_path):
 def test_the_reason_names_the_best_score_and_the_threshold(tmp_path):
     found = ask(memory_of(tmp_path / "db", a_record_of(TEXTS[0])), TEXTS[0], threshold=1.0)
     assert list(found) == []
-    assert re.fullmatch(r"the best experience scores [01]\.\d\d, below the threshold of 1\.00", found.reason)
+    score, threshold = re.fullmatch(
+        r"the best experience scores (\S+), below the threshold of (\S+)", found.reason
+    ).groups()
+    assert float(score) < float(threshold) == 1.0
+
+
+def test_scores_that_round_to_the_same_are_told_with_more_digits():
+    considered = Considered(records=1, inside=1, best=0.9996, threshold=1.0, negatives=0, withheld=())
+    assert considered.explain() == "the best experience scores 0.9996, below the threshold of 1.0000"
 
 
 def test_the_reason_counts_what_is_withheld_by_why(tmp_path):

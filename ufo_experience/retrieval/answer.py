@@ -108,7 +108,17 @@ class Considered:
             return "only failed runs of this task are known"
         if self.best is None:
             return f"no experience reaches the threshold of {self.threshold:.2f}"
-        return f"the best experience scores {self.best:.2f}, below the threshold of {self.threshold:.2f}"
+        best, threshold = _told_apart(self.best, self.threshold)
+        return f"the best experience scores {best}, below the threshold of {threshold}"
+
+
+def _told_apart(low: float, high: float) -> tuple[str, str]:
+    """Two scores with as many digits, two at least and six at most, as it takes to see that they differ."""
+    for digits in range(2, 7):
+        told = f"{low:.{digits}f}", f"{high:.{digits}f}"
+        if told[0] != told[1]:
+            break
+    return told
 
 
 def count_whys(withheld: Sequence[Withheld]) -> str:
