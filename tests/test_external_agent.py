@@ -13,8 +13,11 @@ from tests.test_bench_steps import Renaming
 from ufo_experience.benchmark.steps.agent_registry import open_agent
 from ufo_experience.benchmark.steps.environment import ControlView, Observation
 from ufo_experience.benchmark.steps.episode_session import Outcome, run_session
-from ufo_experience.benchmark.steps.external_agent import Action, read_answer, screen_as_data
+from ufo_experience.benchmark.steps.external_agent import Action, ToldAhead, read_answer, screen_as_data
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.guide.block import RESUMED, ahead_block
+from ufo_experience.guide.guide import Act
+from ufo_experience.guide.procedure import Target
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "steps.md"
 SCREEN = Observation(
@@ -165,3 +168,13 @@ def test_an_answer_may_take_what_was_foreseen_and_fill_in_what_it_leaves_open():
     assert [one.name for one in open_] == ["Delete"]
     with pytest.raises(DataError):
         read_answer('{"take": "all"}', SCREEN, foreseen)
+
+
+def test_the_way_is_told_once_and_then_only_its_place():
+    """From which action it goes on, with notes that are new; in full again where it is not as it was told."""
+    acts = [Act("click_input", Target(name, "Button")) for name in ("Open", "Fill", "Save")]
+    told = ToldAhead()
+    assert told.place(ahead_block(acts)) is None
+    assert told.place(ahead_block(acts[1:])) == {"from": 2}
+    assert told.place(ahead_block(acts, resumed=True)) == {"from": 1, "notes": [RESUMED]}
+    assert told.place(ahead_block([*acts[1:], acts[0]])) is None

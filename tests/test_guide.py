@@ -25,7 +25,7 @@ from ufo_experience import Act, ExperienceMemory, Stop
 from ufo_experience.errors import DataError
 from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.offer import is_proven, misled, offer
-from ufo_experience.guide.procedure import procedure_of
+from ufo_experience.guide.procedure import Target, procedure_of
 from ufo_experience.schema import Hit, Usage
 
 
@@ -412,3 +412,31 @@ def test_a_box_of_a_form_is_asked_for_where_the_form_is_saved_and_a_page_of_an_a
     ways.append(guide(click("Invite people", "TabItem"), click("Next"), click("Finish")))
     asked = [[step.target.name for step in one.procedure.steps if step.confirm] for one in ways]
     assert [names[:1] for names in asked] == [["Save"], ["Allow sharing"], ["Finish"]]
+
+
+def test_after_a_detour_the_way_goes_on_where_it_was_left_or_from_the_steps_in_view_before():
+    """Not before the agent has done something else, and not back behind a grave step."""
+    elsewhere, other = screen(control("Search", "Edit")), Act("click_input", Target("Search", "Edit"))
+    for back, place in ((PAGE, 1), (FIRST, 0), (elsewhere, None)):
+        one = guide(new=NEW_TASK)
+        walk(one, FIRST)
+        assert said(one.next(elsewhere)) == "target_missing"
+        assert not one.resume(back)
+        one.note(other)
+        assert one.resume(back) is (place is not None)
+        assert (one.sure, one.place) == (place is not None, 1 if place is None else place)
+    grave = guide(click("Delete"), fill("Reason", "old"), click("Close"), task='Delete the page, reason "old"')
+    grave.note(Act("click_input", Target("Delete", "Button")))
+    grave.note(other)
+    assert not grave.resume(screen(control("Delete")))
+
+
+def test_at_the_end_of_the_way_a_step_that_was_passed_over_is_taken_up_while_its_control_is_in_view():
+    """A form that was refused: what the way typed there and the agent left out is due after all."""
+    one = guide(fill("User", "bob"), fill("Ticket", "INT"), click("Save"), task='Unlock the user "bob"')
+    form = screen(control("User", "Edit", value="bob"), control("Ticket", "Edit", value=""), control("Save"))
+    one.note(Act("set_edit_text", Target("User", "Edit"), {"text": "bob"}))
+    one.note(Act("click_input", Target("Save", "Button")))
+    assert (one.next(form).reason, one.resume(screen(control("User", "Edit")))) == ("done", False)
+    assert one.resume(form)
+    assert [act.target.name for act in one.ahead(form)] == ["Ticket", "Save"]

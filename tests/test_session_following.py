@@ -10,6 +10,7 @@ import pytest
 from tests.guide_world import BACKUP, NEW_TASK, click, experience
 from tests.session_parts import YES, config, log, run
 from ufo_experience.errors import UsageError
+from ufo_experience.guide.block import RESUMED
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Usage
@@ -155,13 +156,14 @@ def test_advise_is_the_default_and_foresees_nothing(tmp_path):
 
 
 def test_a_dialog_in_between_hands_back_and_the_way_goes_on_after_it(tmp_path):
-    """The agent is told why, closes the dialog, takes the next step itself, and is told the rest."""
+    """The agent is told why, closes the dialog, and is told the rest, and that the way is found again."""
     app = BackupApp(strange=True)
     agent = Reader(app)
     run(session_of(tmp_path, memory_of(tmp_path), app, agent, recall="ahead"))
     assert app.done == ["click Backup", "click Not now", *WEEKLY[1:]]
-    assert ["dialog" in turn.handed_back for turn in agent.turns] == [False, True, False, False]
-    assert [turn.ahead != "" for turn in agent.turns] == [True, False, False, True]
+    assert ["dialog" in turn.handed_back for turn in agent.turns] == [False, True, False]
+    assert [turn.ahead != "" for turn in agent.turns] == [True, False, True]
+    assert [RESUMED in turn.ahead for turn in agent.turns] == [False, False, True]
 
 
 def test_actions_that_were_not_carried_out_are_said(tmp_path):

@@ -10,26 +10,29 @@ from ufo_experience.prompt.cleaning import clean_json
 from ufo_experience.prompt.data_block import frame, new_nonce
 from ufo_experience.prompt.notation import encode
 
-NEXT_ACTIONS = "next_actions"
+NEXT_ACTIONS, NOTES = "next_actions", "notes"
 _TEXT = 200  # characters of a name or value
 
 
 FILL = 'Where "fill" is true put the value in place of the text in <>: the task does not give it.'
+RESUMED = "The way was left. It can be taken up again here, with the first of these."
 CONFIRM = 'What has "confirm" is hard to take back: to answer with it is to say that it is meant.'
 
 
-def ahead_block(acts: Sequence[Act], nonce: str | None = None, note: str = "") -> str:
+def ahead_block(acts: Sequence[Act], nonce: str | None = None, note: str = "", *, resumed: bool = False) -> str:
     """The actions of `Guide.ahead` as one record of a data block; "" for none.
 
-    `note` is what to know of the way beside its steps. `nonce` is for repeatable output; it is fresh otherwise.
+    `note` is what to know of the way beside its steps; `resumed` says that it is found again after a detour. `nonce` is
+    for repeatable output; it is fresh otherwise.
 
     Raises:
         UsageError: the nonce is not 32 hex digits.
     """
     if not acts:
         return ""
-    told = (FILL if any(act.fill for act in acts) else "", CONFIRM if any(act.confirm for act in acts) else "", note)
-    notes = {"notes": kept} if (kept := [one for one in told if one]) else {}
+    marks = (FILL if any(act.fill for act in acts) else "", CONFIRM if any(act.confirm for act in acts) else "")
+    told = (*marks, note, RESUMED if resumed else "")
+    notes = {NOTES: kept} if (kept := [one for one in told if one]) else {}
     return frame([encode({NEXT_ACTIONS: [action_of(act) for act in acts], **notes})], nonce or new_nonce())
 
 

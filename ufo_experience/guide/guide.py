@@ -106,6 +106,8 @@ class Guide:
         self._door: Control | None = None
         self._unspoken = dict(procedure.unspoken)
         self._agreed = False  # to a grave choice, which what carries it out need not ask for again
+        self._strayed = False  # the agent did something else since the last step of the way
+        self._left_out: list[int] = []  # steps that were passed over by one that was done
         self._missed: Miss | None = None
         self._given_up = ""
 
@@ -213,6 +215,23 @@ class Guide:
         self._at = passed
         return sum(1 for _ in takewhile(lambda one: _is_same(*one), both))
 
+    def resume(self, controls: Screen | Iterable[Any], *, application: str | None = None) -> bool:
+        """Find the way again after a detour: True when it goes on from this screen, from a place that may lie behind.
+
+        The place is where the way was left, when its control is in view again; else, once the agent has done something
+        else, the first of the steps in view that lead up to there, none of which is grave; at the end of the way a step
+        that was passed over, whose control is still in view.
+        """
+        screen = read_screen(controls)
+        if self._given_up or not (self._strayed or self._at == len(self._steps)):
+            return False
+        place = self._found_again(screen, application)
+        if place is None:
+            return False
+        self._at, self._looks, self.sure, self._missed, self._strayed = place, 0, True, None, False
+        self._left_out = [one for one in self._left_out if one < place]
+        return True
+
     def note(self, act: Act, ok: bool = True) -> None:
         """Say what became of an action: the guide's own, or one the agent took by itself.
 
@@ -225,8 +244,10 @@ class Guide:
         if ok and place is not None:
             step = self._steps[place]
             self._agreed = step.confirm and not step.pending if step.confirm else self._agreed
-            self._at, self._looks, self.sure, self._missed = place + 1, 0, True, None
+            self._left_out += range(self._at, place)
+            self._at, self._looks, self.sure, self._missed, self._strayed = place + 1, 0, True, None, False
         elif ok:
+            self._strayed = True
             self._take_for_stand_in(act)
         elif place == self._at:
             self._failed[place] = self._failed.get(place, 0) + 1
@@ -319,6 +340,26 @@ class Guide:
             if isinstance(self._find(place, screen), Control):
                 return place
         return None
+
+    def _found_again(self, screen: Screen, application: str | None) -> int | None:
+        """Where the way goes on from this screen; see `resume`."""
+        if self._at == len(self._steps):
+            return next((one for one in self._left_out if self._is_due(one, screen, application)), None)
+        if self._is_due(self._at, screen, application):
+            return self._at
+        found = None
+        for place in range(self._at - 1, -1, -1):
+            if self._steps[place].confirm:
+                break
+            if self._is_due(place, screen, application):
+                found = place
+            elif found is not None:
+                break
+        return found
+
+    def _is_due(self, place: int, screen: Screen, application: str | None) -> bool:
+        """True when the control of a step is in view and what the step brings about is not."""
+        return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
 
     def _left_unsaid(self, step: ProcedureStep, screen: Screen) -> Act | Stop | None:
         """See to values of the task that no step speaks of, before the way does what cannot be seen as mere looking.

@@ -120,17 +120,23 @@ class Follower:
     async def foresee(self, context: Context, application: str) -> str:
         """What comes next by the guide, as a block for the agent's prompt; "" when it knows nothing.
 
-        After a check that failed, nothing is told until the agent itself has taken a step of the way.
+        After a check that failed, nothing is told until the agent has taken a step of the way, or has done something
+        else and the way is in view again.
         """
         self._marked = frozenset()
-        if self._guide is None or self._guide.gave_up or not self._guide.sure:
+        if self._guide is None or self._guide.gave_up:
             return ""
         view = await self.view(context)
-        acts = self._guide.ahead(view.screen, application=application or None) if view else ()
+        if view is None:
+            return ""
+        known, guide = application or None, self._guide
+        acts = guide.ahead(view.screen, application=known) if guide.sure else ()
+        resumed = not acts and not self._replay and guide.resume(view.screen, application=known)
+        acts = guide.ahead(view.screen, application=known) if resumed else acts
         asked = () if self._replay else [act for act in acts if act.confirm]
         self._marked = frozenset((act.action, bare(act.target.name) if act.target else "") for act in asked)
         whole = self._guide.place + len(acts) >= len(self._guide.procedure.steps)
-        return ahead_block(acts, note=self._guide.procedure.parts if whole else "")
+        return ahead_block(acts, note=self._guide.procedure.parts if whole else "", resumed=resumed)
 
     async def begin(self, decision: Decision, context: Context, application: str) -> Decision:
         """The first action of a decision; those that follow it wait, each with the part of the decision it has.

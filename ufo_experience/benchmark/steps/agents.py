@@ -16,7 +16,7 @@ from ufo_experience.benchmark.steps.explorer import Explorer
 from ufo_experience.benchmark.steps.prompt_reading import read_hints
 from ufo_experience.benchmark.steps.workplace import Workplace
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.block import NEXT_ACTIONS
+from ufo_experience.guide.block import NEXT_ACTIONS, NOTES
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.session.protocols import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
 
@@ -72,6 +72,12 @@ def foreseen_in(ahead: str) -> tuple[Mapping[str, Any], ...]:
     """The actions a block of what comes next holds."""
     records = parse_block(ahead) if ahead else []
     return tuple(one for record in records for one in record.get(NEXT_ACTIONS, ()))
+
+
+def notes_in(ahead: str) -> tuple[str, ...]:
+    """What a block of what comes next says beside its actions."""
+    records = parse_block(ahead) if ahead else []
+    return tuple(str(one) for record in records for one in record.get(NOTES, ()))
 
 
 class Demonstrator:

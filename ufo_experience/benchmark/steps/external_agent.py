@@ -8,7 +8,8 @@ It reads a JSON object a line from its standard input and answers with one a lin
      or  {"take": 3, "fill"?: {"name of a field": "value"}, "actions"?, "finish"?}
 
 `take` stands for the first so many actions of `ahead`, before those of the answer; `fill` gives the values that these
-leave open, by the name of their field, and one that is not given ends what is taken.
+leave open, by the name of their field, and one that is not given ends what is taken. `ahead` is told in full once; as
+long as it goes on as it was told, only from which of its actions on: `{"from": 3}`, and `take` counts from there.
 
 Actions are carried out one by one; a target is looked up by its name on the screen as it is by then. At the first that
 is not possible the rest is dropped and the process is asked again, with `last` telling what became of its answer.
@@ -31,7 +32,7 @@ from functools import partial
 from typing import Any
 
 from ufo_experience.benchmark.steps import child_processes
-from ufo_experience.benchmark.steps.agents import decision_of, foreseen_in, named_command, target_of
+from ufo_experience.benchmark.steps.agents import decision_of, foreseen_in, named_command, notes_in, target_of
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
 from ufo_experience.errors import AgentError, DataError, UsageError
@@ -157,6 +158,24 @@ class Action:
         return {key: value for key, value in {**told, **self.parameters}.items() if value}
 
 
+class ToldAhead:
+    """What the agent was told of the way: in full once, then only where it goes on."""
+
+    def __init__(self) -> None:
+        self._actions: tuple[Mapping[str, Any], ...] = ()
+        self._notes: tuple[str, ...] = ()
+
+    def place(self, block: str) -> dict[str, Any] | None:
+        """From which of the actions told last (1 is the first) the block goes on, and its new notes; None: tell it."""
+        foreseen, notes = foreseen_in(block), notes_in(block)
+        begun = len(self._actions) - len(foreseen)
+        if begun < 0 or not foreseen or self._actions[begun:] != foreseen:
+            self._actions, self._notes = foreseen, notes
+            return None
+        fresh = [one for one in notes if one not in self._notes]
+        return {"from": begun + 1, "notes": fresh} if fresh else {"from": begun + 1}
+
+
 class ExternalAgent:
     """The agent of one episode."""
 
@@ -169,6 +188,7 @@ class ExternalAgent:
         self._done: list[dict[str, Any]] = []
         self._finish = self._handed_over = self._introduced = False
         self._shown = ""
+        self._told = ToldAhead()
 
     async def act(self, turn: Turn) -> Decision:
         """The next action of the last answer, else of a new one; ERROR when the process does not answer as it must."""
@@ -249,8 +269,8 @@ class ExternalAgent:
             message["memory"] = self._once(turn.experiences)
             self._shown = turn.experiences
         if turn.ahead:
-            message["ahead"] = self._once(turn.ahead)
-            message["take"] = _TAKE
+            place = self._told.place(turn.ahead)
+            message |= {"ahead": self._once(turn.ahead), "take": _TAKE} if place is None else {"ahead": place}
         if turn.warning:
             message["warning"] = turn.warning
         if turn.proposed is not None:
