@@ -3,6 +3,7 @@
     same intent        value for value: the second of the old task becomes the second of the new one
     otherwise          by type and order, where both tasks name as many values of a type
     words that differ  "dark" for "light", where the two tasks say the same but for them
+    reworded           see `rewording`: what is not beyond doubt stays open
 
 What no rule binds stays unbound and is said so: a guess would be typed into somebody's form. A `Binder` (one call of
 a model) may bind what is left; what it answers counts only if it stands in the new task.
@@ -17,10 +18,12 @@ from difflib import SequenceMatcher
 from typing import Any, Protocol
 
 from ufo_experience.guide.procedure import Procedure, ProcedureStep
+from ufo_experience.guide.rewording import match_values
 from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.vault import SLOT_TYPE, slot_type
 from ufo_experience.text.alike import SMALL_WORDS
+from ufo_experience.text.controls import is_fixed
 from ufo_experience.text.slots import Slot, find_slots, mask_slots
 from ufo_experience.text.terms import stem
 
@@ -84,7 +87,10 @@ def _unspoken(steps: Sequence[ProcedureStep], old: str, new: str) -> dict[str, b
 def find_values(procedure: Procedure, task: str) -> Values:
     """What the rules say stands for what."""
     old, new = (find_slots(PLACEHOLDER.sub("<secret>", text)) for text in (procedure.request, task))
-    places = _places(old, new, same=_intent(procedure.request) == _intent(task))
+    if procedure.reworded:
+        places = match_values(old, new, procedure.request, task)
+    else:
+        places = _places(old, new, same=_intent(procedure.request) == _intent(task))
     words = {old[at].value.casefold(): new[to].value for at, to in places.items()}
     pairs = _different_words(procedure.request, task)
     words = {**{before.casefold(): now for before, now in pairs.items()}, **words}
@@ -163,12 +169,20 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
 
     target, value = step.target, ""
     if target is not None:
-        target = replace(target, name=fill(target.name, constant=True), within=fill(target.within, constant=True))
+        own = procedure.reworded and (
+            is_fixed(step.role) or step.kind == "switch"
+        )  # labels, whatever a task calls them
+        name, within = fill(target.name, constant=not own), fill(target.within, constant=not procedure.reworded)
+        target = replace(target, name=name, within=within)
         value = _value_in(target.name, step.target.name if step.target else "", values)
-    parameters = {key: _fill_json(value, fill, key) for key, value in step.parameters.items()}
+    free = ("text", "value") if step.kind != "switch" or not procedure.reworded else ()
+    parameters = {key: _fill_json(value, fill, constant=key in free) for key, value in step.parameters.items()}
     for key in step.hidden:
         if parameters.get(key) == step.parameters.get(key) and not _in_task(parameters.get(key), task):
             open_slots[key] = None
+    for key in ("text", "value") if procedure.reworded else ():
+        if parameters.get(key) != step.parameters.get(key) and not _in_task(parameters.get(key), task):
+            open_slots[key] = None  # a value in the words of the old task
     return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots), value=value)
 
 
@@ -184,11 +198,11 @@ def _value_in(name: str, before: str, values: Values) -> str:
     return max(held, key=len, default="")
 
 
-def _fill_json(value: Any, fill: Any, key: str = "") -> Any:
+def _fill_json(value: Any, fill: Any, *, constant: bool = False) -> Any:
     if isinstance(value, str):
-        return fill(value, constant=key in ("text", "value"))
+        return fill(value, constant=constant)
     if isinstance(value, Mapping):
-        return {name: _fill_json(item, fill, str(name)) for name, item in value.items()}
+        return {name: _fill_json(item, fill, constant=name in ("text", "value")) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_fill_json(item, fill) for item in value]
     return value

@@ -16,6 +16,7 @@ _TEXT = 200  # characters of a name or value
 
 FILL = 'Where "fill" is true put the value in place of the text in <>: the task does not give it.'
 RESUMED = "The way was left. It can be taken up again here, with the first of these."
+REWORDED = "Learned for a task that was put in other words: take them only if yours is the same."
 CONFIRM = 'What has "confirm" is hard to take back: to answer with it is to say that it is meant.'
 
 

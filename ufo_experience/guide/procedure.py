@@ -110,7 +110,7 @@ class Procedure:
     `constants` are the values of placeholders that are the same whatever the task. `unspoken` are values of the task
     that no step speaks of: they may have been so when the run began, as a folder that was open; True for those that the
     remembered task did not name. `parts` says how runs of the same words went on behind the last step, where they went
-    two ways.
+    two ways. With `reworded` the task at hand asks for it in other words: that it is the same is for the agent to see.
     """
 
     id: str
@@ -122,6 +122,7 @@ class Procedure:
     constants: Mapping[str, str] = field(default_factory=dict)
     unspoken: Mapping[str, bool] = field(default_factory=dict)
     parts: str = ""
+    reworded: bool = False
 
 
 def procedure_of(

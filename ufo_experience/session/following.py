@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from ufo_experience.guide.block import ahead_block
+from ufo_experience.guide.block import REWORDED, ahead_block
 from ufo_experience.guide.guide import Act, Guide, Stop, check_action
 from ufo_experience.guide.procedure import Target as Aim
 from ufo_experience.guide.screen import Screen, read_screen
@@ -135,8 +135,9 @@ class Follower:
         acts = guide.ahead(view.screen, application=known) if resumed else acts
         asked = () if self._replay else [act for act in acts if act.confirm]
         self._marked = frozenset((act.action, bare(act.target.name) if act.target else "") for act in asked)
-        whole = self._guide.place + len(acts) >= len(self._guide.procedure.steps)
-        return ahead_block(acts, note=self._guide.procedure.parts if whole else "", resumed=resumed)
+        whole = guide.place + len(acts) >= len(guide.procedure.steps)
+        notes = (REWORDED if guide.procedure.reworded else "", guide.procedure.parts if whole else "")
+        return ahead_block(acts, note=" ".join(filter(None, notes)), resumed=resumed)
 
     async def begin(self, decision: Decision, context: Context, application: str) -> Decision:
         """The first action of a decision; those that follow it wait, each with the part of the decision it has.

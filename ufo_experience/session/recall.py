@@ -193,7 +193,7 @@ class Recall:
         self.guide, self.replays = None, False
         if self._mode == "replay":
             self.guide = self._memory.guide(task, hits=found, proven_after=self._replay_after)
-            self.replays = self.guide is not None
+            self.replays = self.guide is not None and not self.guide.procedure.reworded
         if self._mode != "advise" and self.guide is None:
             self.guide = self._memory.guide(task, hits=found)
         self._guides += [self.guide] if self.guide is not None else []

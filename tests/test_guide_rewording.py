@@ -1,0 +1,74 @@
+"""A way offered for a task in other words: which values stand for which, and when it is offered at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.guide_world import choose, click, experience, fill
+from ufo_experience.guide.offer import offer
+from ufo_experience.guide.rewording import has_same_values, match_values
+from ufo_experience.schema import Hit
+from ufo_experience.text.slots import find_slots
+
+COMPARED = {"query_coverage": 0.5}
+SHARE = (click("minutes.txt", "ListItem"), click("Share…"), fill("Share with", "lena@lab.example"), click("Share"))
+LET = 'Let "lena@lab.example" see the file "minutes.txt"'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pairs"),
+    [
+        (
+            LET,
+            'Share the file "thesis.docx" with "jane@corp.example"',
+            "lena@lab.example=jane@corp.example minutes.txt=thesis.docx",
+        ),
+        (
+            "On sheet Staff display Price as Currency",
+            "Format Product in Sales as Date",
+            "Staff=Sales Price=Product Currency=Date",
+        ),
+        ('Call the sheet Stock "Notes B"', 'Rename Sales to "Autumn"', "Stock=Sales Notes B=Autumn"),
+        ('Write a subject "A" and a text "B"', 'Mail it, subject "C", saying "D"', "A=C B=D"),
+        ('Write "A" and then "B"', 'Mail "C", saying "D"', ""),
+        ("Send 3 to Bob", "Give Ann and Tom 4", "3=4"),
+    ],
+    ids=["by type", "by preposition", "by quotes", "by the word before", "in doubt", "another number of names"],
+)
+def test_values_of_a_rewording_are_matched_where_nothing_is_in_doubt(old, new, pairs):
+    """Order alone tells nothing."""
+    slots = find_slots(old), find_slots(new)
+    found = match_values(*slots, old, new)
+    assert " ".join(f"{slots[0][at].value}={slots[1][to].value}" for at, to in found.items()) == pairs
+
+
+def test_a_way_is_offered_for_other_words_only_where_retrieval_compared_them_and_the_values_fit():
+    """It is marked, comes after those of the same words, and keeps labels that the task used to name."""
+    run, task = experience(*SHARE, task=LET), 'Grant "jane@corp.example" access to "thesis.docx"'
+    guide = offer(task, [Hit(experience=run, score=0.6, ranked_by="fused", explanation=COMPARED)])
+    assert guide is not None
+    assert guide.procedure.reworded
+    told = [(step.target.name, step.text, step.unbound) for step in guide.procedure.steps if step.target]
+    assert told == [
+        ("thesis.docx", "", ()),
+        ("Share…", "", ()),
+        ("Share with", "jane@corp.example", ()),
+        ("Share", "", ()),
+    ]
+    for why, other in (("not compared", Hit(experience=run, score=1.0, ranked_by="fused")), ("values", None)):
+        hits = [other or Hit(experience=run, score=0.9, ranked_by="fused", explanation=COMPARED)]
+        assert offer(task if other else "Grant access to everybody", hits) is None, why
+    same = Hit(experience=run, score=0.5, ranked_by="fused", explanation=COMPARED)
+    alike = offer('Let "jane@corp.example" see the file "a.txt"', [same])
+    assert alike is not None
+    assert not alike.procedure.reworded
+
+
+def test_what_only_the_old_words_name_stays_open_in_a_rewording():
+    """An option named without quotes is nobody's label."""
+    run = experience(choose("Frequency", "hourly"), fill("Time", "19:20"), task='Start hourly copies at "19:20"')
+    hit = Hit(experience=run, score=0.6, ranked_by="fused", explanation=COMPARED)
+    guide = offer('Save this computer every day from "06:45" on', [hit])
+    assert guide is not None
+    assert [bool(step.unbound) for step in guide.procedure.steps] == [True, False]
+    assert has_same_values('at "19:20"', 'from "06:45" on')
