@@ -1,46 +1,62 @@
 """What trusted runs agree on: names and values that stand in runs of different sessions, read from the catalog.
 
-Record files are opened for sealed constants (see `constants`), once for each task, and for runs of the same words that
-ended otherwise (see `forks`).
+Record files are opened for sealed constants (see `constants`), each once as long as it does not change, and for runs of
+the same words that ended otherwise (see `forks`). Which runs are of the same words is told from the catalog.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.errors import DataError
-from ufo_experience.index.catalog import Catalog, Mask
+from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.document import fact_term, fields_term
-from ufo_experience.retrieval.constants import RUNS, Places, constants_of, typed_by
+from ufo_experience.retrieval.constants import RUNS, Places, TypedRun, by_place, constants_of, typed_by
 from ufo_experience.retrieval.credit import harmful
-from ufo_experience.retrieval.forks import last_act, parting
+from ufo_experience.retrieval.forks import Way, leaving, way_of
 from ufo_experience.schema import Experience
 from ufo_experience.text.alike import reads_alike
+from ufo_experience.text.applications import application_key
 from ufo_experience.trust.values import fact
 
 _MOST = 64  # rows looked at for one value
 _MOST_RUNS = 32  # of like fields, the newest, whose records are opened
 _MOST_PARTED = 8  # of runs that ended otherwise, the newest
 _KEPT = 8_192  # answers kept: the same window titles and buttons come again in every question
+_KEPT_RUNS = 2_048  # of which is kept what is compared
 
 Rows = NDArray[np.int64]
 Read = Callable[[str], Experience]
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """What is kept of a run whose record was opened: what it typed, and the way it went."""
+
+    typed: TypedRun
+    way: Way
+
+
 class CatalogAgreement:
     """`trust.values.Agreement` over the trusted, successful, own runs of a catalog; `read` gives a record by its id."""
 
-    def __init__(self, catalog: Catalog, trusted: Mask, read: Read | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, trusted: Mask, read: Read | None = None, before: CatalogAgreement | None = None
+    ) -> None:
+        """What was read of the runs of an earlier catalog of the same generation is taken from `before`."""
         self._catalog, self._read = catalog, read
         self._counted = trusted & ~catalog.column("imported") & (catalog.column("success") == 1)
         self._rows = lru_cache(_KEPT)(self._find_rows)
         self._agreed = lru_cache(_KEPT)(self._are_several)
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
         self._places: dict[tuple[str, str], Places] = {}
+        same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # rows keep their numbers
+        self._opened: dict[int, _Opened] = before._opened if before and same else {}
 
     def agreed(self, text: str, application: str | None) -> bool:
         """True when runs of `RUNS` different sessions and requests hold this name or value in the application."""
@@ -58,43 +74,72 @@ class CatalogAgreement:
             return {}
         key = (experience.state.task, experience.state.application or "")
         if key not in self._places:
-            self._places[key] = typed_by(self._runs(experience))
+            self._places[key] = by_place(self._runs(experience))
         return constants_of(experience, self._places[key], task)
 
     def parted(self, experience: Experience) -> Experience | None:
         """The newest counted run of the same words that went another way in the end; None where all went alike."""
-        end = last_act(experience)
-        if not end:
+        own = way_of(experience)
+        if not own.end:
             return None
-        rows = np.union1d(self._of_task(experience.state.task), self._with_term(fields_term(experience)))
+        rows = self._of_same_fields(experience)
         others = rows[
-            ~_among(rows, self._rows(fact(end, experience.state.application))) & ~harmful(self._catalog)[rows]
+            ~_among(rows, self._rows(fact(own.end, experience.state.application))) & ~harmful(self._catalog)[rows]
         ]
-        return next((run for run in self._opened(others, _MOST_PARTED) if parting(experience, run) is not None), None)
+        for row in self._newest(others, _MOST_PARTED):
+            known = self._compared(row) if self._is_alike(row, experience) else None
+            if known is not None and leaving(experience, own, known.way) is not None:
+                return self._open(row)
+        return None
 
-    def _runs(self, experience: Experience) -> Iterator[Experience]:
-        """The newest counted runs of the same task in the same application.
+    def _runs(self, experience: Experience) -> Iterator[TypedRun]:
+        """What the newest counted runs of the same task in the same application typed.
 
         Of the same task are those of its canonical name, and those that typed into the same fields for a request that
         reads alike: a name at the beginning of a request looks like a word.
         """
-        named, wanted = experience.state.task, _request(experience)
-        rows = np.union1d(self._of_task(named), self._with_term(fields_term(experience)))
-        for run in self._opened(rows):
-            same = run.state.task == named or reads_alike(wanted, _request(run))
-            if same and run.state.application == experience.state.application:
-                yield run
-
-    def _opened(self, rows: Rows, most: int = _MOST_RUNS) -> Iterator[Experience]:
-        """The records of the newest of some rows."""
-        newest = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:most]
-        for identifier in self._catalog.ids(newest):
-            if self._read is None:
-                return
-            try:
-                yield self._read(identifier)
-            except DataError:  # named by `verify`; what cannot be read agrees with nobody
+        state, wanted = experience.state, _request(experience)
+        for row in self._newest(self._of_same_fields(experience), _MOST_RUNS):
+            known = self._compared(row) if self._is_alike(row, experience) else None
+            if known is None or known.way.application != state.application:
                 continue
+            if known.way.task == state.task or reads_alike(wanted, known.way.request):
+                yield known.typed
+
+    def _of_same_fields(self, experience: Experience) -> Rows:
+        """The counted rows of the same task, and of those that typed into the same fields."""
+        return np.union1d(self._of_task(experience.state.task), self._with_term(fields_term(experience)))
+
+    def _is_alike(self, row: int, experience: Experience) -> bool:
+        """False for a row that is of another task or application, as far as the catalog tells."""
+        state, column = experience.state, self._catalog.column
+        if column("application")[row] != key_hash(application_key(state.application)):
+            return False
+        same = bool(column("task")[row] == key_hash(state.task))
+        return same or reads_alike(_request(experience), self._catalog.text(row))
+
+    def _newest(self, rows: Rows, most: int) -> list[int]:
+        """The newest of some rows, newest first."""
+        newest: list[int] = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:most].tolist()
+        return newest
+
+    def _compared(self, row: int) -> _Opened | None:
+        """What is compared of the run of this row; None where it cannot be read."""
+        kept = self._opened.get(row)
+        if kept is None and (run := self._open(row)) is not None:
+            if len(self._opened) >= _KEPT_RUNS:
+                self._opened.clear()
+            kept = self._opened[row] = _Opened(typed_by(run), way_of(run))
+        return kept
+
+    def _open(self, row: int) -> Experience | None:
+        """The record of a row; one that cannot be read agrees with nobody, and is named by `verify`."""
+        if self._read is None:
+            return None
+        try:
+            return self._read(self._catalog.ids(np.array([row]))[0])
+        except DataError:
+            return None
 
     def _rows_of_task(self, task: str) -> Rows:
         rows = self._catalog.rows_of_task(task)

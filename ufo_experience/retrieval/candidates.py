@@ -83,7 +83,8 @@ class CandidateFinder:
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
         self.embedder_quality: EmbedderQuality | None = before.embedder_quality if before else None
         self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
-        self.agreement = CatalogAgreement(snapshot.catalog, self.trusted, read)
+        known: CatalogAgreement | None = before.agreement if before else None
+        self.agreement: CatalogAgreement = CatalogAgreement(snapshot.catalog, self.trusted, read, known)
 
     def why_held(self, row: int) -> Why:
         """Why the record of this row may not be injected: unproven (by trust) or harmful (by what became)."""

@@ -16,6 +16,7 @@ from ufo_experience.redaction.sealing import opened, tag_for, tag_of
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.vault import SLOT_TYPE
 from ufo_experience.schema import Experience
+from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import find_slots, find_whole
 
 RUNS = 2  # different sessions with different requests that must hold a value for it to be a constant
@@ -37,15 +38,26 @@ class Typed:
 Places = Mapping[Place, Sequence[Typed]]
 
 
-def typed_by(runs: Iterable[Experience]) -> Places:
+TypedRun = tuple[tuple[Place, Typed], ...]  # what one run typed, in order
+
+
+def typed_by(run: Experience) -> TypedRun:
+    """What one run typed, and where."""
+    session, request = run.provenance.session or run.id, (run.state.request or run.state.task).strip()
+    found: list[tuple[Place, Typed]] = []
+    for place, slot in _places(run):
+        seal, value = run.sealed.get(slot, ""), _named_value(run, slot)
+        tag = tag_of(seal) if seal else tag_for(value) if value else ""
+        found.append((place, Typed(session, request, seal, value, tag)))
+    return tuple(found)
+
+
+def by_place(runs: Iterable[TypedRun]) -> Places:
     """What runs of one task typed, by place."""
     found: defaultdict[Place, list[Typed]] = defaultdict(list)
     for run in runs:
-        session, request = run.provenance.session or run.id, (run.state.request or run.state.task).strip()
-        for place, slot in _places(run):
-            seal, value = run.sealed.get(slot, ""), _named_value(run, slot)
-            tag = tag_of(seal) if seal else tag_for(value) if value else ""
-            found[place].append(Typed(session, request, seal, value, tag))
+        for place, typed in run:
+            found[place].append(typed)
     return found
 
 
@@ -96,12 +108,17 @@ def _held(typed: Sequence[Typed], tag: str, task: str) -> str | None:
     runs = [one for one in typed if one.tag == tag]
     if min(len({one.session for one in runs}), len({one.request.lower() for one in runs})) < RUNS:
         return None
-    shared = set.intersection(*({slot.value for slot in find_slots(one.request)} for one in runs))
+    shared = frozenset.intersection(*(_values_of(one.request) for one in runs))
     if not _names_all(task, shared):
         return None
     if any(_names_all(one.request, shared) for one in typed if one.tag != tag):
         return None
     return next((one.value for one in runs if one.value), None) or opened([one.seal for one in runs])
+
+
+@remembered(2_048)
+def _values_of(request: str) -> frozenset[str]:
+    return frozenset(slot.value for slot in find_slots(request))
 
 
 def _names_all(text: str, values: Iterable[str]) -> bool:

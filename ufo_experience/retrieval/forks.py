@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ufo_experience.redaction.actions import is_press, is_typing
 from ufo_experience.redaction.text import PLACEHOLDER
@@ -16,6 +17,31 @@ from ufo_experience.summarizer.effective_steps import has_effect
 from ufo_experience.text.alike import reads_alike
 from ufo_experience.text.controls import bare, is_fixed, role_of
 from ufo_experience.text.slots import find_slots, find_whole
+
+
+@dataclass(frozen=True)
+class Way:
+    """What is kept of a run to tell whether another one leaves its way.
+
+    `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on.
+    """
+
+    task: str
+    request: str
+    application: str | None
+    session: str
+    success: bool | None
+    end: str
+    names: frozenset[str]
+
+
+def way_of(run: Experience) -> Way:
+    """The way a run went."""
+    names = frozenset(bare(step.target_control.name) for step in _done(run))
+    state = run.state
+    return Way(
+        state.task, _request(run), state.application, run.provenance.session, run.outcome.success, last_act(run), names
+    )
 
 
 def last_act(run: Experience) -> str:
@@ -29,15 +55,16 @@ def parting(one: Experience, other: Experience) -> int | None:
 
     Both are runs that worked, of sessions of their own, in the same application.
     """
-    if not _are_of_one_task(one, other):
+    return leaving(one, way_of(one), way_of(other))
+
+
+def leaving(run: Experience, own: Way, other: Way) -> int | None:
+    """`parting` for a run with its own way, and the way of another."""
+    if not (own.end and other.end) or not _are_of_one_task(own, other):
         return None
-    ends = [last_act(run) for run in (one, other)]
-    if not all(ends):
+    if bare(own.end) in other.names or bare(other.end) in own.names:
         return None
-    own, others = ({bare(step.target_control.name) for step in _done(run)} for run in (one, other))
-    if bare(ends[0]) in others or bare(ends[1]) in own:
-        return None
-    apart = (step for step in _done(one) if (name := _named(step, one)) and bare(name) not in others)
+    apart = (step for step in _done(run) if (name := _named(step, run)) and bare(name) not in other.names)
     return next((step.step_number for step in apart), None)
 
 
@@ -69,12 +96,12 @@ def _amount(value: str) -> float | None:
     return float(plain) if re.fullmatch(r"\d{1,15}(?:\.\d{1,6})?", plain) else None
 
 
-def _are_of_one_task(one: Experience, other: Experience) -> bool:
-    if not (one.outcome.success and other.outcome.success) or one.state.application != other.state.application:
+def _are_of_one_task(one: Way, other: Way) -> bool:
+    if not (one.success and other.success) or one.application != other.application:
         return False
-    if one.provenance.session and one.provenance.session == other.provenance.session:
+    if one.session and one.session == other.session:
         return False
-    return one.state.task == other.state.task or reads_alike(_request(one), _request(other))
+    return one.task == other.task or reads_alike(one.request, other.request)
 
 
 def _done(run: Experience) -> list[Step]:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from itertools import pairwise
 
+from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import stem
 
@@ -25,10 +26,9 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 
 def reads_alike(one: str, other: str) -> bool:
     """True for two tasks that but for their values say the same, or nearly the same, in the same words."""
-    a, b = (mask_slots(text) for text in (one, other))
+    (a, first), (b, second) = _said(one), _said(other)
     if a == b:
         return True
-    first, second = _own_words(a), _own_words(b)
     return bool(first) and len(first & second) >= _ALIKE * max(len(first), len(second))
 
 
@@ -50,6 +50,8 @@ def plain_text(text: str) -> str:
     return " ".join("".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()).split())
 
 
-def _own_words(masked: str) -> set[str]:
-    """What a task says beside its values: the stems of its words, but for the smallest."""
-    return {stem(word) for word in words_in(_VALUE.sub(" ", masked)) if word not in SMALL_WORDS}
+@remembered(4_096)
+def _said(text: str) -> tuple[str, frozenset[str]]:
+    """A task without its values, and what it says beside them: the stems of its words, but for the smallest."""
+    masked = mask_slots(text)
+    return masked, frozenset(stem(word) for word in words_in(_VALUE.sub(" ", masked)) if word not in SMALL_WORDS)

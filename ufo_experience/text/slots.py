@@ -113,7 +113,8 @@ def cut_values(text: str) -> list[tuple[str, str]]:
     return [(slot.value, slot.kind) for slot in found]
 
 
-def _cut(text: str) -> tuple[list[str], list[Slot]]:
+@remembered(4_096, 2_048)
+def _cut(text: str) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
     """The words in lower case, each value replaced by a mark, and the slots the marks stand for."""
     slots: list[Slot] = []
 
@@ -137,7 +138,7 @@ def _cut(text: str) -> tuple[list[str], list[Slot]]:
                 words.append(piece if _MARK.match(piece) else piece.lower())
             else:
                 words.append(keep("name", _core(piece)))
-    return words, slots
+    return tuple(words), tuple(slots)
 
 
 def _core(piece: str) -> str:

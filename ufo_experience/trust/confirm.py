@@ -15,6 +15,7 @@ from itertools import dropwhile
 from ufo_experience.redaction.actions import is_press, is_typing, plain
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Step
+from ufo_experience.text.remembered import remembered
 from ufo_experience.trust.risk import runs_commands
 
 SEND, PAY, SHARE, INSTALL, DELETE, RUN, SECURITY, UNKNOWN = (
@@ -189,6 +190,7 @@ def _pending(before: Sequence[Step]) -> str | None:
     return None
 
 
+@remembered(8_192)
 def _kind(text: str) -> str | None:
     return next((kind for kind, pattern in _NAMES if pattern.search(text)), None)
 
