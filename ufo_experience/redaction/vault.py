@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ufo_experience.redaction.disguises import Disguised, Disguises
 from ufo_experience.redaction.forms import bare, coded_forms, exact_forms, is_loose, loose_pattern
 from ufo_experience.redaction.text import PLACEHOLDER, SECRET, strip_urls
 from ufo_experience.text.slots import find_slots, find_whole
@@ -84,6 +85,7 @@ class Vault:
         self._inputs: dict[str, str] = {}
         self._names: dict[str, re.Pattern[str]] = {}
         self._meaning: dict[str, str] = {}
+        self._disguises = Disguises()
         self.slots: dict[str, str] = dict(slots)
 
     def add_secret(self, value: str, kind: str) -> str:
@@ -92,6 +94,7 @@ class Vault:
         if value not in self._secrets:
             self._secrets[value] = self._new("secret", kind)
             self._remember(value, self._secrets[value], value)
+            self._disguises.add(value)
         return self._secrets[value]
 
     def add_input(self, value: str, kind: str) -> str:
@@ -142,7 +145,26 @@ class Vault:
             return text
         if scope not in self._names:
             self._names[scope] = self._pattern(values())
-        return self._names[scope].sub(self._placeholder_of, text)
+        return self._undisguised(
+            self._names[scope].sub(self._placeholder_of, self._without(text, self._disguises.rests))
+        )
+
+    def _undisguised(self, text: str) -> str:
+        """Replace secrets in forms that nobody wrote down; placeholders are left as they are."""
+        if not self._secrets:
+            return text
+        parts, end = [], 0
+        for match in PLACEHOLDER.finditer(text):
+            parts += [self._without(text[end : match.start()], self._disguises.find), match[0]]
+            end = match.end()
+        return "".join([*parts, self._without(text[end:], self._disguises.find)])
+
+    def _without(self, text: str, find: Callable[[str], Iterable[Disguised]]) -> str:
+        parts, end = [], 0
+        for start, stop, secret in find(text) if self._secrets else ():
+            parts += [text[end:start], self._secrets[secret]]
+            end = stop
+        return "".join(parts) + text[end:]
 
     def _placeholder_of(self, match: re.Match[str]) -> str:
         """What stands in the place of a form of a value; a placeholder is left as it is."""

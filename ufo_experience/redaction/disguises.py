@@ -1,0 +1,348 @@
+"""Secrets of a session in whatever form they are written.
+
+Not the forms are listed: the text is read (see `readings`), and what is encoded in it is decoded, until the secret
+stands there in plain letters. What is looked for is the secret folded to letters and digits, whole or at least half of
+it, forwards; whole also backwards, shifted in the alphabet, typed on another keyboard, and by its checksum.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from ufo_experience.redaction.readings import (
+    Reading,
+    as_letters,
+    as_written,
+    character_of,
+    digit_of,
+    fold,
+    folded,
+    speaks_of_characters,
+    spelled,
+    unescaped,
+)
+
+LEAST = 6  # letters and digits of what is looked for by its parts
+_SHORT = 4  # of a number that is looked for spelled out
+_LONGEST_KEY = 128
+_MOST = 500  # secrets of a session that are looked for so
+_GAP = 8  # characters between two of the secret's own, at most
+_DEPTH = 3  # encodings within encodings
+_LONGEST_RUN = 8_192
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_KEYBOARDS = tuple(  # where two keyboards differ, seen from a US one
+    str.maketrans(here, there)
+    for here, there in (
+        ("yz", "zy"),
+        ("qwazm", "azqw,"),
+        ("qwertyuiopasdfghjklzxcvbnm", "йцукенгшщзфывапролдячсмить"),
+        ("йцукенгшщзфывапролдячсмить", "qwertyuiopasdfghjklzxcvbnm"),
+    )
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ø": "oe", "å": "aa"})
+_HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+_BASE32 = re.compile(r"[A-Z2-7]{10,}|[a-z2-7]{10,}")
+_HEX = re.compile(r"(?:(?:0[xX]|\\x|[%=])?[0-9A-Fa-f]{2}[\s,:;.-]{0,2}){6,}")
+_DECIMAL = re.compile(r"\d{2,3}(?:[\s,;:.&#-]{1,4}\d{2,3}){4,}")
+_DIGIT_RUN = re.compile(r"(?<!\d)\d(?:[^\w\n]{0,2}\d){3,11}(?![^\w\n]{0,2}\d)")
+_WORD = re.compile(r"[^\W_]+")
+_BITS = re.compile(r"[01]{8}(?:[\s,]{0,2}[01]{8}){4,}|[01]{7}(?:[\s,]{1,2}[01]{7}){4,}")
+
+
+class Disguised(NamedTuple):
+    """A place in a text and the secret that stands there."""
+
+    start: int
+    end: int
+    secret: str
+
+
+class _Key(NamedTuple):
+    """A secret as it is looked for: folded, and how many of its characters must stand there."""
+
+    text: str
+    secret: str
+    least: int
+
+
+class Disguises:
+    """What a session must not show, and where a text shows it."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, _Key] = {}
+        self._grams: dict[str, list[tuple[_Key, int]]] = {}
+        self._figures: dict[str, list[tuple[_Key, int]]] = {}
+        self._plain: dict[str, str] = {}
+        self._numbers: dict[str, str] = {}
+        self._digests: dict[bytes, str] = {}
+
+    def add(self, secret: str) -> None:
+        """Look for one more secret; one that is short or a plain word is looked for in encodings only."""
+        if len(self._plain) >= _MOST or secret.casefold() in self._plain or len(secret) < _SHORT:
+            return
+        self._plain[secret.casefold()] = secret
+        key = folded(secret)[:_LONGEST_KEY]
+        if _SHORT <= len(key) <= 12 and key.isdigit():
+            self._numbers[key] = secret
+            if len(key) >= LEAST:
+                self._numbers[key[::-1]] = secret
+        elif len(key) >= LEAST and not secret.isalpha():
+            self._add_keys(secret, key)
+        if len(secret) >= LEAST:
+            for name in _HASHES:
+                for form in {secret, secret + "\n", secret.casefold(), secret.upper()}:
+                    self._digests[
+                        hashlib.new(name, form.encode("utf-8", "replace"), usedforsecurity=False).digest()
+                    ] = secret
+
+    def find(self, text: str) -> list[Disguised]:
+        """The places of every secret in `text`, in order, none overlapping another."""
+        if not self._plain or len(text) < _SHORT:
+            return []
+        return _apart(self._found(text, _DEPTH))
+
+    def rests(self, text: str) -> list[Disguised]:
+        """Words that are the rest of a secret of which the other part stands in the same text."""
+        letters = folded(text)
+        if not self._is_there(self._grams, letters):
+            return []
+        wanted: dict[str, str] = {}
+        for place in range(len(letters) - LEAST + 1):
+            for key, offset in self._grams.get(letters[place : place + LEAST], ()):
+                start, end, _ = _match(letters, place, key, offset)
+                part = letters[start:end]
+                if len(part) < len(key.text) and _is_telling(part, key):
+                    first = key.text.index(part)
+                    wanted |= dict.fromkeys((key.text[:first], key.text[first + len(part) :]), key.secret)
+        words = _WORD.finditer(text) if wanted else ()
+        known = ((match, folded(match[0])) for match in words if len(match[0]) >= _SHORT)
+        return [Disguised(match.start(), match.end(), wanted[word]) for match, word in known if word in wanted]
+
+    def _add_keys(self, secret: str, key: str) -> None:
+        half = max(LEAST, (len(key) + 1) // 2)
+        self._index(self._grams, _Key(key, secret, half))
+        whole = {key[::-1], folded(secret.translate(_UMLAUTS)), _turned(key)}
+        whole |= {_shifted(key, by) for by in range(1, 26)} if sum(c in _LETTERS for c in key) >= _SHORT else set()
+        whole |= {folded(secret.casefold().translate(board)) for board in _KEYBOARDS}
+        for form in sorted(whole - {key}):
+            if len(form) >= LEAST and not form.isdigit():
+                self._index(self._grams, _Key(form, secret, len(form)))
+        letters = as_letters(key)
+        self._index(self._figures, _Key(letters, secret, len(letters)))
+
+    @staticmethod
+    def _index(grams: dict[str, list[tuple[_Key, int]]], key: _Key) -> None:
+        for place in range(len(key.text) - LEAST + 1):
+            grams.setdefault(key.text[place : place + LEAST], []).append((key, place))
+
+    def _found(self, text: str, depth: int) -> Iterator[Disguised]:
+        written = as_written(text)
+        yield from self._read(written, text)
+        plain = written
+        for _ in range(_DEPTH):
+            once = unescaped(plain)
+            if once.text == plain.text:
+                break
+            plain = once
+            yield from self._read(plain, text)
+        if speaks_of_characters(plain.text):
+            for names in (digit_of, character_of):
+                yield from self._read(spelled(plain, names), text, aloud=True)
+        if depth:
+            for reading in [written] if plain is written else [written, plain]:
+                for start, end, secret in self._encoded(reading.text, depth):
+                    yield Disguised(*reading.place(start, end), secret)
+
+    def _read(self, reading: Reading, text: str, aloud: bool = False) -> Iterator[Disguised]:
+        """The secrets that stand in a reading, whatever is between their letters."""
+        letters = folded(reading.text)
+        if self._is_there(self._grams, letters):
+            yield from self._search(fold(reading), self._grams)
+        if self._figures and self._is_there(self._figures, as_letters(reading.text)):
+            found = fold(reading, as_letters)
+            for one in self._search(found, self._figures):
+                if any(not c.isalpha() for c in text[one.start : one.end]):
+                    yield one
+        if self._numbers:
+            yield from self._search_numbers(reading, aloud)
+
+    @staticmethod
+    def _is_there(grams: dict[str, list[tuple[_Key, int]]], letters: str) -> bool:
+        known = grams.keys()
+        return not known.isdisjoint(letters[place : place + LEAST] for place in range(len(letters) - LEAST + 1))
+
+    def _search(self, reading: Reading, grams: dict[str, list[tuple[_Key, int]]]) -> Iterator[Disguised]:
+        text, place = reading.text, 0
+        while place <= len(text) - LEAST:
+            best = max(
+                (_match(text, place, key, offset) for key, offset in grams.get(text[place : place + LEAST], ())),
+                key=lambda one: one[1] - one[0],
+                default=None,
+            )
+            if best is not None and best[1] > best[0]:
+                start, end, key = best
+                start, end = _together(reading, start, end, place)
+                if end - start >= key.least and self._counts(reading, start, end, key):
+                    yield Disguised(*reading.place(start, end), key.secret)
+                    place = end
+                    continue
+            place += 1
+
+    @staticmethod
+    def _counts(reading: Reading, start: int, end: int, key: _Key) -> bool:
+        """True for a whole key; for a part, when it is written in one piece and cuts no number short."""
+        found = reading.text[start:end]
+        if len(found) == len(key.text):
+            return True
+        following = reading.text[end : end + 1]
+        cut = found[-1].isdigit() and following.isdigit() and reading.starts[end] == reading.ends[end - 1]
+        near = all(reading.starts[place + 1] - reading.ends[place] <= 2 for place in range(start, end - 1))
+        return near and not cut and _is_telling(found, key)
+
+    def _search_numbers(self, reading: Reading, aloud: bool) -> Iterator[Disguised]:
+        """Numbers that are written apart or spelled: "9 2 6", "92-64-15", "nine two six"."""
+        for start, end, digits in _runs_of_digits(reading, aloud):
+            if digits in self._numbers:
+                yield Disguised(*reading.place(start, end), self._numbers[digits])
+
+    def _encoded(self, text: str, depth: int) -> Iterator[Disguised]:
+        for pattern, decode in _CODES:
+            for match in pattern.finditer(text):
+                run = match[0]
+                if len(run) <= _LONGEST_RUN:
+                    for data in decode(run):
+                        secret = self._holds(data, depth - 1)
+                        if secret is not None:
+                            yield Disguised(match.start(), match.start() + len(run.rstrip()), secret)
+                            break
+
+    def _holds(self, data: bytes, depth: int) -> str | None:
+        """The secret that decoded data hold or are the checksum of."""
+        if data in self._digests:
+            return self._digests[data]
+        text = data.replace(b"\0", b"").decode("utf-8", "replace")
+        plain = text.casefold()
+        there = next((secret for form, secret in self._plain.items() if form in plain), None)
+        if there is not None:
+            return there
+        return next((one.secret for one in self._found(text, depth)), None) if _is_text(text) else None
+
+
+def _apart(found: Iterable[Disguised]) -> list[Disguised]:
+    """Places in order, those that overlap made one."""
+    apart: list[Disguised] = []
+    for one in sorted(found, key=lambda one: (one.start, -one.end)):
+        if not apart or one.start >= apart[-1].end:
+            apart.append(one)
+        elif one.end > apart[-1].end:
+            apart[-1] = apart[-1]._replace(end=one.end)
+    return apart
+
+
+def _match(text: str, place: int, key: _Key, offset: int) -> tuple[int, int, _Key]:
+    """The longest piece of a text around `place` that is a piece of a key."""
+    start, end, first, last = place, place + LEAST, offset, offset + LEAST
+    while start > 0 and first > 0 and text[start - 1] == key.text[first - 1]:
+        start, first = start - 1, first - 1
+    while end < len(text) and last < len(key.text) and text[end] == key.text[last]:
+        end, last = end + 1, last + 1
+    return start, end, key
+
+
+def _together(reading: Reading, start: int, end: int, place: int) -> tuple[int, int]:
+    """The part around `place` of a match whose characters stand near each other."""
+    first, last = place, place + 1
+    while first > start and reading.starts[first] - reading.ends[first - 1] <= _GAP:
+        first -= 1
+    while last < end and reading.starts[last] - reading.ends[last - 1] <= _GAP:
+        last += 1
+    return first, last
+
+
+def _is_telling(found: str, key: _Key) -> bool:
+    """True for a whole key, or a part of it that is no plain word or number."""
+    return len(found) == len(key.text) or not (found.isalpha() or found.isdigit())
+
+
+def _runs_of_digits(reading: Reading, aloud: bool) -> Iterator[tuple[int, int, str]]:
+    """(start, end, digits) of runs of digits with at most two signs between them.
+
+    Written, a number of fewer than six digits counts only with every digit apart, or half the dates would be one.
+    """
+    for match in _DIGIT_RUN.finditer(reading.text):
+        digits = "".join(c for c in match[0] if c.isdigit())
+        signs = re.findall(r"\D+", match[0])
+        if aloud or len(digits) >= LEAST or (len(signs) == len(digits) - 1 and len(set(signs)) == 1):
+            yield match.start(), match.end(), digits
+
+
+def _shifted(key: str, by: int) -> str:
+    turned = _LETTERS[by:] + _LETTERS[:by]
+    return key.translate(str.maketrans(_LETTERS, turned))
+
+
+def _turned(key: str) -> str:
+    return key.translate(str.maketrans(_LETTERS, _LETTERS[::-1]))
+
+
+def _is_text(text: str) -> bool:
+    """True where most of what was decoded can be read: the rest would be searched for nothing."""
+    return len(text) >= _SHORT and 4 * sum(c.isprintable() and c != "�" for c in text) >= 3 * len(text)
+
+
+def _from_base64(run: str) -> Iterator[bytes]:
+    if len(run) < 12 and run.isalpha() and run[1:].islower():
+        return
+    bare = run.rstrip("=").replace("-", "+").replace("_", "/")
+    for offset in range(4):
+        rest = bare[offset:]
+        rest = rest[: len(rest) - (len(rest) % 4 == 1)]
+        try:
+            yield base64.b64decode(rest + "=" * (-len(rest) % 4))
+        except binascii.Error:
+            continue
+
+
+def _from_base32(run: str) -> Iterator[bytes]:
+    bare = run.upper()
+    bare = bare[: len(bare) - {1: 1, 3: 1, 6: 1}.get(len(bare) % 8, 0)]
+    try:
+        yield base64.b32decode(bare + "=" * (-len(bare) % 8))
+    except binascii.Error:
+        return
+
+
+def _from_hex(run: str) -> Iterator[bytes]:
+    digits = re.sub(r"0[xX]|\\x|[^0-9A-Fa-f]", "", run)
+    for offset in range(2):
+        rest = digits[offset:]
+        yield bytes.fromhex(rest[: len(rest) - len(rest) % 2])
+
+
+def _from_numbers(run: str) -> Iterator[bytes]:
+    codes = [int(code) for code in re.findall(r"\d+", run)]
+    yield bytes(code for code in codes if code < 256)
+
+
+def _from_bits(run: str) -> Iterator[bytes]:
+    bits = re.sub(r"[^01]", "", run)
+    size = len(re.findall(r"[01]+", run)[0])
+    size = size if size == 7 else 8
+    yield bytes(int(bits[place : place + size], 2) for place in range(0, len(bits) - size + 1, size))
+
+
+_CODES: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[bytes]]], ...] = (
+    (_BASE64, _from_base64),
+    (_BASE32, _from_base32),
+    (_HEX, _from_hex),
+    (_DECIMAL, _from_numbers),
+    (_BITS, _from_bits),
+)
