@@ -268,6 +268,13 @@ def test_a_risky_argument_is_known_and_never_shown(kind, action, control, argume
     ]
 
 
+@pytest.mark.parametrize(("task", "name"), [("Hide Sheet 9", "Sheet {{input:1}}"), ("Hide Sheet 4", "Sheet 4")])
+def test_a_control_named_like_the_recorded_task_holds_its_value_as_a_slot(task, name):
+    """ "Sheet 4" is the way to another sheet when another sheet is asked for."""
+    one = presentable(record("right_click", "Sheet 4", {}, "Hide Sheet 4"), task).experience
+    assert one.action.steps[0].target_control.name == name
+
+
 ALL_HARMLESS = HARMLESS + ORDINARY
 
 

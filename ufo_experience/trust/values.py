@@ -184,7 +184,7 @@ class _Filter:
     def __init__(self, experience: Experience, task: str, agreement: Agreement) -> None:
         self._experience, self._agreement = experience, agreement
         state = experience.state
-        self._task = plain_text(task)
+        self._task, self._request = plain_text(task), plain_text(state.request or state.task)
         own = " ".join((state.task, state.request))
         self._values: list[Slot] = find_slots(state.request or state.task)
         spoken = f"{task} {_without_values(own, self._values)}"
@@ -252,11 +252,22 @@ class _Filter:
         """A control's name, if it is interface; else the slot of what there is to choose."""
         if not name.strip() or not PLACEHOLDER.sub("", name).strip():
             return name
+        name = self._with_task_slots(name)
         if self._is_label(name) or self._agreement.agreed(name, application):
             return name
         if PLACEHOLDER.search(name):
             return self._around_slots(name)
         return self._slot(name, _words_of_role(role) or "control")
+
+    def _with_task_slots(self, name: str) -> str:
+        """A name the recorded request speaks of, with its old values as slots: "Sheet 4" as "Sheet {{input:2}}"."""
+        if self._in_task(name) or find_whole(plain_text(name), self._request) < 0:
+            return name
+        for slot in self._values:
+            first = find_whole(slot.value, name) if 0 < len(slot.value) < len(name) else -1
+            if first >= 0 and not self._in_task(slot.value):
+                name = f"{name[:first]}{self._slot(slot.value, slot.kind)}{name[first + len(slot.value) :]}"
+        return name
 
     def _around_slots(self, name: str) -> str:
         """A name around slots, with "…" for words only its record knows: "{{input:1}}, from Jane" ends in "from …"."""
