@@ -275,6 +275,28 @@ def test_a_control_named_like_the_recorded_task_holds_its_value_as_a_slot(task, 
     assert one.action.steps[0].target_control.name == name
 
 
+@pytest.mark.parametrize(
+    ("name", "role", "is_shown"),
+    [
+        ("Billing", "Button", True),
+        ("Schnellzugriff", "TabItem", True),
+        ("Mallory", "ListItem", False),  # something to choose is data
+        ("Eliminarlo", "CheckBox", False),
+        ("Weiterleiten an", "Button", False),
+        ("启用所有宏", "Button", False),  # a sentence in one word
+    ],
+)
+def test_a_name_that_one_run_knows_is_shown_if_it_is_one_harmless_word_on_a_button(name, role, is_shown):
+    """The first run of an application nobody knows can be read; what only it knows still gives no order."""
+    one = record("click", name, {}, "Look up what is due")
+    step = one.action.steps[0]
+    control = step.target_control.model_copy(update={"type": role})
+    steps = (step.model_copy(update={"target_control": control}),)
+    one = one.model_copy(update={"action": one.action.model_copy(update={"steps": steps})})
+    shown = presentable(one, "Look up what is late").experience.action.steps[0].target_control.name
+    assert (shown == name) is is_shown
+
+
 ALL_HARMLESS = HARMLESS + ORDINARY
 
 

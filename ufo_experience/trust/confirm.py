@@ -28,7 +28,7 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for kind, latin, others in (
         (
             PAY,
-            r"pay(?!roll|load)|buy|purchas|place (?:your |an )?order|check ?out|transfer|donat|subscrib|withdraw"
+            r"pay(?!roll|load|slip)|buy|purchas|place (?:your |an )?order|check ?out|transfer|donat|subscrib|withdraw"
             r"|refund|authori[sz]e"
             r"|bezahl|kauf|überweis|zahl(?:en|ung)|payer|paiement|ache?t|virement|valider le pai|pagar|pago"
             r"|compr(?:a|ar)\b"
@@ -172,7 +172,9 @@ def _does(step: Step) -> str | None:
     role = plain(step.target_control.type or "")
     if PLACEHOLDER.fullmatch(step.target_control.name.strip()):
         return UNKNOWN if role in _ACTS else None
-    kind = _kind(step.target_control.name) or _kind(" ".join(re.findall("[A-Z]?[a-z]+|[A-Z]+", step.action_type)))
+    kind = grave_kind(step.target_control.name) or grave_kind(
+        " ".join(re.findall("[A-Z]?[a-z]+|[A-Z]+", step.action_type))
+    )
     return None if role in _LEADS_ON and kind != PAY else kind
 
 
@@ -184,14 +186,15 @@ def _pending(before: Sequence[Step]) -> str | None:
             return SEND
         if _CARRIES_OUT.fullmatch(name.strip()):
             return None
-        kind = _kind(f"{name} {_chosen(step)}")
+        kind = grave_kind(f"{name} {_chosen(step)}")
         if kind:
             return kind
     return None
 
 
 @remembered(8_192)
-def _kind(text: str) -> str | None:
+def grave_kind(text: str) -> str | None:
+    """What a control of this name does, if that is something a person is asked before; else None."""
     return next((kind for kind, pattern in _NAMES if pattern.search(text)), None)
 
 

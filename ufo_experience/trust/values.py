@@ -31,12 +31,13 @@ from ufo_experience.text.alike import plain_text, words_in
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.slots import Slot, find_slots, find_whole, mask_slots
 from ufo_experience.text.terms import stem
-from ufo_experience.trust.confirm import confirms
+from ufo_experience.trust.confirm import confirms, grave_kind
 from ufo_experience.trust.risk import runs_commands
 from ufo_experience.trust.vocabulary import INTERFACE, PLAIN, WHOLE_NAMES
 
 FIXED = "= "  # begins the type of a slot whose value a person says
 MOST_WORDS = 8  # of a control's name: longer ones are sentences, and a sentence is no label
+_LONGEST_WORD = 24  # letters of a caption
 SMALL = 10  # numbers up to it count clicks, tabs or notches of a wheel
 
 _WORD = re.compile(r"[^\W_]+")
@@ -55,6 +56,7 @@ _OWN_KEYS = frozenset(  # parameters whose value is the run's own, whatever word
     "path file filename folder url uri href link command cmd commands script code query sql to cc bcc recipient amount"
     " address host target destination keys".split()
 )
+_CAPTIONED = frozenset("button splitbutton tab tabitem menu menuitem checkbox radiobutton hyperlink link".split())
 _STATES = re.compile(  # words that say what a control is switched to: shown only if all of its name is known
     r"(?i)\b(?:o(?:n|ff)|not|never|always|any(?:one|body)?|every(?:one|body)?|public(?:ly)?|full|permanent\w*|external)\b"
 )
@@ -253,7 +255,7 @@ class _Filter:
         if not name.strip() or not PLACEHOLDER.sub("", name).strip():
             return name
         name = self._with_task_slots(name)
-        if self._is_label(name) or self._agreement.agreed(name, application):
+        if self._is_label(name) or self._agreement.agreed(name, application) or _is_caption(name, role):
             return name
         if PLACEHOLDER.search(name):
             return self._around_slots(name)
@@ -402,6 +404,16 @@ class _Filter:
         bare = PLACEHOLDER.sub(" ", sentence)
         shapes = [piece for piece in bare.split() if _SHAPES.search(piece.strip(".,;:!?"))]
         return self._explained(bare) and all(self._in_task(piece.strip(".,;:!?")) for piece in shapes)
+
+
+def _is_caption(name: str, role: str) -> bool:
+    """True for one plain word on a control that is pressed ("Billing"), unless it names something grave.
+
+    One word gives no order and holds no address. Scripts without letter case are left out: in them a word may be a
+    sentence, and nothing in its shape tells.
+    """
+    cased = name.isalpha() and name.casefold() != name.upper() and len(name) <= _LONGEST_WORD
+    return cased and plain(role) in _CAPTIONED and not _is_mixed(name) and grave_kind(name) is None
 
 
 def _optional(experience: Experience, agreement: Agreement) -> dict[int, tuple[int, int]]:
