@@ -216,6 +216,7 @@ _OTHER_NUMBER = re.compile(
     r"|ref|po|timestamp|transaction|batch|article|model|build|parcel|rechnung|bestellung)\b"
     r"(?:[ _-]?(?:number|no|nr|num|id|code))?\W{0,6}(?:is\W+)?$"
 )
+_DIGIT = re.compile(r"\d")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?P<country>[A-Z]{2})\d{2}(?: ?[A-Z0-9]){11,30}")
 
 
@@ -276,7 +277,7 @@ def _is_value(text: str) -> bool:
 
 
 def _numbers(text: str) -> Iterator[Finding]:
-    if not any(c.isdigit() for c in text):
+    if not _DIGIT.search(text):
         return
     for finding in _by_rules(text, _NUMBERS):
         if not _OTHER_NUMBER.search(text, max(0, finding.start - 40), finding.start):

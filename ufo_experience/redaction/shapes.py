@@ -13,8 +13,19 @@ from collections.abc import Iterator
 from itertools import chain, islice, pairwise
 
 from ufo_experience.redaction.checksums import is_generated, is_stand_in
+from ufo_experience.redaction.hints import Searched, hinted, hints_of
 from ufo_experience.redaction.spoken import (
     ANSWERS as _ANSWERS,
+)
+from ufo_experience.redaction.spoken import (
+    CODE_HINTS,
+    HINTED,
+    NUMBER_HINTS,
+    PHRASE_HINTS,
+    STRONG_HINTS,
+    WEAK_HINTS,
+    Found,
+    find_spoken,
 )
 from ufo_experience.redaction.spoken import (
     CODES as _CODES,
@@ -36,10 +47,6 @@ from ufo_experience.redaction.spoken import (
 )
 from ufo_experience.redaction.spoken import (
     WEAK as _WEAK,
-)
-from ufo_experience.redaction.spoken import (
-    Found,
-    find_spoken,
 )
 
 WINDOW = 64  # characters after a word that names a secret, up to the end of its line
@@ -116,14 +123,39 @@ _CHECKSUM = re.compile(
     r"object"
 )
 _SIGN = frozenset("!#$%^&*~+=?@§|")
+_LEAST_WALLET = 11 * len("abc ") - 1  # characters of the shortest run of words of a wallet
+
+_STRONG_NAMES = hinted(_STRONG_NAME, STRONG_HINTS)
+_WEAK_NAMES = hinted(_WEAK_NAME, WEAK_HINTS)
+_USES = hinted(_USED_AS, STRONG_HINTS)
+_CODE_NAMES = hinted(_CODE_NAME, CODE_HINTS)
+_PHRASE_NAMES = hinted(_PHRASE_NAME, PHRASE_HINTS)
+_FORMS = (
+    (hinted(_ASSIGNED, "pass pw secret token key"), "password"),
+    (hinted(_TAGGED, "<pass <pwd <secret <token <apikey"), "password"),
+    (hinted(_OPTION, "mysql mariadb mongo psql 7z unzip pscp plink sshpass"), "password"),
+    (hinted(_COOKIE, "sess sid auth token jwt csrf"), "token"),
+    (hinted(_NUMBER_NAME, NUMBER_HINTS, digit=True), "code"),
+    (hinted(_ANSWER_NAME, "question answer maiden sicherheitsfrage"), "password"),
+    (hinted(_NAMES_CODE, "code", digit=True), "code"),
+    (hinted(_DOCUMENT, "passport,id card,identity card,licen,national id,tax id,ausweis,reisepass,passeport,pasaporte,"
+            "passaporto", digit=True), "document number"),
+)  # fmt: skip
+_SERIAL_KEYS = hinted(_SERIAL_KEY, "-")
+_GROUPED = hinted(_GROUPS, "-", digit=True)  # groups count that mix letters and digits
+_SIX_DIGITS = hinted(_DIGITS, digit=True)
+_IN_FOURS = hinted(_TOTP, digit=True)
+_RUNS = hinted(_LONG, digit=True)  # what looks generated has digits
+_HINTS = hints_of((
+    *HINTED, *(one for one, _ in _FORMS), _STRONG_NAMES, _WEAK_NAMES, _USES, _CODE_NAMES, _PHRASE_NAMES, _SERIAL_KEYS,
+))  # fmt: skip
 
 
 def find_shapes(text: str) -> Iterator[Found]:
     """Every place in `text` that holds a secret by shape or by the words around it."""
     plain, places = _visible(text)
-    for found in chain(
-        _generated(plain), _chosen(plain), _named(plain), _fixed(plain), _codes(plain), find_spoken(plain)
-    ):
+    one = Searched(plain, _HINTS)
+    for found in chain(_generated(one), _chosen(plain), _named(one), _fixed(one), _codes(one), find_spoken(one)):
         yield Found(places[found.start], places[found.end - 1] + 1, found.kind)
 
 
@@ -135,9 +167,9 @@ def _visible(text: str) -> tuple[str, list[int] | range]:
     return "".join(text[place] for place in places), places
 
 
-def _generated(text: str) -> Iterator[Found]:
+def _generated(searched: Searched) -> Iterator[Found]:
     """Long tokens in no order of words; checksums, GUIDs and names of files are none."""
-    for match in _LONG.finditer(text):
+    for match in searched.matches(_RUNS):
         token = match[0].strip("-_+~%")
         if (
             len(token) > _LONGEST
@@ -147,7 +179,7 @@ def _generated(text: str) -> Iterator[Found]:
             or not _is_mixed(token)
         ):
             continue
-        if _CHECKSUM.search(text, max(0, match.start() - 40), match.start()):
+        if _CHECKSUM.search(searched.text, max(0, match.start() - 40), match.start()):
             continue
         yield Found(match.start(), match.end(), "token")
 
@@ -166,6 +198,8 @@ def _chosen(text: str) -> Iterator[Found]:
     "they stand."""
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".:!?)]}").lstrip("([{")
+        if token.isalpha():  # such a word has neither a digit nor a sign
+            continue
         start = match.start() + match[0].find(token) if token else match.start()
         if len(token) <= 40 and not is_stand_in(token) and (_is_strong(token) or _is_coined(token)):
             yield Found(start, start + len(token), "password")
@@ -197,17 +231,18 @@ def _is_coined(token: str) -> bool:
     return humps > 0 and sum(c.islower() for c in token) >= 5
 
 
-def _named(text: str) -> Iterator[Found]:
-    for pattern, doubt in ((_STRONG_NAME, False), (_WEAK_NAME, True)):
-        for match in pattern.finditer(text):
+def _named(searched: Searched) -> Iterator[Found]:
+    text = searched.text
+    for names, doubt in ((_STRONG_NAMES, False), (_WEAK_NAMES, True)):
+        for match in searched.matches(names):
             yield from _after(text, match.end(), doubt)
-    for match in _USED_AS.finditer(text):
+    for match in searched.matches(_USES):
         yield from _before(text, match.start())
-    for match in _CODE_NAME.finditer(text):
+    for match in searched.matches(_CODE_NAMES):
         for code in _CODE.finditer(text, match.end(), _line_end(text, match.end(), 2 * WINDOW)):
             if any(c.isdigit() for c in code[0]) or code[0].isupper():
                 yield Found(code.start(), code.end(), "code")
-    for match in _PHRASE_NAME.finditer(text):
+    for match in searched.matches(_PHRASE_NAMES):
         end = _line_end(text, match.end(), 4 * WINDOW)
         if len(text[match.end() : end].split()) >= 2:
             yield Found(match.end(), end, "password")
@@ -257,37 +292,35 @@ def _looks_chosen(token: str, doubt: bool) -> bool:
     return (lower and digit) or ((lower or upper) and signs > 0) or (inner_upper and any(c in "._-" for c in token))
 
 
-def _fixed(text: str) -> Iterator[Found]:
+def _fixed(searched: Searched) -> Iterator[Found]:
     """Places of a fixed form: options of programs, cookies, answers, numbers of a card's kind, product keys."""
-    for pattern, kind in (
-        (_ASSIGNED, "password"), (_TAGGED, "password"), (_OPTION, "password"), (_COOKIE, "token"),
-        (_NUMBER_NAME, "code"), (_ANSWER_NAME, "password"), (_NAMES_CODE, "code"), (_DOCUMENT, "document number"),
-    ):  # fmt: skip
-        for match in pattern.finditer(text):
+    for form, kind in _FORMS:
+        for match in searched.matches(form):
             value = match["v"]
             if not is_stand_in(value) and any(c.isalnum() for c in value) and "{{" not in value:
                 yield Found(match.start("v"), match.end("v"), kind)
-    for match in _SERIAL_KEY.finditer(text):
+    for match in searched.matches(_SERIAL_KEYS):
         yield Found(match.start(), match.end(), "key")
 
 
-def _codes(text: str) -> Iterator[Found]:
+def _codes(searched: Searched) -> Iterator[Found]:
     """Codes of groups, one-time codes where a line asks for one, and the words of a wallet."""
-    for match in _GROUPS.finditer(text):
+    text = searched.text
+    for match in searched.matches(_GROUPED):
         groups = match[0].split("-")
         mixed = sum(any(map(str.isdigit, one)) and any(map(str.isalpha, one)) for one in groups)
         if mixed >= 2 and not _UUID.search(match[0]):
             yield Found(match.start(), match.end(), "code")
-    for match in _DIGITS.finditer(text):
+    for match in searched.matches(_SIX_DIGITS):
         start, end = max(0, match.start() - WINDOW), min(len(text), match.end() + WINDOW)
         around = text[start:end]
         if _ASKED_FOR.search(around) and not _OTHER_CODE.search(around):
             yield Found(match.start(), match.end(), "code")
-    for match in _TOTP.finditer(text):
+    for match in searched.matches(_IN_FOURS):
         groups = re.findall(r"\w{4}", match[0])
         if sum(any(map(str.isdigit, one)) and any(map(str.isalpha, one)) for one in groups) >= 2:
             yield Found(match.start(), match.end(), "code")
-    for match in _SHORT_WORDS.finditer(text):
+    for match in _SHORT_WORDS.finditer(text) if len(text) >= _LEAST_WALLET else ():
         yield from _wallet(list(re.finditer(r"[a-z]{3,8}", match[0])), match.start())
 
 

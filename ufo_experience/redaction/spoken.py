@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ufo_experience.redaction.checksums import is_stand_in
+from ufo_experience.redaction.hints import Searched, hinted
 
 
 class Found(NamedTuple):
@@ -61,6 +62,22 @@ NUMBERS = (
     r"puk\d?|pin\d?|tan|m-?tan|otp|totp|cvv2?|cvc2?|cid|csc|sicherheitscode|prüfziffer|kode|einmalpasswort|code otp"
 )
 ANSWERS = r"(?:secret|security) (?:question )?(?:question|answer)|maiden name|sicherheitsfrage|question secrète"
+
+# What each of these words holds: a text without any is not searched for them.
+STRONG_HINTS = (
+    "pass pw pa$$ p/w cred sudo kennw zugangsdaten passe mdp contrase contrasen clave senha parol wachtwoord lösenord"
+    " losenord adgangskode kodeord salasana hasł haslo hesl jelsz lozink geslo zaporka parool slaptažodis lykilorð"
+    " pasahitza şifre sifre парол лозинк κωδικ συνθηματικ mật sandi laluan fjalëkalimi גישה סיסמ كلمة رمز گذرواژه"
+    " پاس पासवर्ड পাসওয়ার্ড கடவுச்சொல் รหัสผ่าน 密码 密碼 口令 パスワード 暗証番号 비밀번호 암호"
+)
+WEAK_HINTS = (
+    "log in,login,log-in,logon,log on,sign,anmeldung,connexion,identifiant,unlock,opens with,fi key,network key,"
+    "wpa key,secret,geheimnis,typed,entered,logged in,replaced by,changed to,reset to,set to,net use,saved creds,"
+    "account"
+)
+CODE_HINTS = "code key codice código код 代码 リカバリーコード"
+PHRASE_HINTS = "phrase words seed mnemonic sentence frase"
+NUMBER_HINTS = "puk pin tan otp cvv cvc cid csc sicherheitscode prüfziffer kode einmalpasswort"
 
 IN_WORD = r"(?<![^\W_])"
 KNOWN = re.compile(  # what tokens with letters and digits usually are
@@ -115,22 +132,35 @@ _HEX_KEY = re.compile(
 _HOOK = re.compile(r"(?i)\bhttps?://(?P<v>[^\s\"'<>]{0,200}?hooks?[/.][^\s\"'<>]{0,400})")
 
 
-def find_spoken(text: str) -> Iterator[Found]:
+_SAYING = (
+    (hinted(_SPOKEN_DIGITS, "digit number figure pattern code combination", digit=True), "code"),
+    (hinted(_LOCKED, "lock safe vault alarm cash atm key suitcase phone intercom", digit=True), "code"),
+    (hinted(_QUOTED_VALUE, f"{STRONG_HINTS} {PHRASE_HINTS} pin secret"), "password"),
+    (hinted(_PAIRED, "user login account benutzer usuario utilisateur"), "password"),
+    (hinted(_HEX_KEY, "key token secret schlüssel clé clave"), "key"),
+)
+_SAYING_A_WORD = (
+    hinted(_LETS_IN, "use"),
+    hinted(_SAID_KEY, "key word code combination secret"),
+    hinted(_NETWORK_KEY, "wi-fi wifi wlan hotspot"),
+)
+_HOOKS = hinted(_HOOK, "hook")
+HINTED = (*(one for one, _ in _SAYING), *_SAYING_A_WORD, _HOOKS)
+
+
+def find_spoken(searched: Searched) -> Iterator[Found]:
     """What a sentence says of a secret without naming it a password."""
-    for pattern, kind in (
-        (_SPOKEN_DIGITS, "code"), (_LOCKED, "code"), (_QUOTED_VALUE, "password"), (_PAIRED, "password"),
-        (_HEX_KEY, "key"),
-    ):  # fmt: skip
-        for match in pattern.finditer(text):
+    for one, kind in _SAYING:
+        for match in searched.matches(one):
             value = match["v"].rstrip(".,;:!?)")
             if not is_stand_in(value) and "{{" not in value:
                 yield Found(match.start("v"), match.start("v") + len(value), kind)
-    for pattern in (_LETS_IN, _SAID_KEY, _NETWORK_KEY):
-        for match in pattern.finditer(text):
+    for one in _SAYING_A_WORD:
+        for match in searched.matches(one):
             value = match["v"].rstrip(".,;:!?)")
             if _is_made_up(value):
                 yield Found(match.start("v"), match.start("v") + len(value), "password")
-    for match in _HOOK.finditer(text):
+    for match in searched.matches(_HOOKS):
         parts = re.split(r"[/?&=@]", match["v"])
         if any(len(part) >= 20 and any(map(str.isdigit, part)) for part in parts):
             yield Found(match.start(), match.end(), "webhook")
