@@ -385,7 +385,7 @@ def test_a_value_the_task_does_not_give_is_left_open_and_what_follows_is_told():
     one = guide(click("Orders", "TabItem"), fill("Code", "QX-7719"), click("Save"), task="Record the order")
     form = screen(control("Orders", "TabItem", selected=True), control("Code", "Edit", value=""), control("Save"))
     first, second = one.ahead(form)
-    assert (first.parameters, first.fill, second.target.name) == ({"text": "<Code>"}, True, "Save")
+    assert (first.parameters, first.fill, second.target.name) == ({"text": "‹Code›"}, True, "Save")
     assert said(one.check(first, form)) == "unbound_slot"
     filled = replace(first, parameters={"text": "ZZ-1"})
     assert said(one.check(filled, form)) == "set_edit_text Code ZZ-1"

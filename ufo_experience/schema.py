@@ -151,6 +151,20 @@ class Around(Model):
     checked: bool | None = None
 
 
+class Seen(Model):
+    """Where a text that was typed, and that the request does not name, had stood in view before; the text is not kept.
+
+    It came into view with the step number `after` (0: it was there from the start), in a control of this `type`: as
+    all of its text (`whole`), or right `beside` the value of the request of that number (1 is the first; negative
+    where the text stood before the value, None where it stood beside none).
+    """
+
+    after: Annotated[int, Field(ge=0)] = 0
+    type: Name = ""
+    whole: bool = False
+    beside: int | None = None
+
+
 class Source(Model):
     """The place in a log a step came from; `line` counts from 1."""
 
@@ -174,6 +188,7 @@ class Step(Model):
     cost: Amount | None = None
     source: Source | None = None
     around: Around | None = None
+    seen: Seen | None = None
 
     @property
     def status(self) -> StepStatus:

@@ -12,12 +12,12 @@ a model) may bind what is left; what it answers counts only if it stands in the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Protocol
 
-from ufo_experience.guide.procedure import Procedure, ProcedureStep
+from ufo_experience.guide.procedure import LookedUp, Procedure, ProcedureStep
 from ufo_experience.guide.rewording import match_values
 from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.redaction.parameters import strings_in
@@ -46,12 +46,14 @@ class Binder(Protocol):
 class Values:
     """What stands for what: `slots` by placeholder name, `words` by the words of the old task.
 
-    `foreign` are values and words of the old task that the new one has nothing for.
+    `foreign` are values and words of the old task that the new one has nothing for; `by_number` is what stands for the
+    first, second, … value of the old one.
     """
 
     slots: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
+    by_number: Mapping[int, str] = field(default_factory=dict)
 
 
 def bind(procedure: Procedure, task: str, binder: Binder | None = None) -> Procedure:
@@ -63,8 +65,11 @@ def bind(procedure: Procedure, task: str, binder: Binder | None = None) -> Proce
         answered = _trusted(binder(task, open_slots), open_slots, task)
         said = {name: value for name, value in answered.items() if name in procedure.slots}
         named = {name.casefold(): value for name, value in answered.items() if name not in procedure.slots}
-        values = Values(
-            {**values.slots, **said}, {**values.words, **named}, values.foreign - {name.casefold() for name in named}
+        values = replace(
+            values,
+            slots={**values.slots, **said},
+            words={**values.words, **named},
+            foreign=values.foreign - {name.casefold() for name in named},
         )
         bound = tuple(_bound(step, values, procedure, task) for step in procedure.steps)
     return replace(procedure, request=task, steps=bound, unspoken=_unspoken(bound, procedure.request, task))
@@ -100,7 +105,8 @@ def find_values(procedure: Procedure, task: str) -> Values:
         if value is not None:
             slots[name] = value
     foreign = {slot.value.casefold() for at, slot in enumerate(old) if at not in places} - set(words)
-    return Values(slots, words, frozenset(one for one in foreign if not _stands_in(one, task)))
+    by_number = {at + 1: new[to].value for at, to in places.items()}
+    return Values(slots, words, frozenset(one for one in foreign if not _stands_in(one, task)), by_number)
 
 
 def _intent(request: str) -> str:
@@ -183,7 +189,15 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
     for key in ("text", "value") if procedure.reworded else ():
         if parameters.get(key) != step.parameters.get(key) and not _in_task(parameters.get(key), task):
             open_slots[key] = None  # a value in the words of the old task
-    return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots), value=value)
+    seen = _where_seen(step.seen, open_slots, values, procedure) if step.seen and open_slots else None
+    return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots), value=value, seen=seen)
+
+
+def _where_seen(seen: LookedUp, open_slots: Iterable[str], values: Values, procedure: Procedure) -> LookedUp:
+    """Where the value of an open slot is to be looked up in the new task."""
+    told = (SLOT_TYPE.fullmatch(procedure.slots[name]) for name in open_slots if name in procedure.slots)
+    kind = next((found["type"] for found in told if found), "text")
+    return replace(seen, key=values.by_number.get(abs(seen.beside), "") if seen.beside else "", value_type=kind)
 
 
 def _in_task(value: Any, task: str) -> bool:

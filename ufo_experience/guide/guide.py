@@ -9,12 +9,14 @@ A guide is advice with a place marker: it acts on nothing, and the agent decides
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
+from ufo_experience.guide.looking_up import read_value, where_seen
 from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find, is_plain_click, stood_beside
 from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of, needs_consent
 from ufo_experience.guide.screen import Control, Screen, read_screen
@@ -29,6 +31,7 @@ _MOST_AHEAD = 16
 _ANSWER = ("function", "id", "name", "type", "within", "finish")  # of a model's answer: what is no parameter
 _TEXTS = ("text", "value", "keys")
 _STAYS = ("type", "select")  # after these the screen is the same, but for a value
+_MARK = re.compile("‹.*›", re.DOTALL)  # the name of a field in place of a value that is open
 _PLACES = ("treeitem", "tabitem")  # folders, tabs: what a value of the task is in may be the one beside
 _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "splitbutton", "application"))
 
@@ -37,8 +40,9 @@ _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "
 class Act:
     """One action. `target` is None for the window as a whole; with `confirm` a person should be asked first.
 
-    With `fill` the task does not give what is typed or chosen: a parameter holds the name of the field in angle
-    brackets, in place of which the agent puts the value.
+    With `fill` the task does not give what is typed or chosen: a parameter holds the name of the field in ‹›, in place
+    of which the agent puts the value. `seen` is where the run had looked it up; with `read` the guide reads it off the
+    screen there by itself.
     """
 
     action: str
@@ -46,6 +50,8 @@ class Act:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     confirm: bool = False
     fill: bool = False
+    read: bool = False
+    seen: str = ""
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], controls: Iterable[Any]) -> Act:
@@ -107,6 +113,7 @@ class Guide:
         self._unspoken = dict(procedure.unspoken)
         self._agreed = False  # to a grave choice, which what carries it out need not ask for again
         self._strayed = False  # the agent did something else since the last step of the way
+        self._read: dict[int, str] = {}  # values of open slots, read off the screen
         self._left_out: list[int] = []  # steps that were passed over by one that was done
         self._missed: Miss | None = None
         self._given_up = ""
@@ -142,7 +149,7 @@ class Guide:
         """
         if self._given_up:
             return Stop("gave_up", self._given_up)
-        return self._look(read_screen(controls), application, consent)
+        return self._look(self._observed(controls), application, consent)
 
     def ahead(
         self, controls: Screen | Iterable[Any], limit: int = _MOST_AHEAD, *, application: str | None = None
@@ -153,7 +160,7 @@ class Guide:
         Only the first is checked against the screen, and what follows on the same screen; a target of a later screen
         has no `id` yet. Empty when there is no next step.
         """
-        screen = read_screen(controls)
+        screen = self._observed(controls)
         first = Stop("gave_up", self._given_up) if self._given_up else self._look(screen, application, True, fill=True)
         if isinstance(first, Stop) or limit < 1:
             return ()
@@ -167,7 +174,7 @@ class Guide:
             stays = all(kind_of(one.action) in _STAYS for one in acts)
             found = self._check(place, screen, application) if stays else None
             if found is not True:  # filled in as it should be
-                acts.append(self._act(step, found if isinstance(found, Control) else None))
+                acts.append(self._act(place, found if isinstance(found, Control) else None))
         return tuple(acts)
 
     def check(
@@ -179,12 +186,14 @@ class Guide:
         its target on the screen, `Stop` for `done` when its effect is there already, or why it cannot be done. What is
         hard to take back needs `consent`: that of a person, or of an agent that decides with the screen in view.
         """
-        screen = read_screen(controls)
+        screen = self._observed(controls)
         place = None if self._given_up else self._place_of(act)
         if place is None:
             return _checked(act, screen, application, consent)
-        if _text_of(act) in self._steps[place].left_open.values():
-            return Stop("unbound_slot", f"put the value in place of {_text_of(act)}")
+        if self._steps[place].left_open and _MARK.fullmatch(_text_of(act)):
+            if place not in self._read:
+                return Stop("unbound_slot", f"put the value in place of {_text_of(act)}{self._where(place)}")
+            act = replace(act, parameters=self._parameters(place))
         found = self._check(place, screen, application)
         if found is True:
             self.note(act)
@@ -257,14 +266,32 @@ class Guide:
 
     # ---- within
 
+    def _observed(self, controls: Screen | Iterable[Any]) -> Screen:
+        """The screen, off which values were read that the run of the way had looked up there."""
+        screen = read_screen(controls)
+        for place, step in enumerate(self._steps[self._at :], start=self._at):
+            seen = step.seen if place not in self._read else None
+            if seen is not None and seen.place <= self._at and (value := read_value(seen, screen)):
+                self._read[place] = value
+        return screen
+
+    def _parameters(self, place: int) -> dict[str, Any]:
+        """What a step is done with: the value of an open slot once it was read, until then the name of its field."""
+        step = self._steps[place]
+        read = self._read.get(place)
+        return dict(step.parameters) | (dict.fromkeys(step.left_open, read) if read is not None else step.left_open)
+
+    def _where(self, place: int) -> str:
+        seen = self._steps[place].seen
+        return f": it was seen {where_seen(seen, self._steps)}" if seen is not None else ""
+
     def _look(self, screen: Screen, application: str | None, consent: bool, *, fill: bool = False) -> Act | Stop:
         self._door = None
         while self._at < len(self._steps):
             step = self._steps[self._at]
-            if step.unbound and not (fill and step.can_be_filled):
-                return Stop(
-                    "unbound_slot", f"step {step.number} needs {', '.join(step.unbound)}, which the task does not give"
-                )
+            if step.unbound and self._at not in self._read and not (fill and step.can_be_filled):
+                what = f"step {step.number} needs {', '.join(step.unbound)}, which the task does not give"
+                return Stop("unbound_slot", what + self._where(self._at))
             home = self._way_home(step, screen, application)
             if home is not None:
                 return home
@@ -281,16 +308,20 @@ class Guide:
                 self._at = passed
             else:
                 self._looks = 0
-                act = self._act(step, checked)
+                act = self._act(self._at, checked)
                 return act if consent or not act.confirm else _for_a_person(act)
         if self.procedure.parts:
             self.sure = False
             return Stop("ways_part", self.procedure.parts)
         return Stop("done", f"all {len(self._steps)} steps of the way are behind")
 
-    def _act(self, step: ProcedureStep, control: Control | None) -> Act:
+    def _act(self, place: int, control: Control | None) -> Act:
+        step = self._steps[place]
         target = step.target if control is None else _target(control)
-        return Act(step.action, target, step.left_open or dict(step.parameters), self._asks(step), bool(step.left_open))
+        is_open = bool(step.left_open) and place not in self._read
+        read = is_open and step.seen is not None and step.seen.can_be_read and step.seen.place > self._at
+        seen = where_seen(step.seen, self._steps) if is_open and step.seen is not None else ""
+        return Act(step.action, target, self._parameters(place), self._asks(step), is_open and not read, read, seen)
 
     def _asks(self, step: ProcedureStep) -> bool:
         return step.confirm and not (step.pending and self._agreed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -53,11 +53,33 @@ class Target:
 
 
 @dataclass(frozen=True)
+class LookedUp:
+    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`.
+
+    `whole`, as all of its text; or right behind `key` (before it, with `before`), a value of the new task. `value_type`
+    is what kind of thing it was (see `redaction.vault.slot_type`).
+    """
+
+    place: int
+    type: str
+    whole: bool = False
+    beside: int | None = None
+    key: str = ""
+    value_type: str = "text"
+
+    @property
+    def can_be_read(self) -> bool:
+        """True when it can be told from all else in view."""
+        return self.whole or bool(self.key)
+
+
+@dataclass(frozen=True)
 class ProcedureStep:
     """One step of a way. `within` of the target is "" where the record does not say; `unbound` names open slots.
 
     `confirm` says that a person is asked before, `pending` that this is only so for what was chosen before it. `value`
-    is the value of the task that the target bears, as a file in a list does. `around` is what stood around it when the
+    is the value of the task that the target bears, as a file in a list does. `seen` is where the run looked up what it
+    typed, `around` is what stood around it when the
     way was gone. `told` is False where only this record knows the name, `hidden` are parameters of that kind.
     """
 
@@ -75,6 +97,7 @@ class ProcedureStep:
     hidden: tuple[str, ...] = ()
     around: Around | None = None
     pending: bool = False
+    seen: LookedUp | None = None
 
     @property
     def role(self) -> str:
@@ -100,7 +123,7 @@ class ProcedureStep:
     def left_open(self) -> dict[str, str]:
         """Of an open step the parameter that is typed or chosen, with the name of the field in place of the value."""
         name = self.target.name if self.target and self.unbound else ""
-        return {key: f"<{name}>" for key in self.parameters if name and key in ("text", "value", "keys")}
+        return {key: f"‹{name}›" for key in self.parameters if name and key in ("text", "value", "keys")}
 
 
 @dataclass(frozen=True)
@@ -172,6 +195,7 @@ def procedure_of(
                 pending=confirm_of(step) is None,
                 told=_may_be_told(step, told.get(step.step_number, step)),
                 hidden=_hidden(step, told.get(step.step_number, step)),
+                seen=_looked_up(step, done),
             )
             for number, step in enumerate(done, start=1)
         ),
@@ -247,6 +271,14 @@ def _may_be_told(step: Step, told: Step) -> bool:
     if told.target_control.name == name:
         return True
     return is_fixed(role) and role != "hyperlink" and _LABEL.fullmatch(name.strip(" …:")) is not None
+
+
+def _looked_up(step: Step, done: Sequence[Step]) -> LookedUp | None:
+    seen = step.seen
+    if seen is None:
+        return None
+    place = sum(one.step_number <= seen.after for one in done)
+    return LookedUp(place, seen.type, seen.whole, seen.beside)
 
 
 def _hidden(step: Step, told: Step) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Protocol
@@ -20,6 +20,7 @@ from ufo_experience.schema import (
     Action,
     Experience,
     Provenance,
+    Seen,
     State,
     Step,
     Trajectory,
@@ -106,6 +107,19 @@ def empty(trajectory: Trajectory) -> DataError:
     return DataError(f"nothing to learn: {why}", file=_source(trajectory), code="E_EMPTY")
 
 
+def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps, numbered from 1; what one says of another's number goes along."""
+    old = [step.step_number for step in steps]
+    return tuple(
+        step.model_copy(update={"step_number": number, "seen": _renumbered(step.seen, old)})
+        for number, step in enumerate(steps, start=1)
+    )
+
+
+def _renumbered(seen: Seen | None, old: Sequence[int]) -> Seen | None:
+    return seen and seen.model_copy(update={"after": sum(number <= seen.after for number in old)})
+
+
 def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) -> Experience:
     """Put a summary of a redacted trajectory into the form that is kept.
 
@@ -113,7 +127,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
     against the schema once more. A success that does not say what was asked, what was done or to what stays
     `observed`, whoever judged it.
     """
-    steps = tuple(_portable(step).model_copy(update={"step_number": n}) for n, step in enumerate(summary.steps, 1))
+    steps = _numbered(tuple(map(_portable, summary.steps)))
     application = _main_application(trajectory, steps)
     action = Action(
         strategy=_path(steps),

@@ -27,6 +27,7 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.traces.coerce import KEEP, as_amount, as_name, as_text, as_time, short_object
+from ufo_experience.traces.looked_up import with_seen
 from ufo_experience.traces.naming import Named
 from ufo_experience.traces.visibility import VisibleControls, visibility
 
@@ -146,7 +147,7 @@ class Draft:
             "request": self.request or self.subtask or UNKNOWN_TASK,
             "subtask": self.subtask,
             "applications": tuple(self.applications),
-            "steps": tuple(self.steps),
+            "steps": with_seen(self.steps, self.seen, self.subtask or self.request or ""),
             "plan": self._lines(plan),
             "outcome": validate(Outcome, outcome, file=str(self.path)),
             "format": self.format,

@@ -14,7 +14,7 @@ from ufo_experience.benchmark.steps.environment import ControlView, Observation
 from ufo_experience.benchmark.steps.episode import CommandAgent
 from ufo_experience.benchmark.steps.explorer import Explorer
 from ufo_experience.benchmark.steps.prompt_reading import read_hints
-from ufo_experience.benchmark.steps.workplace import Workplace
+from ufo_experience.benchmark.steps.workplace import STATUS_TYPE, Workplace
 from ufo_experience.errors import UsageError
 from ufo_experience.guide.block import NEXT_ACTIONS, NOTES
 from ufo_experience.prompt.builder import parse_block
@@ -155,8 +155,14 @@ def answer_of(command: ScreenCommand) -> str:
 def decision_of(command: ScreenCommand, observation: Observation) -> Decision:
     """A command for the screen as a decision of a session; a switch is a click on the application."""
     asked = Command(command.function, dict(command.parameters), target=_target_of(command))
-    controls = tuple(target_of(one) for one in observation.controls)
+    controls = in_view(observation)
     return Decision(AgentStatus.CONTINUE, (asked,), observation.window, controls=controls)
+
+
+def in_view(observation: Observation) -> tuple[Target, ...]:
+    """What is on the screen as targets: the controls, and what the status lines say."""
+    said = (Target(text, STATUS_TYPE, f"status:{number}") for number, text in enumerate(observation.status))
+    return (*map(target_of, observation.controls), *said)
 
 
 def target_of(control: ControlView) -> Target:

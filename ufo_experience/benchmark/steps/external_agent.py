@@ -8,7 +8,8 @@ It reads a JSON object a line from its standard input and answers with one a lin
      or  {"take": 3, "fill"?: {"name of a field": "value"}, "actions"?, "finish"?}
 
 `take` stands for the first so many actions of `ahead`, before those of the answer; `fill` gives the values that these
-leave open, by the name of their field, and one that is not given ends what is taken. `ahead` is told in full once; as
+leave open, by the name of their field, and one that is not given ends what is taken; what is marked `read` need not
+be given. `ahead` is told in full once; as
 long as it goes on as it was told, only from which of its actions on: `{"from": 3}`, and `take` counts from there.
 
 Actions are carried out one by one; a target is looked up by its name on the screen as it is by then. At the first that
@@ -32,7 +33,7 @@ from functools import partial
 from typing import Any
 
 from ufo_experience.benchmark.steps import child_processes
-from ufo_experience.benchmark.steps.agents import decision_of, foreseen_in, named_command, notes_in, target_of
+from ufo_experience.benchmark.steps.agents import decision_of, foreseen_in, in_view, named_command, notes_in
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
 from ufo_experience.errors import AgentError, DataError, UsageError
@@ -232,8 +233,8 @@ class ExternalAgent:
         status = AgentStatus.FINISH if self._finish else AgentStatus.CONTINUE
         self._handed_over = True
         actions, self._left, self._finish = self._left, [], False  # asked again, it has yet to say so again
-        controls = tuple(target_of(one) for one in observation.controls)
-        return Decision(status, tuple(one.named() for one in actions), observation.window, controls=controls)
+        commands = tuple(one.named() for one in actions)
+        return Decision(status, commands, observation.window, controls=in_view(observation))
 
     def _again(self, observation: Observation, proposed: Decision) -> Decision:
         """What it does now that it was warned; with nothing better to do, what it had proposed."""

@@ -19,7 +19,7 @@ from ufo_experience.text.tokens import estimate_tokens
 
 NAMESPACE = "browser"
 LOOK = "get_controls"
-APPLICATION_TYPE = "Application"
+APPLICATION_TYPE, STATUS_TYPE = "Application", "Text"
 _MARK = re.compile(r"\b[0-9a-f]{32}\b")
 
 
@@ -116,7 +116,10 @@ class Workplace:
         seen = self.observation
         here = [{**asdict(one), "id": str(one.id), "options": list(one.options)} for one in seen.controls]
         others = [one for one in seen.applications if one != seen.application]
-        return here + [{"id": f"app:{one}", "name": one, "type": APPLICATION_TYPE} for one in others]
+        said = [
+            {"id": f"status:{number}", "name": text, "type": STATUS_TYPE} for number, text in enumerate(seen.status)
+        ]
+        return here + said + [{"id": f"app:{one}", "name": one, "type": APPLICATION_TYPE} for one in others]
 
 
 MakeAgent = Callable[[Workplace], Agent]
