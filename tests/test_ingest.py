@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import a_run, a_step
 from tests.disks import UnsyncedDisk
 from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.config import Settings
 from ufo_experience.errors import UsageError
-from ufo_experience.ingest import _without_our_prompts, ingest
+from ufo_experience.ingest import _redacted, _without_our_prompts, ingest
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.prompt.data_block import frame
@@ -47,6 +48,13 @@ def test_a_run_too_large_for_a_record_is_listed_and_the_others_are_learned(tmp_p
     ((source, why),) = report.failed
     assert source.endswith("large.json")
     assert "larger than" in why
+
+
+def test_a_run_is_named_to_the_terminal_without_its_secrets():
+    """What was skipped is told with the sub-task, and a person may have said a password in it."""
+    run = a_run(a_step(1, "click", "Log in"), subtask="Log in to Jira, password is Zw9!ppR4")
+    assert "Zw9!ppR4" not in _redacted(run).source
+    assert "Log in to Jira" in _redacted(run).source
 
 
 def test_what_memory_injected_is_not_learned_again(tmp_path):

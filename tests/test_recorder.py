@@ -66,6 +66,17 @@ def test_a_crash_leaves_a_log_that_can_be_learned_from(memory, tmp_path):
     assert [step.target_control.name for step in memory.get(report.added[0]).action.steps] == ["Insert", "Table"]
 
 
+def test_what_was_finished_is_not_learned_again_from_its_log(memory, tmp_path):
+    """The folder is for what a crash left: a finished run is in the store, with its verdict."""
+    recorder = Recorder(memory, logs=tmp_path / "logs")
+    go_through(recorder, success=True, judge="program")
+    recorder.start("Insert a chart", "Word")
+    recorder.step("click", "Chart", control_type="Button")
+    report = memory.ingest(tmp_path / "logs")
+    assert [memory.get(one).state.request for one in report.added] == ["Insert a chart"]
+    assert (report.problems, report.failed) == ([], [])
+
+
 def test_no_secret_stands_in_the_log_or_in_the_store(memory, tmp_path):
     """Neither where it was typed, nor where it comes back."""
     recorder = Recorder(memory, logs=tmp_path / "logs")

@@ -216,7 +216,7 @@ def _read(found: Found, format: str, report: ReadReport, said: Given) -> Iterato
 
 def _redacted(trajectory: Trajectory) -> _ReadRun:
     clean = redact(_without_our_prompts(trajectory))
-    return _ReadRun(_name(trajectory), experience_id(clean), clean, _is_settled(trajectory))
+    return _ReadRun(_name(clean), experience_id(clean), clean, _is_settled(trajectory))
 
 
 _Batch = tuple[list[_ReadRun], ReadReport]

@@ -106,6 +106,7 @@ def ingest(
 ) -> None:
     """Read logs into experience records and index them."""
     from ufo_experience.schema import Trust
+    from ufo_experience.traces.reader import LEARNED
 
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
         with console.progress("reading") as progress, in_our_words():
@@ -141,7 +142,8 @@ def ingest(
         judgeable = set(report.added).difference(identifier for identifier, _ in report.incomplete)
         held = sum(memory.store.get(identifier).trust.rank < Trust.VERIFIED.rank for identifier in judgeable)
         console.answer(data, ingest_text(report, held))
-        if not (report.read or report.added or report.known):
+        was_learned = any(reason == LEARNED for _, reason in report.skipped)
+        if not (report.read or report.added or report.known or was_learned):
             raise SystemExit(DataError.exit_code)
 
 

@@ -29,6 +29,7 @@ from ufo_experience.schema import Experience, Trajectory, expect
 from ufo_experience.session.parts import SaveMode, SavePolicy
 from ufo_experience.traces.actions import take_target
 from ufo_experience.traces.in_memory import JudgedBy, run_of
+from ufo_experience.traces.reader import FINISHED
 
 if TYPE_CHECKING:
     from ufo_experience.guide.guide import Guide
@@ -104,6 +105,7 @@ class Recorder:
         self.session = new_id()[:16]
         self.shown: tuple[str, ...] = ()
         self.fault = None
+        self._is_finished = False
         self._steps: list[dict[str, Any]] = []
 
     @quietly(Start)
@@ -180,14 +182,18 @@ class Recorder:
 
         `success` without a `judge`, or with "agent", is the agent's own claim: the run is kept as observed, shown to
         nobody, and nothing is credited. `judge` "program" is a check of the result, "person" a user, "llm" a model
-        that did not act.
+        that did not act. The log gets the ending `.finished`: `ingest` of its folder reads what a crash left.
         """
+        made = self._learn(success, judge, score=score, failure_reason=reason, tokens=tokens, cost=cost)
+        self._close_log()
+        return made
+
+    def _learn(self, success: bool | None, judge: JudgedBy | None, **known: Any) -> Experience | None:
         judged = success is not None and judge not in (None, "agent")
         if judged and self.shown:
             self.memory.report(list(self.shown), success=bool(success), session=self.session)
-        if not self._steps or not self.policy.wants(_evaluation(success, score, judged=judged), lambda: True):
+        if not self._steps or not self.policy.wants(_evaluation(success, known["score"], judged=judged), lambda: True):
             return None
-        known = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost}
         return self.memory.remember(
             self.task,
             self._steps,
@@ -195,7 +201,7 @@ class Recorder:
             application=self.application,
             judge=judge or "agent",
             session=self.session,
-            **{name: value for name, value in known.items() if value is not None},  # type: ignore[arg-type]
+            **{name: value for name, value in known.items() if value is not None},
         )
 
     async def astart(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
@@ -217,7 +223,14 @@ class Recorder:
     @property
     def log(self) -> Path | None:
         """The log of this run."""
-        return None if self._folder is None else self._folder / f"{self.session}.jsonl"
+        name = f"{self.session}.jsonl{FINISHED if self._is_finished else ''}"
+        return None if self._folder is None else self._folder / name
+
+    def _close_log(self) -> None:
+        running = self.log
+        self._is_finished = True
+        if running is not None and self.log is not None and running.exists():
+            running.replace(self.log)
 
     def _without_secrets(self) -> Trajectory:
         """The run so far: what was typed into a password field is taken out of the later steps, too."""

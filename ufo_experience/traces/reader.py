@@ -25,6 +25,8 @@ _LOOKS_LIKE_A_TRACE = frozenset(
 )
 _LOGS_BY_NAME = frozenset({"session.md"})
 MAX_LEVELS = 40
+FINISHED = ".finished"  # what the recorder puts behind the log of a run that ended
+LEARNED = "a finished run: it was learned when it ended"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def walk(root: Path, skipped: list[tuple[str, str]]) -> Iterator[Found]:
         for found in _walk_folder(root, skipped, MAX_LEVELS):
             empty = False
             yield found
-        if empty:
+        if empty and not any(why == LEARNED for _, why in skipped):
             raise TraceError("no trace in this folder", file=str(root), code="E_EMPTY")
     elif stat.S_ISREG(mode):
         yield Found(root, given=True)
@@ -66,6 +68,7 @@ def _walk_folder(folder: Path, skipped: list[tuple[str, str]], levels: int) -> I
     if "store.json" in files and any(entry.name == "records" for entry in listed):
         skipped.append((str(folder), "an experience store: to take it in, export it and import the file"))
         return
+    skipped += [(entry.path, LEARNED) for entry in listed if entry.name in files and entry.name.endswith(FINISHED)]
     claimed: frozenset[str] = frozenset()
     for name, (markers, own) in _FOLDERS.items():
         if files & markers:
