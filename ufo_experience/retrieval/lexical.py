@@ -132,23 +132,31 @@ class LexicalIndex:
         rows, gains = [np.empty(0, np.int32)], [np.empty(0, np.float64)]
         for place, part in enumerate(self._catalog.terms):
             names = list(weights) if place else [one for one in weights if one not in columns]
+            few: list[tuple[float, NDArray[np.int32], NDArray[np.float32]]] = []
             for one, (held, times) in zip(names, part.find(names), strict=True):
-                gain = times / (times + self._settings.k1 * self._size[held])
                 if not place and self._is_common(len(held)):
-                    columns[one] = self._columns[one] = self._column(held, gain)
-                else:
-                    rows.append(held)
-                    gains.append(worth[one] * gain)
+                    columns[one] = self._columns[one] = self._column(held, self._gain(held, times))
+                elif len(held):
+                    few.append((worth[one], held, times))
+            if few:
+                each, held, times = zip(*few, strict=True)
+                rows.append(np.concatenate(held))
+                gain = self._gain(rows[-1], np.concatenate(times))
+                gains.append(np.repeat(each, [len(one) for one in held]) * gain)
         total = self._sum(np.concatenate(rows), np.concatenate(gains))
         for one, column in columns.items():
             total[: len(column)] += np.float32(worth[one]) * column
         return total, np.float32(_TINY + sum(worth.values()))
 
+    def _gain(self, rows: NDArray[np.int32], times: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What a term is worth in each of these rows, which hold it so many times: saturated, by length."""
+        return np.asarray(times / (times + self._settings.k1 * self._size[rows]), np.float32)
+
     def _is_common(self, held: int) -> bool:
         """True for a term that so many published rows hold that the next question had better add it up as a column."""
         return held >= max(_COMMON_FROM, _COMMON * self._catalog.published) and len(self._columns) < _MOST_COLUMNS
 
-    def _column(self, rows: NDArray[np.int32], gain: NDArray[Any]) -> Scores:
+    def _column(self, rows: NDArray[np.int32], gain: Scores) -> Scores:
         column = np.zeros(self._catalog.published, np.float32)
         column[rows] = gain
         return column

@@ -169,11 +169,22 @@ def request_frames(text: str) -> tuple[Frame, ...]:
 def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
     """The frame of a record's request, its roles corrected by what its steps clicked and typed (texts of words)."""
     frame = request_frame(text)
-    on_controls = words(clicked)
-    typed_words, names = frozenset(words(digits(typed))), frozenset(on_controls)
+    names, entries = _on_controls(clicked)
+    typed_words = _typed_words(typed)
     kinds = tuple(_role(one, kind, names, typed_words) for one, kind in zip(frame.stems, frame.kinds, strict=True))
-    entries = frozenset[str]().union(*thesaurus().entries(on_controls))
     return Frame(frame.stems, kinds, frame.entries, names, entries)
+
+
+@remembered(1_024, 512)  # runs of one task use the same controls
+def _on_controls(clicked: str) -> tuple[frozenset[str], Entries]:
+    """The stems on controls, and what they stand for."""
+    stems = words(clicked)
+    return frozenset(stems), frozenset[str]().union(*thesaurus().entries(stems))
+
+
+@remembered(1_024, 512)
+def _typed_words(typed: str) -> frozenset[str]:
+    return frozenset(words(digits(typed)))
 
 
 def _role(one: str, kind: str, clicked: Iterable[str], typed: Iterable[str]) -> str:
