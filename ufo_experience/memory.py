@@ -22,7 +22,6 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from ufo_experience.config import Settings, load_settings
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.screen import in_view
 from ufo_experience.index.build import Progress
 from ufo_experience.maintenance import Maintenance
 from ufo_experience.retrieval.answer import Retrieval
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from ufo_experience.index.manifest import Calibration
     from ufo_experience.ingest import IngestReport
     from ufo_experience.prompt.builder import Format, PromptBlock
+    from ufo_experience.retrieval.on_screen import OnScreen
     from ufo_experience.retrieval.structured import ActionAdvice
     from ufo_experience.traces.builder import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
@@ -266,7 +266,7 @@ class ExperienceMemory(Maintenance):
         threshold = own if similarity_threshold is None else similarity_threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
-        screen = None if controls is None else in_view(controls, done, application)
+        screen = None if controls is None else _on_screen(controls, done, application)
         query = Query(task, application, env, k, threshold, exclude_session, among, near, screen)
         return self.wiring.retriever().retrieve(query)
 
@@ -444,6 +444,12 @@ class ExperienceMemory(Maintenance):
 
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
+
+
+def _on_screen(controls: Iterable[Any], done: Iterable[str], application: str | None) -> OnScreen:
+    from ufo_experience.guide.screen import in_view
+
+    return in_view(controls, done, application)
 
 
 def _id(one: Hit | Experience | str) -> str:

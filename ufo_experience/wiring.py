@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import threading
+from typing import TYPE_CHECKING
 
 from ufo_experience.config import Settings
 from ufo_experience.embedding import CACHE_FILE, open_embedder
-from ufo_experience.embedding.base import Embedder
-from ufo_experience.embedding.cache import CachedEmbedder
+from ufo_experience.embedding.base import Embedder, Repairable
 from ufo_experience.embedding.plain import as_embedder
 from ufo_experience.index.generations import Generations, open_generations
 from ufo_experience.index.live import LiveIndex
@@ -16,11 +16,13 @@ from ufo_experience.openai_api.ledger import Ledger
 from ufo_experience.openai_api.settings import OpenAISettings, Provider
 from ufo_experience.retrieval.candidates import CandidateFinder
 from ufo_experience.retrieval.fusion import fusion_for
-from ufo_experience.retrieval.judge import Judge, open_judge
 from ufo_experience.retrieval.retriever import Retriever
 from ufo_experience.schema import Trust
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.trust.policy import TrustPolicy
+
+if TYPE_CHECKING:
+    from ufo_experience.retrieval.judge import Judge
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 OFFLINE = ("hashing", "local", "fastembed", "model2vec")
@@ -63,7 +65,7 @@ class Wiring:
     def close(self) -> None:
         """Close the file of cached vectors; it is opened again when it is needed."""
         with self._lock:
-            if isinstance(self._embedder, CachedEmbedder):
+            if isinstance(self._embedder, Repairable):
                 self._embedder.close()
 
     def forget(self) -> None:
@@ -84,6 +86,8 @@ class Wiring:
         """The judge that the settings name, made when first needed; its answers are kept with it."""
         with self._lock:
             if self._judge is None and self.settings.judge != "none":
+                from ufo_experience.retrieval.judge import open_judge
+
                 self._judge = open_judge(self.settings.judge, self.service_settings())
             return self._judge
 

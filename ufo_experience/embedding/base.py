@@ -79,3 +79,7 @@ class Repairable(Protocol):
     def repair(self) -> None:
         """Put a damaged file out of use."""
         ...
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is needed."""
+        ...

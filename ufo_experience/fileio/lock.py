@@ -7,17 +7,20 @@ import os
 import random
 import socket
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING
 
 from ufo_experience.errors import DataError, LockedError, StorageError
 from ufo_experience.fileio.atomic import Disk, is_there
 from ufo_experience.fileio.reading import read_file
 from ufo_experience.fileio.strict_json import parse
+
+if TYPE_CHECKING:  # it takes longer to load than a question to answer, and who only asks locks nothing
+    from filelock import BaseFileLock
 
 LOCK = ".lock"
 HOLDER = f"{LOCK}.holder"
@@ -34,7 +37,8 @@ class WriterLock:
     def __init__(self, root: Path, timeout: float, disk: Disk, name: str = LOCK) -> None:
         self._root, self._timeout, self._disk = root, timeout, disk
         self._path, self._holder = root / name, root / f"{name}.holder"
-        self._lock = FileLock(self._path)
+        self._lock: BaseFileLock | None = None
+        self._making = threading.Lock()
 
     @contextmanager
     def hold(self) -> Iterator[bool]:
@@ -44,7 +48,7 @@ class WriterLock:
             LockedError: another process holds it; the message names it.
             StorageError: the lock file cannot be written.
         """
-        self._acquire()
+        lock = self._acquire()
         try:
             left_behind = self._write_note()
             try:
@@ -54,16 +58,26 @@ class WriterLock:
                 raise
             self._remove_note()
         finally:
-            self._lock.release()
+            lock.release()
 
-    def _acquire(self) -> None:
+    def _file_lock(self) -> BaseFileLock:
+        from filelock import FileLock
+
+        with self._making:
+            self._lock = self._lock or FileLock(self._path)
+            return self._lock
+
+    def _acquire(self) -> BaseFileLock:
         """Ask, and ask again after growing pauses: many who ask often would leave the holder no time to finish."""
+        from filelock import Timeout
+
         deadline, pause = time.monotonic() + self._timeout, FIRST_PAUSE_S
         while True:
             try:
                 self._check_file()
-                self._lock.acquire(timeout=0)
-                return
+                lock = self._file_lock()
+                lock.acquire(timeout=0)
+                return lock
             except Timeout as error:
                 left = deadline - time.monotonic()
                 if left <= 0:

@@ -90,9 +90,9 @@ class Postings:
         """From parallel arrays, one entry per term and row, in any order."""
         order = np.lexsort((rows, hashes))
         hashes = hashes[order]
-        terms, starts = np.unique(hashes, return_index=True)
+        starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
         ptr = np.append(starts, len(hashes)).astype(np.int64)
-        return cls(terms, ptr, rows[order], weights[order])
+        return cls(hashes[starts], ptr, rows[order], weights[order])
 
     def shifted(self, first_row: int) -> Postings:
         """The same with rows counted from `first_row`."""

@@ -108,7 +108,8 @@ class CatalogAgreement:
 
     def _of_same_fields(self, experience: Experience) -> Rows:
         """The counted rows of the same task, and of those that typed into the same fields."""
-        return np.union1d(self._of_task(experience.state.task), self._with_term(fields_term(experience)))
+        rows = np.sort(np.concatenate([self._of_task(experience.state.task), self._with_term(fields_term(experience))]))
+        return np.asarray(rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]], np.int64)
 
     def _is_alike(self, row: int, experience: Experience) -> bool:
         """False for a row that is of another task or application, as far as the catalog tells."""

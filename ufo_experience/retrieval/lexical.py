@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,10 +138,9 @@ class LexicalIndex:
                 elif len(held):
                     few.append((worth[one], held, times))
             if few:
-                each, held, times = zip(*few, strict=True)
-                rows.append(np.concatenate(held))
-                gain = self._gain(rows[-1], np.concatenate(times))
-                gains.append(np.repeat(each, [len(one) for one in held]) * gain)
+                rows.append(np.concatenate([held for _, held, _ in few]))
+                gain = self._gain(rows[-1], np.concatenate([times for *_, times in few]))
+                gains.append(np.repeat([each for each, *_ in few], [len(held) for _, held, _ in few]) * gain)
         total = self._sum(np.concatenate(rows), np.concatenate(gains))
         for one, column in columns.items():
             total[: len(column)] += np.float32(worth[one]) * column
@@ -176,8 +174,8 @@ class LexicalIndex:
 
     def _counts(self, part: Postings) -> NDArray[np.int64]:
         """How many of the counted rows hold each term of a part, in that part."""
-        running = np.concatenate([[0], np.cumsum(self._counted[part.rows])])
-        return np.asarray(running[part.ptr[1:]] - running[part.ptr[:-1]], np.int64)
+        counted = self._counted[part.rows].view(np.int8)
+        return np.asarray(np.add.reduceat(counted, part.ptr[:-1], dtype=np.int64), np.int64)
 
     def _doc_freq(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
         """How many of the counted rows hold each of these terms (hashes), in all parts."""

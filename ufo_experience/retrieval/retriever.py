@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,14 @@ from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Emb
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.credit import usage_factor, usefulness
 from ufo_experience.retrieval.fusion import Fusion
-from ufo_experience.retrieval.judge import JUDGED, JUDGED_FROM, Judge, verdicts
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.text.frames import readable_intent
+
+if TYPE_CHECKING:  # few questions have a judge, and none waits for what it would load
+    from ufo_experience.retrieval.judge import Judge
 
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
@@ -171,6 +173,8 @@ class Retriever:
         """
         if self._judge is None:
             return self._choose(text, ranking, threshold, False, query.on_screen), ()
+        from ufo_experience.retrieval.judge import JUDGED, JUDGED_FROM, verdicts
+
         lowest = min(threshold, JUDGED_FROM) if query.threshold is None else threshold
         places = list(islice(self._choose(text, ranking, lowest, False, query.on_screen), JUDGED))
         rows = ranking.candidates.rows[places].tolist()
