@@ -89,7 +89,7 @@ def test_the_application_filter_is_exact_and_comes_before_ranking(memory):
 
 def test_a_given_threshold_is_the_threshold_used(memory):
     """Nothing under it is returned."""
-    assert list(memory.retrieve("Turn Bluetooth on", similarity_threshold=0.99)) == []
+    assert list(memory.retrieve("Turn Bluetooth on", similarity_threshold=0.999)) == []
     assert all(hit.score >= 0.2 for hit in memory.retrieve("Turn Bluetooth on", similarity_threshold=0.2))
 
 

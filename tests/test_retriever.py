@@ -202,7 +202,7 @@ def test_quarantined_records_change_no_score_of_a_trusted_one(tmp_path):
 def test_filters_come_before_ranking(tmp_path):
     """Exact after case folding; the best inside the filter is found behind any number of others."""
     others = [a_record_of(f"Open the mail settings {n}", application="Word") for n in range(30)]
-    wanted = a_record_of("Open the settings", application="OUTLOOK.EXE")
+    wanted = a_record_of("Show the mail settings", application="OUTLOOK.EXE")
     found = memory_of(tmp_path / "db", wanted, *others).retrieve("Open the mail settings", application="Outlook")
     assert [hit.experience.id for hit in found] == [wanted.id]
 

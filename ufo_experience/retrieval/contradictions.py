@@ -93,7 +93,8 @@ _PHRASES = [
 _REWRITES = [(frozenset(words.split()), re.compile(pattern), replacement) for words, pattern, replacement in _PHRASES]
 _LETTERS = re.compile("[a-z]+")
 _VALUES = re.compile(
-    r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)|<\w+>",
+    r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)|<\w+>"
+    r"|(?<![\w.])[\w-]+\.[a-z]\w{1,3}\b(?!\.)",
     re.IGNORECASE,
 )
 _DESCRIPTIVE = re.compile(  # "a file I can not find" describes, it does not ask
@@ -120,6 +121,7 @@ _SWAPS = {  # prefixes of two words that are opposites when the rest is the same
 }  # fmt: skip
 _PARTICLE = re.compile(r"(?:^|[,.;:!] ?|\b(?:and|then|to|please|you) )([a-z]{3,}) (in|out|on|off|up|down|over|under)\b")
 _LEAST_REST = 4
+_NEAR = 4  # words from the start within which stands what is removed
 _OPPOSITE_PARTICLE = {"in": "out", "on": "off", "up": "down", "over": "under"}
 _SAME_EITHER_WAY = frozenset({"fill", "slow"})  # a form is filled in or out
 
@@ -151,8 +153,8 @@ def conflict(one: str, other: str) -> str | None:
 
 
 def _removal(a: list[str], b: list[str]) -> str | None:
-    """ "Underline the title" against "remove the underline"."""
-    if not a or b[:1] == [] or b[0] not in _REMOVE or a[0] not in b[1:2]:
+    """ "Underline the title" against "remove the underline", "flag the mail" against "clear the follow-up flag"."""
+    if not a or b[:1] == [] or b[0] not in _REMOVE or a[0] not in b[1:_NEAR]:
         return None
     return f"removed: {a[0]}" if b[0] not in a and not _REMOVE & set(a) & set(b) else None
 

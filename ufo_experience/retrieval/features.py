@@ -8,6 +8,8 @@
     other_object      the same for what it is done to
     other_argument    known words behind prepositions on both sides that the other side has not ("in this sheet")
     inversions        share of pairs of shared words that stand in the other order ("from A to B")
+    swapped           1 where a known word stands for another one between the same neighbours
+    scope             1 where one is about all of them and the other about some
 
 A word counts as held exactly (1), by a related one (0.7), by a word on a clicked control (0.5) or one related to it
 (0.3). A known word is one of the thesaurus: of an unknown one nobody can say that it means something else.
@@ -25,6 +27,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.retrieval.differences import other_deed, scope_clash, swapped
 from ufo_experience.text.frames import Frame
 from ufo_experience.text.terms import COMMON
 from ufo_experience.text.terms import stem as stem_of
@@ -53,6 +56,8 @@ class Pair:
     other_object: float
     other_argument: float
     inversions: float
+    swapped: float
+    scope: float
 
 
 NAMES = tuple(field.name for field in fields(Pair))
@@ -100,7 +105,8 @@ def compare_best(clauses: Sequence[Frame], record: Frame, weights: WordWeights) 
 
 def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
     """The features of a query and a record."""
-    asked = _tally(query, [_held(query, place, record) for place in range(len(query.stems))], weights, record.slots)
+    had_of = [_held(query, place, record) for place in range(len(query.stems))]
+    asked = _tally(query, had_of, weights, record.slots)
     named = [_named(record, place, query) for place in range(len(record.stems))]
     had = _tally(record, named, weights, _NONE, RECORD_VALUE_WEIGHT)
     words = zip(query.stems, query.kinds, strict=True)
@@ -111,10 +117,12 @@ def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
         missing=asked.lost,
         surplus=had.lost,
         clicked=sum(clicked) / asked.said,
-        other_deed=_differ(query, query.deed, record, record.deed),
+        other_deed=other_deed(query, record),
         other_object=_differ(query, query.object, record, record.object),
         other_argument=min(asked.argument, had.argument) / min(asked.said, had.said),
         inversions=_inversions(query.stems, record.stems),
+        swapped=swapped(query, record, had_of, named),
+        scope=scope_clash(query, record),
     )
 
 

@@ -2,8 +2,9 @@
 
     order   g·skeleton + (1 - g)·(words, coverage, head; and near, if there are vectors), where g is near 1 when some
             record has the skeleton of the query: then its words decide, else every signal counts
-    score   the estimated probability that the experience helps: a logistic model of the order, its lead over the best
-            other task, coverage and size of the store
+    score   the estimated probability that the experience helps: a logistic model of the lead over the best other
+            task, coverage, what is left over and size of the store. A word too many or too few, another deed or a word
+            that is swapped tells the more, the more of the words are the same: who rewords a task changes many
 
 The numbers are fitted once (`docs/retrieval.md` says on what, and how they hold on sets they were not fitted on) and
 are the same for every embedder and store. `near` is the cosine on a scale that is made anew for every query from its
@@ -32,14 +33,16 @@ _ORDER = {
 _NEAR = 1.3
 FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
 STRANGER = 0.3  # order of the best stranger in a store of some size: in a small one nothing else may come that near
+_IN_SAME_WORDS = ("other_deed", "missing", "swapped")  # tell the more, the more of the words are the same
 _WORDS_ALONE = {
-    "intercept": -2.33, "lead": 3.54, "record_coverage": 3.29, "both_coverages": 2.13, "words": 2.29, "clicked": 0.94,
-    "missing": -1.75, "other_argument": -0.93, "inversions": -0.62, "other_deed": -2.5, "other_object": -1.2,
-    "log_size": -0.24,
+    "intercept": -1.76, "lead": 2.6, "record_coverage": 3.5, "words": 7.45, "other_argument": -0.5,
+    "other_object": -1.0, "swapped": -0.3, "scope": -4.8, "log_size": -0.15, "other_deed_in_same_words": -9.2,
+    "missing_in_same_words": -20.0, "swapped_in_same_words": -1.5,
 }  # fmt: skip
 _WITH_VECTORS = {
-    "intercept": -2.0, "lead": 3.77, "record_coverage": 1.59, "near": 6.09, "missing": -3.0, "inversions": -2.11,
-    "other_deed": -3.5, "other_object": -2.0, "log_size": -0.3,
+    "intercept": -2.1, "lead": 2.2, "record_coverage": 1.4, "words": 5.4, "near": 3.9, "other_argument": -0.2,
+    "other_object": -0.9, "other_deed": -0.4, "swapped": -0.7, "scope": -4.95, "inversions": -1.0, "log_size": -0.09,
+    "missing": -0.4, "other_deed_in_same_words": -10.8, "missing_in_same_words": -20.0, "swapped_in_same_words": -0.5,
 }  # fmt: skip
 
 
@@ -106,9 +109,9 @@ def relevance(signals: Signals, lead: Floats, size: int) -> Floats:
     """The estimated probability that each candidate helps with the query: two logistic models, of words alone and
     with vectors, mixed by the weight of the vectors. What has no vector yet is judged by its words."""
     known = signals.named()
-    both = np.sqrt(known["query_coverage"] * known["record_coverage"])
     log_size = np.full(len(lead), np.log(max(size, 1)))
-    known = {**known, "lead": lead, "both_coverages": both, "log_size": log_size, "intercept": np.ones(len(lead))}
+    products = {f"{name}_in_same_words": known[name] * known["words"] for name in _IN_SAME_WORDS}
+    known = {**known, **products, "lead": lead, "log_size": log_size, "intercept": np.ones(len(lead))}
     words, vectors = (
         sum((weight * known[name] for name, weight in model.items()), np.zeros(len(lead)))
         for model in (_WORDS_ALONE, _WITH_VECTORS)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 JUDGED = 6  # hits of one question at most
-JUDGED_FROM = 0.05  # the lowest score that is worth a question
+JUDGED_FROM = 0.1  # the lowest score that is worth a question: about the median of strangers
 _OUTPUT_TOKENS = 200
 _KEPT = 1_024  # answers that are remembered
 _SYSTEM = """You are given a task for a computer user and a numbered list of tasks whose steps are known. Say which of \

@@ -32,6 +32,13 @@ PREPOSITIONS = frozenset(
     for word in "to about from for with regarding named called titled saying at until in on into onto of by as between"
     " before after under behind over through without via per".split()
 )
+_CLAUSE_BEGINS = frozenset("that which who so when where if because while".split())  # the object ends before them
+_TIMES = frozenset(
+    stem(word)
+    for word in "today tonight tomorrow yesterday morning noon afternoon evening night midnight hour minute day"
+    " week weekend month quarter year january february march april june july august september october november december"
+    " monday tuesday wednesday thursday friday saturday sunday".split()
+)
 TYPED = "typed"  # the kind of a value that only the steps show to be one
 
 
@@ -89,8 +96,10 @@ class Frame:
     @cached_property
     def object(self) -> int:
         """The place of the last word of what the deed is done to; -1 where there is none."""
-        places = (place for place, role in enumerate(self.roles) if role == "object" and not self.kinds[place])
-        return max(places, default=-1)
+        words = enumerate(zip(self.roles, self.kinds, self.is_measure, strict=True))
+        return max(
+            (place for place, (role, kind, when) in words if role == "object" and not (kind or when)), default=-1
+        )
 
     @cached_property
     def slots(self) -> frozenset[str]:
@@ -104,16 +113,18 @@ class Frame:
 
     @cached_property
     def is_measure(self) -> tuple[bool, ...]:
-        """Of each word whether it is the unit behind a number in an argument ("with 5 columns")."""
+        """Of each word whether it is the unit behind a number in an argument ("with 5 columns"), or says when."""
         before = ("", *self.kinds)
-        return tuple(role in PREPOSITIONS and kind == "number" for role, kind in zip(self.roles, before, strict=False))
+        words = zip(self.stems, self.roles, before, strict=False)
+        return tuple(one in _TIMES or (role in PREPOSITIONS and kind == "number") for one, role, kind in words)
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """Of each stem its role: `deed` (the first word), `object`, the preposition it stands behind, or empty."""
+        """Of each stem its role: `deed` (the first word), `object`, the preposition it stands behind, `clause` behind
+        what begins one, or empty."""
         role, found = "deed", []
         for one, lead in zip(self.stems, self.leads, strict=True):
-            role = lead or role
+            role = "clause" if role == "object" and one in _CLAUSE_BEGINS else lead or role
             found.append("" if one in PREPOSITIONS or one in COMMON else role)
             role = "object" if found[-1] == "deed" else role
         return tuple(found)

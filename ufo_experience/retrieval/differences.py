@@ -1,0 +1,107 @@
+"""How two requests differ that read alike: another deed, a word in the place of another, some instead of all.
+
+Who words a task anew changes much; who asks for another feature, object or scope in the same words changes one (a twin
+of the task). Two words are swapped when neither request has what the other says and both stand between the same
+neighbours that the requests share. Values may be swapped freely; and of an unknown word nobody can say that it means
+something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+from ufo_experience.text.frames import PREPOSITIONS, Frame
+from ufo_experience.text.terms import COMMON, stem
+
+DISTANT = 0.5  # how much two deeds differ that have nothing to do with each other, but both with a third one
+_LIGHT = frozenset(stem(word) for word in "put add insert place apply send take attach write start do".split())
+_SWITCHED_ON = frozenset(" ".join(map(stem, one.split())) for one in ("turn on", "switch on", "enable"))
+_VERB_FOLLOWS = frozenset("and then to or".split())
+ONE_SIDE = 0.5  # what a swap counts of whose neighbours only those on one side agree
+_ARTICLES = frozenset("the a an my your his her our their this that".split())
+_ALL = frozenset(stem(word) for word in "all every each whole entire everything everywhere".split())
+_SOME = frozenset(stem(word) for word in "only just single one current".split())
+_EDGE = "$"
+
+
+def swapped(query: Frame, record: Frame, asked: Sequence[float], named: Sequence[float]) -> float:
+    """How surely a known word of the query stands for another known one of the record, in [0, 1].
+
+    `asked` and `named` say of each word of query and record how much of it the other one has.
+    """
+    shared = query.words & record.words
+    left = [place for place, share in enumerate(asked) if not share and _tells(query, place)]
+    others = [place for place, share in enumerate(named) if not share and _tells(record, place)]
+    sides = [_neighbours(record.stems, other, shared) for other in others]
+    best = 0.0
+    for place in left if others else ():
+        before, behind = _neighbours(query.stems, place, shared)
+        for one, other in sides:
+            agree = (before == one) + (behind == other)
+            best = max(best, (0.0, ONE_SIDE, 1.0)[agree] if (before, behind) != (_EDGE, _EDGE) else 0.0)
+    return best
+
+
+def other_deed(query: Frame, record: Frame) -> float:
+    """1.0 when both deeds are known, and neither request does what the other one does.
+
+    What one request does and the other only speaks of ("flag the mail", "clear the flag of the mail") is the same deed
+    where the other one's says little by itself ("put a flag on the mail").
+    """
+    asked, had = query.deed, record.deed
+    if asked < 0 or had < 0 or not (query.is_known[asked] and record.is_known[had]):
+        return 0.0
+    if query.entries[asked] & record.related[had] or query.related[asked] & record.entries[had]:
+        return 0.0
+    one, other = query.stems[asked], record.stems[had]
+    if one == other or _does(record, query, asked) or _does(query, record, had):
+        return 0.0
+    on_controls = one in record.clicked or bool(query.related[asked] & record.clicked_entries)
+    if on_controls and other not in record.clicked:
+        return 0.0
+    return DISTANT if query.related[asked] & record.related[had] else 1.0
+
+
+def _does(frame: Frame, other: Frame, deed: int) -> bool:
+    """True where a request does what is the deed of the other one, too, or names it behind a deed that says little."""
+    light = frame.stems[frame.deed] in _LIGHT or bool(frame.entries[frame.deed] & _SWITCHED_ON)
+    for place, one in enumerate(frame.stems):
+        same = one == other.stems[deed] or bool(frame.entries[place] & other.related[deed])
+        spoken_of = not light and place != frame.deed and frame.stems[place - 1] not in _VERB_FOLLOWS
+        if same and not spoken_of and one not in PREPOSITIONS and not frame.kinds[place]:
+            return True
+    return False
+
+
+def scope_clash(query: Frame, record: Frame) -> float:
+    """1.0 where one is about all of them and the other about one or some only."""
+    return float(_is_about_all(query) and _is_about_some(record, query)) or float(
+        _is_about_all(record) and _is_about_some(query, record)
+    )
+
+
+def _tells(frame: Frame, place: int) -> bool:
+    """True for a known word that says something and is no value."""
+    return bool(frame.roles[place]) and frame.is_known[place] and not frame.is_measure[place]
+
+
+def _neighbours(stems: Sequence[str], place: int, shared: Set[str]) -> tuple[str, str]:
+    """The nearest shared words before and behind a place, articles left out."""
+    before = next((one for one in reversed(stems[:place]) if one in shared and one not in _ARTICLES), _EDGE)
+    behind = next((one for one in stems[place + 1 :] if one in shared and one not in _ARTICLES), _EDGE)
+    return before, behind
+
+
+def _is_about_all(frame: Frame) -> bool:
+    return bool(_ALL & frame.words) and not _SOME & frame.words
+
+
+def _is_about_some(frame: Frame, all_of: Frame) -> bool:
+    """True where a request says so, or numbers what the other one wants all of."""
+    if _ALL & frame.words:
+        return False
+    if _SOME & frame.words:
+        return True
+    things = {one for before, one in zip(all_of.stems, all_of.stems[1:], strict=False) if before in _ALL}
+    pairs = zip(frame.stems, frame.kinds[1:], strict=False)
+    return any(kind == "number" and one in things for one, kind in pairs if one not in COMMON)
