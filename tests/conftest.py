@@ -92,11 +92,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if group and f"not {group[1]}" in config.option.markexpr else None
 
 
+def pytest_configure() -> None:
+    """What is imported is no garbage: the collector waits until all is collected."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected lives to the end: the garbage collector need not walk it at every turn."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

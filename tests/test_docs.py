@@ -27,7 +27,7 @@ def clone_of_the_project(folder: Path) -> Path:
     if not (ROOT / ".git").exists():
         shutil.copytree(ROOT, folder / "clone", ignore=shutil.ignore_patterns(".venv", "__pycache__"))
         return folder / "clone"
-    command = ["git", "clone", "-q", "--depth", "1", ROOT.as_uri(), str(folder / "clone")]
+    command = ["git", "clone", "-q", "--shared", str(ROOT), str(folder / "clone")]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return folder / "clone"
 
