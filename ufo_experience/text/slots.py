@@ -20,6 +20,13 @@ _SUFFIX = (
     r"|xml|md|od[tsp]|ics|exe|log|sh"
 )
 _DIGITS = "0123456789"
+# Folders of a Windows path may hold up to three spaces; its last part only before words that look like part of a name
+# ("Quarter 3.docx", "Neue Ablage"): other words behind it are the sentence's.
+_PART = r"[^\s\\/:*?\"<>|]{1,255}"
+_WINDOWS_PATH = (
+    rf"(?<![\w<])(?:[A-Z]:|\\\\[\w.$-]{{1,255}})\\(?:{_PART}(?: {_PART}){{0,3}}\\)*"
+    rf"(?:{_PART}(?: (?-i:[^\W_a-z]){_PART}){{1,3}}(?<=\.)(?:{_SUFFIX})\b|[\w.~-]*[\w~]/?)?"
+)
 # In this order: what an earlier one took, a later one does not see. Of the characters in the second column a match in
 # ASCII holds at least one: without them nobody need look.
 _PATTERNS = [
@@ -31,6 +38,7 @@ _PATTERNS = [
         "\"'`",
         r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)",
     ),
+    ("file", "\\", _WINDOWS_PATH),
     ("file", "/\\", r"(?<![\w<])(?:[A-Z]:\\|~/|/)[\w.~-]+(?:[\\/][\w.~-]+)*/?"),
     ("file", ".", rf"(?<![\w-])[\w-]+\.(?:{_SUFFIX})\b"),
     ("date", _DIGITS, r"\b\d{1,4}[/-]\d{1,2}(?:[/-]\d{1,4})?(?:\s*-\s*\d{1,2}/\d{2,4})?\b"),
