@@ -58,7 +58,7 @@ def timings(counts: tuple[int, ...] = (100, 1_000, 10_000)) -> None:
         with tempfile.TemporaryDirectory() as folder:
             memory = open_memory(f"{folder}/db")
             memory.ingest(*runs(count))
-            client = TestClient(build_app(memory, token=TOKEN, hosts=["testserver"]))
+            client = TestClient(build_app(memory, token=TOKEN, session=TOKEN, hosts=["testserver"]))
             client.cookies.set(COOKIE, TOKEN)
             first = timed(client, "/experiences")
             cells = [f"{median(timed(client, page) for _ in range(5)):.0f}" for page in PAGES]
@@ -80,7 +80,7 @@ def screens(folder: Path) -> None:
         memory.ingest(SAMPLES, include_failures=True)
         teach(memory)
         host = f"127.0.0.1:{listener.getsockname()[1]}"
-        app = build_app(memory, token=TOKEN, hosts=[host])
+        app = build_app(memory, token=TOKEN, session=TOKEN, hosts=[host])
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()

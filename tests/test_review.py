@@ -41,7 +41,7 @@ def memory(tmp_path: Path) -> ExperienceMemory:
 
 def client_of(memory: ExperienceMemory, **options: Any) -> TestClient:
     """A browser that has opened the printed address."""
-    page = build_app(memory, token=TOKEN, hosts=[HOST], **options)
+    page = build_app(memory, token=TOKEN, session=TOKEN, hosts=[HOST], **options)
     client = TestClient(page, base_url=ORIGIN, follow_redirects=False)
     client.cookies.set(COOKIE, TOKEN)
     return client
@@ -160,7 +160,7 @@ def raw(
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    asyncio.run(build_app(memory, token=TOKEN, hosts=[HOST])(scope, receive, send))
+    asyncio.run(build_app(memory, token=TOKEN, session=TOKEN, hosts=[HOST])(scope, receive, send))
     return int(sent[0]["status"])
 
 
@@ -193,22 +193,25 @@ def test_the_good_request_is_taken(memory):
 
 def test_the_token_of_the_address_becomes_a_cookie_once_and_leaves_the_address(memory):
     """HttpOnly, SameSite=Strict; the clean address is what stays in the history."""
-    client = TestClient(build_app(memory, token=TOKEN, hosts=[HOST]), base_url=ORIGIN, follow_redirects=False)
-    answer = client.get(f"/?token={TOKEN}")
+    app = build_app(memory, token="start", session=TOKEN, hosts=[HOST])
+    client, second = (TestClient(app, base_url=ORIGIN, follow_redirects=False) for _ in range(2))
+    assert client.get("/?token=wrong").status_code == 403
+    assert client.get("/experiences?token=start").status_code == 403
+    answer = client.get("/?token=start")
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
+    assert "start" not in cookie
     assert client.get("/").status_code == 200
-    stranger = TestClient(build_app(memory, token=TOKEN, hosts=[HOST]), base_url=ORIGIN, follow_redirects=False)
-    assert stranger.get("/?token=wrong").status_code == 403
-    assert stranger.get("/experiences?token=" + TOKEN).status_code == 403
+    assert second.get("/?token=start").status_code == 403
 
 
 @pytest.mark.parametrize("path", ["/", "/static/style.css", "/nothing", "/experience/zzz"])
 def test_every_answer_lets_the_page_run_nothing_but_its_own_script(memory, path):
     """Refusals and missing pages included."""
-    for client in (client_of(memory), TestClient(build_app(memory, token=TOKEN, hosts=[HOST]), base_url=ORIGIN)):
+    stranger = TestClient(build_app(memory, token=TOKEN, session=TOKEN, hosts=[HOST]), base_url=ORIGIN)
+    for client in (client_of(memory), stranger):
         headers = client.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "unsafe" not in headers["content-security-policy"]

@@ -47,7 +47,7 @@ class Served:
         self.memory = memory
         self._socket = socket.create_server(("127.0.0.1", 0))
         host = f"127.0.0.1:{self._socket.getsockname()[1]}"
-        app = build_app(memory, token=TOKEN, hosts=[host])
+        app = build_app(memory, token=TOKEN, session=TOKEN, hosts=[host])
         self.address = f"http://{host}"
         self._server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)

@@ -29,12 +29,24 @@ PAIRS = [json.loads(line) for line in (Path(__file__).parent / "data" / "pairs.j
         ("Email 'hi' to bob@corp.example", "email <text> to <email>"),
         ("Open C:\\docs\\report.docx in Word", "open <file> in word"),
         ("Keep it in C:\\Users\\Jürgen Groß\\Rechnungen for now", "keep it in <file> for now"),
-        ("Open D:\\Neue Ablage\\Quarter 3.docx and copy C:\\a to \\\\nas\\b c\\d", "open <file> and copy <file> to <file>"),
+        (
+            "Open D:\\Neue Ablage\\Quarter 3.docx and copy C:\\a to \\\\nas\\b c\\d",
+            "open <file> and copy <file> to <file>",
+        ),
         ("Book a room on March 3, 2024 at 10:30 am", "book a room on <date> at <time>"),
         ("Find phones under $300 at https://shop.example/x", "find phones under <number> at <url>"),
         ("Turn on Bluetooth", "turn on bluetooth"),
     ],
-    ids=["text and name", "email", "file, product kept", "Windows folder", "Windows files", "date and time", "number and url", "product"],
+    ids=[
+        "text and name",
+        "email",
+        "file, product kept",
+        "Windows folder",
+        "Windows files",
+        "date and time",
+        "number and url",
+        "product",
+    ],
 )
 def test_values_become_placeholders(request_text, masked):
     """The procedure stays, its values go; names of products belong to the procedure."""

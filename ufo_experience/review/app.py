@@ -184,12 +184,14 @@ class Review:
         return self._problem(status, "No such page", "Nothing has this address.")
 
 
-def build_app(memory: ExperienceMemory, *, token: str, hosts: Sequence[str], read_only: bool = False) -> Starlette:
+def build_app(
+    memory: ExperienceMemory, *, token: str, session: str, hosts: Sequence[str], read_only: bool = False
+) -> Starlette:
     """The page as an ASGI application, behind its guard."""
     review = Review(memory, read_only=read_only)
     return Starlette(
         routes=review.routes(),
-        middleware=[Middleware(Guard, token=token, hosts=hosts)],
+        middleware=[Middleware(Guard, token=token, session=session, hosts=hosts)],
         exception_handlers={404: review.not_found, 405: review.not_found},
     )
 
@@ -200,14 +202,14 @@ def serve(memory: ExperienceMemory, *, host: str, port: int, read_only: bool, te
 
     import uvicorn
 
-    token = secrets.token_urlsafe(32)
+    token, session = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         port = listener.getsockname()[1]
         name = f"[{host}]" if ":" in host else host
         hosts = [f"{name}:{port}"] + ([f"localhost:{port}"] if host == "127.0.0.1" else [])
-        app = build_app(memory, token=token, hosts=hosts, read_only=read_only)
+        app = build_app(memory, token=token, session=session, hosts=hosts, read_only=read_only)
         tell(f"http://{name}:{port}/?token={token}")
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
         with suppress(KeyboardInterrupt):

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "ufo_experience_review"
 MAX_BODY = 256 * 1024  # bytes
+CLOSED = "open the address that the command printed; it works once: for another browser, start the command again"
 FORM = "application/x-www-form-urlencoded"
 HEADERS = {
     "content-security-policy": (
@@ -38,10 +39,14 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware; `hosts` are the values of the Host header that are answered, with their port."""
+    """ASGI middleware; `hosts` are the values of the Host header that are answered, with their port.
 
-    def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str]) -> None:
-        self._app, self._token = app, token
+    `token` opens the page once, by the start URL; `session` is what the cookie holds from then on.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str, session: str, hosts: Iterable[str]) -> None:
+        self._app, self._session = app, session
+        self._token: str | None = token
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,8 +67,8 @@ class Guard:
         host = _only(headers, "host")
         if host is None or host.lower() not in self._hosts:
             return PlainTextResponse("this page answers by the address it was opened with", 400)
-        if not self._knows_token(headers):
-            return self._exchange(scope) or PlainTextResponse("open the address that the command printed", 403)
+        if not self._has_session(headers):
+            return self._exchange(scope) or PlainTextResponse(CLOSED, 403)
         if scope["method"] in ("GET", "HEAD"):
             return None
         if scope["method"] != "POST":
@@ -78,24 +83,25 @@ class Guard:
             return PlainTextResponse("too large", 413)
         return None
 
-    def _knows_token(self, headers: list[tuple[str, str]]) -> bool:
+    def _has_session(self, headers: list[tuple[str, str]]) -> bool:
         jar: SimpleCookie = SimpleCookie()
         try:
             jar.load(_only(headers, "cookie") or "")
         except CookieError:
             return False
         found = jar.get(COOKIE)
-        return found is not None and _same(found.value, self._token)
+        return found is not None and _same(found.value, self._session)
 
     def _exchange(self, scope: Scope) -> Response | None:
         """The token of the start URL for a cookie, and a clean address; None when it is not that one."""
         if scope["method"] != "GET" or scope["path"] != "/":
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-        if len(given) != 1 or not _same(given[0], self._token):
+        if self._token is None or len(given) != 1 or not _same(given[0], self._token):
             return None
+        self._token = None
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, self._token, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(COOKIE, self._session, httponly=True, samesite="strict", path="/")
         return answer
 
     def _with_headers(self, send: Send) -> Send:
