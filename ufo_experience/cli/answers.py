@@ -229,17 +229,18 @@ def stats_text(told: StoreStats) -> str:
 
     size = "" if told.bytes is None else f"{told.bytes / 1e6:.1f} MB"
     threshold = "auto" if told.threshold is None else f"{told.threshold:.2f} (calibrated)"
-    index = f"{told.indexed} records, generation {told.generation}, {told.embedder}, threshold {threshold}"
+    indexed = f"{told.indexed} of {told.records} records"
+    index = f"{indexed}, generation {told.generation}, {told.embedder}, threshold {threshold}"
     dates = f"{told.oldest:%Y-%m-%d} to {told.newest:%Y-%m-%d}" if told.oldest and told.newest else "-"
     facts = {
         "store": f"{told.location} {size}".strip(),
         "records": f"{told.records}, {dates}",
         "outcome": counts(told.outcome),
         "trust": counts(told.trust),
-        "risky": f"{told.held_for_risk} held back until approved" if told.held_for_risk else "",
+        "risky": f"{told.risky} with a step that agents are told to ask before" if told.risky else "",
         "applications": counts(told.applications),
         "formats": counts(told.formats),
-        "used": f"{told.injected} times, helped {told.helped}, hurt {told.hurt}",
+        "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",
         "index": index if told.generation else "missing; run: ufo-experience index",
     }
     return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items() if value)

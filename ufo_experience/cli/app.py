@@ -24,9 +24,22 @@ if TYPE_CHECKING:
 # The commands as help lists them: in the order of the pipeline, a panel for each purpose.
 PANELS = {
     "Learn": ("ingest", "remember", "import", "index"),
-    "Ask": ("retrieve", "prompt", "recommend", "report", "mcp", "serve"),
+    "Ask": ("retrieve", "prompt", "recommend", "report", "mcp"),
     "Look after": (
-        *("list", "show", "judge", "approve", "quarantine", "review", "remove", "purge", "export", "verify", "stats"),
+        *(
+            "list",
+            "show",
+            "judge",
+            "approve",
+            "quarantine",
+            "review",
+            "serve",
+            "remove",
+            "purge",
+            "export",
+            "verify",
+            "stats",
+        ),
         "sources",
     ),
     "Measure": ("demo", "calibrate", "bench"),

@@ -191,7 +191,7 @@ class Maintenance:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
         from ufo_experience.maintenance.inspection import stats
 
-        return stats(self.store, self.live.generations)
+        return stats(self.store, self.live.snapshot())
 
     def sources(self) -> Sources:
         """Where the records came from, the newest first."""

@@ -14,6 +14,7 @@ from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatc
 from ufo_experience.fileio.atomic import storage_errors
 from ufo_experience.index.build import check_origin, is_outdated, load_snapshot
 from ufo_experience.index.generations import Generations, ids_digest
+from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.schema import Experience, Problem, Trust
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.folder.store import FileStore
@@ -63,7 +64,7 @@ class StoreStats:
     outcome: dict[str, int]
     applications: dict[str, int]
     formats: dict[str, int]
-    held_for_risk: int
+    risky: int
     injected: int
     helped: int
     hurt: int
@@ -76,8 +77,8 @@ class StoreStats:
     threshold: float | None = None
 
 
-def stats(store: ExperienceStore, generations: Generations) -> StoreStats:
-    """Count what is in a store; reads every record."""
+def stats(store: ExperienceStore, snapshot: Snapshot) -> StoreStats:
+    """Count what is in a store and its index; reads every record."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in ("trust", "outcome", "application", "format")}
     injected = helped = hurt = risky = 0
     times: list[datetime] = []
@@ -89,7 +90,7 @@ def stats(store: ExperienceStore, generations: Generations) -> StoreStats:
         risky += bool(one.trust is not Trust.APPROVED and risks(one))
         injected, helped, hurt = injected + one.usage.injected, helped + one.usage.helped, hurt + one.usage.hurt
         times.append(one.created_at)
-    manifest = generations.last_manifest()
+    manifest = snapshot.manifest
     calibration = manifest.calibration if manifest else None
     return StoreStats(
         location=store.location,
@@ -98,7 +99,7 @@ def stats(store: ExperienceStore, generations: Generations) -> StoreStats:
         outcome=dict(counts["outcome"].most_common()),
         applications=dict(counts["application"].most_common()),
         formats=dict(counts["format"].most_common()),
-        held_for_risk=risky,
+        risky=risky,
         injected=injected,
         helped=helped,
         hurt=hurt,
@@ -107,7 +108,7 @@ def stats(store: ExperienceStore, generations: Generations) -> StoreStats:
         bytes=_size(Path(store.location)) if isinstance(store, FileStore) else None,
         embedder=manifest.embedder if manifest else None,
         generation=manifest.generation if manifest else 0,
-        indexed=manifest.records if manifest else 0,
+        indexed=len(snapshot.index),
         threshold=calibration.threshold if calibration else None,
     )
 

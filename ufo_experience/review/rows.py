@@ -61,7 +61,7 @@ class Row:
 
     @property
     def waits(self) -> bool:
-        """True for a record that a person should decide on: a success or an unknown that nobody is shown."""
+        """True for a record a person should decide on: shown to nobody yet, or with a risky step that asks first."""
         return self.outcome != "failure" and (
             self.trust in (Trust.QUARANTINED.value, Trust.OBSERVED.value)
             or (bool(self.risks) and self.trust != Trust.APPROVED.value)
