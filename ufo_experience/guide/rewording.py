@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from ufo_experience.redaction import PLACEHOLDER
-from ufo_experience.redaction.vault import slot_type
+from ufo_experience.redaction.vault import value_type, value_types
 from ufo_experience.text.alike import SMALL_WORDS
-from ufo_experience.text.slots import Slot, find_slots, find_whole
+from ufo_experience.text.slots import Slot, find_whole
 from ufo_experience.text.terms import stem
 
 _Tell = Callable[[int, int], str]  # of the side (old, new) and the place of a value: what tells it from others
@@ -33,8 +32,7 @@ _CUES = {
 
 def has_same_values(one: str, other: str) -> bool:
     """True when two requests hold as many values of each type."""
-    first, second = (Counter(map(_type, find_slots(PLACEHOLDER.sub("<secret>", text)))) for text in (one, other))
-    return first == second
+    return value_types(one) == value_types(other)
 
 
 def match_values(old: Sequence[Slot], new: Sequence[Slot], old_text: str, new_text: str) -> dict[int, int]:
@@ -43,8 +41,8 @@ def match_values(old: Sequence[Slot], new: Sequence[Slot], old_text: str, new_te
     tells: list[_Tell] = [_nothing, lambda side, at: (old, new)[side][at].kind]
     tells += [partial(_lead, leads, 0), partial(_lead, leads, 1)]
     found: dict[int, int] = {}
-    for type in dict.fromkeys(map(_type, old)):
-        before, now = ([at for at, slot in enumerate(ones) if _type(slot) == type] for ones in (old, new))
+    for type in dict.fromkeys(map(value_type, old)):
+        before, now = ([at for at, slot in enumerate(ones) if value_type(slot) == type] for ones in (old, new))
         if len(before) != len(now):
             found |= {at: to for at in before for to in now if old[at].value == new[to].value}
             continue
@@ -69,14 +67,6 @@ def _pairs(before: Iterable[int], now: Iterable[int], tell: _Tell) -> dict[int, 
     counts = [Counter(said for said, _ in one) for one in told]
     at_new = dict(told[1])
     return {at: at_new[said] for said, at in told[0] if counts[0][said] == counts[1][said] == 1}
-
-
-def _type(slot: Slot) -> str:
-    """What kind of thing a value is, whether it stands in quotes or not."""
-    found = slot_type(slot.value)
-    if found != "text":
-        return found
-    return "text" if slot.kind == "name" else slot.kind
 
 
 def _leads(slots: Sequence[Slot], text: str) -> list[tuple[str, str]]:

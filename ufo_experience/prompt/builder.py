@@ -21,6 +21,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.prompt.data_block import frame, new_nonce, parse_block, strip_block, wording
 from ufo_experience.prompt.examples import Example, Fits, text_example, ufo_example
 from ufo_experience.prompt.notation import read_step
+from ufo_experience.prompt.worth_showing import fits, is_shown_already
 from ufo_experience.retrieval.forks import partings, told_apart
 from ufo_experience.schema import Experience, Hit, expect
 from ufo_experience.text.tokens import estimate_tokens
@@ -163,10 +164,15 @@ def _admit(
 ) -> tuple[list[Example], int]:
     """The examples that can be shown, with the steps to show, and how many steps name an action the agent lacks.
 
-    One that loses all its steps is out; so is, where examples are there `to_imitate`, a failure or mere advice.
+    One that loses all its steps is out; so is, where examples are there `to_imitate`, a failure or mere advice. What
+    is not worth showing is not looked at.
     """
-    examples, lacking = [], 0
+    examples: list[Example] = []
+    admitted: list[Experience] = []
+    lacking = 0
     for hit in hits:
+        if not fits(task, hit) or is_shown_already(hit.experience, admitted):
+            continue
         presented = presentable(hit.experience, task, agreement)
         experience = presented.experience
         steps = experience.action.steps
@@ -180,6 +186,7 @@ def _admit(
             asked = {} if experience.is_negative else presented.confirm
             differs = _differs(hit.experience, [one.experience for one in hits], task)
             examples.append(Example(view, shown, task, asked, presented.optional, differs))
+            admitted.append(hit.experience)
     return examples, lacking
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ufo_experience.redaction.disguises import Disguised, Disguises
 from ufo_experience.redaction.forms import bare, coded_forms, exact_forms, is_loose, loose_pattern
 from ufo_experience.redaction.text import PLACEHOLDER, SECRET, strip_urls
-from ufo_experience.text.slots import find_slots, find_whole
+from ufo_experience.text.slots import Slot, find_slots, find_whole
 
 # "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a
 # new task of the same kind, the n-th value is the one to type.
@@ -72,6 +73,19 @@ def slot_type(value: str) -> str:
     """Say what kind of thing a typed value is: email, url, date, time, number, phone, formula, path, file or text."""
     bare = value.strip()[:2048]
     return next((name for name, pattern in _TYPES if pattern.fullmatch(bare)), "text")
+
+
+def value_types(request: str) -> Counter[str]:
+    """How many values of each type a request names, quoted or not."""
+    return Counter(map(value_type, find_slots(PLACEHOLDER.sub("<secret>", request))))
+
+
+def value_type(slot: Slot) -> str:
+    """What kind of thing a value of a request is, whether it stands in quotes or not."""
+    found = slot_type(slot.value)
+    if found != "text":
+        return found
+    return "text" if slot.kind == "name" else slot.kind
 
 
 class Vault:

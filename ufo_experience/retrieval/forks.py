@@ -14,7 +14,7 @@ from ufo_experience.redaction.actions import is_press, is_typing
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step
 from ufo_experience.summarizer.effective_steps import has_effect
-from ufo_experience.text.alike import reads_alike
+from ufo_experience.text.alike import adds_words, reads_alike
 from ufo_experience.text.controls import bare, is_fixed, role_of
 from ufo_experience.text.slots import find_slots, find_whole
 
@@ -101,7 +101,8 @@ def _are_of_one_task(one: Way, other: Way) -> bool:
         return False
     if one.session and one.session == other.session:
         return False
-    return one.task == other.task or reads_alike(one.request, other.request)
+    alike = reads_alike(one.request, other.request) and not adds_words(one.request, other.request)
+    return one.task == other.task or alike
 
 
 def _done(run: Experience) -> list[Step]:

@@ -32,6 +32,12 @@ def reads_alike(one: str, other: str) -> bool:
     return bool(first) and len(first & second) >= _ALIKE * max(len(first), len(second))
 
 
+def adds_words(one: str, other: str) -> bool:
+    """True when one of two tasks says all that the other says, and more: "remove the flag" and "flag it"."""
+    (_, first), (_, second) = _said(one), _said(other)
+    return first < second or second < first
+
+
 def words_in(text: str) -> list[str]:
     """The words of a text, lower case; scripts without blanks give pairs of characters."""
     found: list[str] = []

@@ -1,0 +1,74 @@
+"""Which experiences are worth their tokens: none that shows the way of a better one again with other values.
+
+Left out, too, is one that retrieval is not sure of and found by its words, for a task about a file or an address where
+it was about other things: what is done to a sheet is not done to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ufo_experience.redaction import PLACEHOLDER
+from ufo_experience.redaction.actions import plain
+from ufo_experience.redaction.names import listed
+from ufo_experience.redaction.vault import value_types
+from ufo_experience.schema import Experience, Hit, Step
+from ufo_experience.text.alike import reads_alike
+from ufo_experience.text.controls import bare, is_fixed, role_of
+from ufo_experience.text.slots import find_slots, find_whole
+
+_COMPARED = "query_coverage"  # of the explanation of a hit: how much of the task its request says
+SURE = 0.75  # from this score on a hit is shown whatever its values are
+_THINGS = frozenset({"file", "path", "url"})
+_SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")
+_VALUE = "*"
+Skeleton = tuple[tuple[str, ...], ...]
+
+
+def fits(task: str, hit: Hit) -> bool:
+    """False for a doubtful hit found by its words, for a task that names a thing with a form of its own (a file, an
+    address of the web) where its request named only other values.
+    """
+    request = _request(hit.experience)
+    if hit.score >= SURE or _COMPARED not in hit.explanation or reads_alike(task, request):
+        return True
+    own, asked = value_types(request), value_types(task)
+    return not (own - asked and (asked - own).keys() & _THINGS)
+
+
+def is_shown_already(experience: Experience, shown: Iterable[Experience]) -> bool:
+    """True when one of `shown` went the same way for the same words, but for its values and where it began."""
+    way = _skeleton(experience)
+    return any(
+        one.outcome.success == experience.outcome.success
+        and _skeleton(one) == way
+        and reads_alike(_request(one), _request(experience))
+        for one in shown
+    )
+
+
+def _skeleton(experience: Experience) -> Skeleton:
+    """The steps without values: what is done, in what order, to which controls of the application's own."""
+    request = _request(experience)
+    values = [slot.value.casefold() for slot in find_slots(request) if slot.value]
+    steps = (step for step in experience.action.steps if plain(step.action_type) not in _SWITCHES)
+    return tuple(_part(step, values, request.casefold()) for step in steps)
+
+
+def _part(step: Step, values: Sequence[str], request: str) -> tuple[str, ...]:
+    control = step.target_control
+    role = role_of(control.type)
+    name = _masked(bare(control.name), values, request) if is_fixed(role) or not role else _VALUE
+    texts = (_masked(value, values, request) for _, value in sorted(step.parameters.items()) if isinstance(value, str))
+    return (step.status, plain(step.action_type), role, name, *texts)
+
+
+def _masked(text: str, values: Sequence[str], request: str) -> str:
+    """A text, unless it holds a value or stands in the request itself ("hourly")."""
+    lower = text.casefold()
+    held = PLACEHOLDER.search(text) or any(find_whole(one, lower) >= 0 for one in values)
+    return _VALUE if held or find_whole(lower, request) >= 0 else lower
+
+
+def _request(experience: Experience) -> str:
+    return experience.state.request or experience.state.task
