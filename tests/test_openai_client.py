@@ -301,10 +301,10 @@ def test_a_failing_probe_opens_the_breaker_again() -> None:
     fake = FakeTime()
     breaker = CircuitBreaker(clock=fake.clock)
     for _ in range(5):
-        breaker.leave(breaker.enter(), healthy=False)
+        breaker.leave(breaker.enter(), healthy=False, why="connection refused")
     fake.now += 30
     probe = breaker.enter()
-    with pytest.raises(ServiceError):
+    with pytest.raises(ServiceError, match="the last time with: connection refused"):
         breaker.enter()
     breaker.leave(probe, healthy=False)
     fake.now += 29.9

@@ -12,6 +12,8 @@ from ufo_experience.cli.app import Db, Json, Network, app, open_memory, read_jso
 from ufo_experience.cli.console import table
 from ufo_experience.errors import DataError
 
+_NONE = "no run of this very task is known (values aside); what is similar: ufo-experience retrieve TASK"
+
 
 @app.command()
 def recommend(
@@ -21,11 +23,14 @@ def recommend(
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Say which actions tend to work in a state. Advice, never a decision."""
+    """Say which actions tend to work in a state. Advice, never a decision.
+
+    Runs of the same task count, whatever its values; for similar tasks there is `retrieve`.
+    """
     with open_memory(db, json=json) as (console, memory):
         advice = memory.recommend(_state(state), k_actions=k_actions, k_records=k_records)
         rows = [(f"{one.action_score:.3f}", one.trials, f"{one.success_rate:.0%}", one.signature) for one in advice]
-        text = table(("score", "trials", "success", "action"), rows) if rows else "nothing is known about this task"
+        text = table(("score", "trials", "success", "action"), rows) if rows else _NONE
         console.answer({"actions": [asdict(one) for one in advice]}, text)
 
 

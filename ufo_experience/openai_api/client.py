@@ -122,20 +122,20 @@ class OpenAIService:
         if call.permit is not None:
             call.deadline += self.rate_limiter.wait(call.permit)
         probe = self.breaker.enter()
-        healthy = False
+        healthy, why = False, ""
         try:
             reply = self._send(send, call)
             healthy = True
             return reply
         except ServiceError as error:
-            healthy = not (isinstance(error, OpenAICallError) and error.outage)
+            healthy, why = not (isinstance(error, OpenAICallError) and error.outage), str(error)
             raise
         except foreign as error:
             failure = explain(error, call.what, secret=self.settings.api_key)
-            healthy = not failure.outage or self._slowed_down(failure, call)
+            healthy, why = not failure.outage or self._slowed_down(failure, call), str(failure)
             raise failure from (None if failure.leaky else error)
         finally:
-            self.breaker.leave(probe, healthy=healthy)
+            self.breaker.leave(probe, healthy=healthy, why=why)
 
     def _send(self, send: Callable[[OpenAI], T], call: _Call) -> T:
         """Wait for one request, but not for ever."""

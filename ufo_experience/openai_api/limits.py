@@ -28,6 +28,7 @@ class CircuitBreaker:
         self._failed_at: deque[float] = deque()
         self._opened_at: float | None = None
         self._probing = False
+        self._why = ""
         self._lock = threading.Lock()
 
     @property
@@ -44,13 +45,16 @@ class CircuitBreaker:
         """
         with self._lock:
             if self._refuses():
-                raise ServiceError("the service failed repeatedly and is being left alone", code="E_CIRCUIT_OPEN")
+                last = f", the last time with: {self._why}" if self._why else ""
+                message = f"the service failed repeatedly and is left alone for {self._rest:.0f} seconds{last}"
+                raise ServiceError(message, code="E_CIRCUIT_OPEN")
             self._probing = self._opened_at is not None
             return self._probing
 
-    def leave(self, probe: bool, *, healthy: bool) -> None:
-        """Report how the attempt ended: `healthy` when the service answered, if only to refuse the request."""
+    def leave(self, probe: bool, *, healthy: bool, why: str = "") -> None:
+        """Report how the attempt ended: `healthy` when the service answered, if only to refuse the request; else `why`."""
         with self._lock:
+            self._why = "" if healthy else why
             if probe:
                 self._probing = False
                 self._opened_at = None if healthy else self._clock()
