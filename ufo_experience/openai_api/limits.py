@@ -52,7 +52,7 @@ class CircuitBreaker:
             return self._probing
 
     def leave(self, probe: bool, *, healthy: bool, why: str = "") -> None:
-        """Report how the attempt ended: `healthy` when the service answered, if only to refuse the request; else `why`."""
+        """Report how the attempt ended: `healthy` when the service answered, if only to refuse it; else say `why`."""
         with self._lock:
             self._why = "" if healthy else why
             if probe:
