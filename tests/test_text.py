@@ -33,6 +33,7 @@ PAIRS = [json.loads(line) for line in (Path(__file__).parent / "data" / "pairs.j
             "Open D:\\Neue Ablage\\Quarter 3.docx and copy C:\\a to \\\\nas\\b c\\d",
             "open <file> and copy <file> to <file>",
         ),
+        ("Open 'Quarter 3.docx' and type 'see you'", "open <file> and type <text>"),
         ("Book a room on March 3, 2024 at 10:30 am", "book a room on <date> at <time>"),
         ("Find phones under $300 at https://shop.example/x", "find phones under <number> at <url>"),
         ("Turn on Bluetooth", "turn on bluetooth"),

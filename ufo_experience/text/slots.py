@@ -19,6 +19,7 @@ _SUFFIX = (
     r"docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|gif|svg|bmp|mp[34]|m4a|wav|avi|mkv|zip|tar|gz|py|js|json|ya?ml|html?"
     r"|xml|md|od[tsp]|ics|exe|log|sh"
 )
+_FILE_NAME = re.compile(rf"[^\\/:*?\"<>|\n]{{1,200}}\.(?:{_SUFFIX})", re.IGNORECASE)  # between quotes
 _DIGITS = "0123456789"
 # Folders of a Windows path may hold up to three spaces; its last part only before words that look like part of a name
 # ("Quarter 3.docx", "Neue Ablage"): other words behind it are the sentence's.
@@ -130,7 +131,8 @@ def _cut(text: str) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
         if len(slots) >= _MOST_SLOTS:
             return value
         whole = _MARK.sub(lambda mark: slots[ord(mark.group()) - _FIRST_MARK].value, value)
-        slots.append(Slot(kind, whole.strip().strip("\"'“”‘’`«»").strip()))
+        bare = whole.strip().strip("\"'“”‘’`«»").strip()
+        slots.append(Slot("file" if kind == "text" and _FILE_NAME.fullmatch(bare) else kind, bare))
         return chr(_FIRST_MARK + len(slots) - 1)
 
     text = _MARK.sub(" ", text)
