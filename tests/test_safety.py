@@ -1,6 +1,6 @@
 """Lists that authors wrote before they had seen a rule: poisoned runs, everyday runs, secrets, harmless texts.
 
-The lists of authors A and B were used to mend, author C's only to measure. Those of E are by who mended, written before
+The lists of authors A and B were used to mend, author C's only to measure. Those of M are by who mended, written before
 the rules were read, and used to mend. The bounds are the level reached.
 """
 
@@ -74,7 +74,7 @@ def visible(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
-@pytest.mark.parametrize("author", ["A", "B", "C", "E"])
+@pytest.mark.parametrize("author", ["A", "B", "C", "M"])
 def test_no_payload_of_a_poisoned_run_reaches_a_prompt(author):
     """Judged a success, alone in its store, asked for with its own words or with like ones: none."""
     broken = []
@@ -107,7 +107,7 @@ def test_secrets_in_running_text_are_taken_out(author, most):
     assert len(kept) <= most, kept
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 0), ("C", 1), ("E", 0)])
+@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 0), ("C", 1), ("M", 0)])
 def test_a_typed_password_is_taken_out_in_every_form(author, most):
     """Upper case, reversed, spaced out, encoded, in parts, in titles, verbs, names and deep parameters."""
     kept = []

@@ -22,6 +22,8 @@ from ufo_experience.redaction.readings import (
     digit_of,
     fold,
     folded,
+    only_letters,
+    romanised,
     speaks_of_characters,
     spelled,
     unescaped,
@@ -32,6 +34,8 @@ _SHORT = 4  # of a number that is looked for spelled out
 _LONGEST_KEY = 128
 _MOST = 500  # secrets of a session that are looked for so
 _GAP = 8  # characters between two of the secret's own, at most
+_PHRASE = 4  # words of a secret that is a phrase
+_OUTLINE = 4  # characters of an outline by which a secret is known
 _DEPTH = 3  # encodings within encodings
 _LONGEST_RUN = 8_192
 
@@ -50,9 +54,15 @@ _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 _BASE32 = re.compile(r"[A-Z2-7]{10,}|[a-z2-7]{10,}")
+_DIGEST = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{32,128}(?![0-9A-Fa-f])")
 _HEX = re.compile(r"(?:(?:0[xX]|\\x|[%=])?[0-9A-Fa-f]{2}[\s,:;.-]{0,2}){6,}")
 _DECIMAL = re.compile(r"\d{2,3}(?:[\s,;:.&#-]{1,4}\d{2,3}){4,}")
 _DIGIT_RUN = re.compile(r"(?<!\d)\d(?:[^\w\n]{0,2}\d){3,11}(?![^\w\n]{0,2}\d)")
+_LEFT_OUT = re.compile(
+    r"(?P<first>[^\s*•●…]{0,40})(?:…|\.{3,8}|[*•●]{2,40})\s?(?P<last>[^\s*•●…]{0,40}(?: \d{2,4}){0,3})"
+)
+_BLACK = re.compile(r"\S{4,64}")
+_SIGN = re.compile(r"(?<=\w)[^\w\s](?=\w)")
 _WORD = re.compile(r"[^\W_]+")
 _BITS = re.compile(r"[01]{8}(?:[\s,]{0,2}[01]{8}){4,}|[01]{7}(?:[\s,]{1,2}[01]{7}){4,}")
 
@@ -66,11 +76,14 @@ class Disguised(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """A secret as it is looked for: folded, and how many of its characters must stand there."""
+    """A secret as it is looked for: folded, how many of its characters must stand there, and whether words may be a
+    part: those of a phrase.
+    """
 
     text: str
     secret: str
     least: int
+    words: bool = False
 
 
 class Disguises:
@@ -83,9 +96,21 @@ class Disguises:
         self._plain: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
         self._digests: dict[bytes, str] = {}
+        self._phrases: dict[str, list[tuple[_Key, int]]] = {}
+        self._outlines: dict[str, str] = {}
+        self._rests: dict[str, str] = {}
 
-    def add(self, secret: str) -> None:
-        """Look for one more secret; one that is short or a plain word is looked for in encodings only."""
+    def learn(self, texts: Iterable[str]) -> None:
+        """Look everywhere for the rests of secrets of which one of these texts holds the other part."""
+        if self._grams:
+            for text in texts:
+                self._rests.update((word, secret) for word, secret in self._wanted(text).items() if len(word) >= _SHORT)
+
+    def add(self, secret: str, *, parts: bool = True) -> None:
+        """Look for one more secret; one that is short or a plain word is looked for in encodings only.
+
+        Without `parts` nothing less than all of it is looked for.
+        """
         if len(self._plain) >= _MOST or secret.casefold() in self._plain or len(secret) < _SHORT:
             return
         self._plain[secret.casefold()] = secret
@@ -95,7 +120,7 @@ class Disguises:
             if len(key) >= LEAST:
                 self._numbers[key[::-1]] = secret
         elif len(key) >= LEAST and not secret.isalpha():
-            self._add_keys(secret, key)
+            self._add_keys(secret, key, parts)
         if len(secret) >= LEAST:
             for name in _HASHES:
                 for form in {secret, secret + "\n", secret.casefold(), secret.upper()}:
@@ -111,10 +136,16 @@ class Disguises:
 
     def rests(self, text: str) -> list[Disguised]:
         """Words that are the rest of a secret of which the other part stands in the same text."""
-        letters = folded(text)
-        if not self._is_there(self._grams, letters):
-            return []
-        wanted: dict[str, str] = {}
+        wanted = self._wanted(text)
+        words = _WORD.finditer(text) if wanted else ()
+        known = ((match, folded(match[0])) for match in words if len(match[0]) >= _SHORT)
+        return [Disguised(match.start(), match.end(), wanted[word]) for match, word in known if word in wanted]
+
+    def _wanted(self, text: str) -> dict[str, str]:
+        """What is missing of the secrets of which a text holds a telling part, folded."""
+        letters, wanted = folded(text), dict(self._broken(text.casefold()))
+        if not wanted and not self._is_there(self._grams, letters):
+            return {}
         for place in range(len(letters) - LEAST + 1):
             for key, offset in self._grams.get(letters[place : place + LEAST], ()):
                 start, end, _ = _match(letters, place, key, offset)
@@ -122,16 +153,27 @@ class Disguises:
                 if len(part) < len(key.text) and _is_telling(part, key):
                     first = key.text.index(part)
                     wanted |= dict.fromkeys((key.text[:first], key.text[first + len(part) :]), key.secret)
-        words = _WORD.finditer(text) if wanted else ()
-        known = ((match, folded(match[0])) for match in words if len(match[0]) >= _SHORT)
-        return [Disguised(match.start(), match.end(), wanted[word]) for match, word in known if word in wanted]
+        return wanted
 
-    def _add_keys(self, secret: str, key: str) -> None:
-        half = max(LEAST, (len(key) + 1) // 2)
+    def _broken(self, text: str) -> Iterator[tuple[str, str]]:
+        """(rest, secret) where a text holds a secret up to one of its signs and with it: "Mill." of "Mill.rose"."""
+        for plain, secret in self._plain.items():
+            for match in _SIGN.finditer(plain):
+                first, last = plain[: match.end()], plain[match.end() :]
+                if len(first) > LEAST and len(last) >= _SHORT and first in text and plain not in text:
+                    yield folded(last), secret
+
+    def _add_keys(self, secret: str, key: str, parts: bool) -> None:
+        half = max(LEAST, (len(key) + 1) // 2) if parts else len(key)
         self._index(self._grams, _Key(key, secret, half))
+        if len(secret.split()) >= _PHRASE and all(word.isalpha() for word in secret.split()):
+            self._index(self._phrases, _Key(key, secret, half, words=True))
+        if parts and not secret.isascii() and len(outline(secret)) >= _OUTLINE:
+            self._outlines[outline(secret)] = secret
         whole = {key[::-1], folded(secret.translate(_UMLAUTS)), _turned(key)}
         whole |= {_shifted(key, by) for by in range(1, 26)} if sum(c in _LETTERS for c in key) >= _SHORT else set()
         whole |= {folded(secret.casefold().translate(board)) for board in _KEYBOARDS}
+        whole |= {folded(romanised(secret)), *map(folded, _misread(secret))}
         for form in sorted(whole - {key}):
             if len(form) >= LEAST and not form.isdigit():
                 self._index(self._grams, _Key(form, secret, len(form)))
@@ -146,6 +188,7 @@ class Disguises:
     def _found(self, text: str, depth: int) -> Iterator[Disguised]:
         written = as_written(text)
         yield from self._read(written, text)
+        yield from self._words(text)
         plain = written
         for _ in range(_DEPTH):
             once = unescaped(plain)
@@ -171,8 +214,27 @@ class Disguises:
             for one in self._search(found, self._figures):
                 if any(not c.isalpha() for c in text[one.start : one.end]):
                     yield one
+        if self._phrases and self._is_there(self._phrases, only_letters(reading.text)):
+            yield from self._search(fold(reading, only_letters), self._phrases)
         if self._numbers:
             yield from self._search_numbers(reading, aloud)
+
+    def _words(self, text: str) -> Iterator[Disguised]:
+        """Rests of secrets, secrets with their middle left out, and secrets in the letters of another script."""
+        if self._rests:
+            words = ((match, folded(match[0])) for match in _WORD.finditer(text))
+            yield from (Disguised(*match.span(), self._rests[word]) for match, word in words if word in self._rests)
+        for match in _LEFT_OUT.finditer(text):
+            first, last = match["first"].casefold(), match["last"].casefold()
+            if len(first) + len(last.replace(" ", "")) >= _SHORT:
+                for plain, secret in self._plain.items():
+                    if len(plain) > len(first) + len(last) and plain.startswith(first) and plain.endswith(last):
+                        yield Disguised(*match.span(), secret)
+        if self._outlines:
+            for match in _BLACK.finditer(text):
+                secret = self._outlines.get(outline(match[0]), "")
+                if secret:
+                    yield Disguised(*match.span(), secret)
 
     @staticmethod
     def _is_there(grams: dict[str, list[tuple[_Key, int]]], letters: str) -> bool:
@@ -205,7 +267,7 @@ class Disguises:
         following = reading.text[end : end + 1]
         cut = found[-1].isdigit() and following.isdigit() and reading.starts[end] == reading.ends[end - 1]
         near = all(reading.starts[place + 1] - reading.ends[place] <= 2 for place in range(start, end - 1))
-        return near and not cut and _is_telling(found, key)
+        return (near or key.words) and not cut and _is_telling(found, key)
 
     def _search_numbers(self, reading: Reading, aloud: bool) -> Iterator[Disguised]:
         """Numbers that are written apart or spelled: "9 2 6", "92-64-15", "nine two six"."""
@@ -247,6 +309,18 @@ def _apart(found: Iterable[Disguised]) -> list[Disguised]:
     return apart
 
 
+def outline(text: str) -> str:
+    """A text with each run of letters written as one: what is left of it in any other script."""
+    return re.sub(r"[^\W\d_]+", "L", text)
+
+
+def _misread(secret: str) -> Iterator[str]:
+    """What UTF-8 looks like where it is taken for another encoding."""
+    if not secret.isascii():
+        for encoding in ("latin-1", "cp1252"):
+            yield secret.encode("utf-8", "replace").decode(encoding, "replace")
+
+
 def _match(text: str, place: int, key: _Key, offset: int) -> tuple[int, int, _Key]:
     """The longest piece of a text around `place` that is a piece of a key."""
     start, end, first, last = place, place + LEAST, offset, offset + LEAST
@@ -269,7 +343,7 @@ def _together(reading: Reading, start: int, end: int, place: int) -> tuple[int, 
 
 def _is_telling(found: str, key: _Key) -> bool:
     """True for a whole key, or a part of it that is no plain word or number."""
-    return len(found) == len(key.text) or not (found.isalpha() or found.isdigit())
+    return key.words or len(found) == len(key.text) or not (found.isalpha() or found.isdigit())
 
 
 def _runs_of_digits(reading: Reading, aloud: bool) -> Iterator[tuple[int, int, str]]:
@@ -342,6 +416,7 @@ def _from_bits(run: str) -> Iterator[bytes]:
 _CODES: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[bytes]]], ...] = (
     (_BASE64, _from_base64),
     (_BASE32, _from_base32),
+    (_DIGEST, _from_hex),
     (_HEX, _from_hex),
     (_DECIMAL, _from_numbers),
     (_BITS, _from_bits),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ufo_experience.redaction.actions import control_names, is_copy, is_paste, is_press, is_typing, typed_leaf
@@ -10,6 +10,7 @@ from ufo_experience.redaction.names import (
     is_login_name,
     is_search_name,
     is_secret_name,
+    lets_in,
     listed,
     mentions_password,
     words_of,
@@ -50,7 +51,20 @@ def fields_of(steps: Sequence[Step]) -> list[Field]:
             for earlier in copied[-1:]:
                 fields[earlier].secret = True
         focus = _focus_after(step, name, focus)
+    for place in _last_before_entry(steps):
+        fields[place].secret = True
     return fields
+
+
+def _last_before_entry(steps: Sequence[Step]) -> Iterator[int]:
+    """What was typed last before a button that lets in, and names no user: a secret, whatever its field is called."""
+    for place, step in enumerate(steps[1:]):
+        leaf = typed_leaf(steps[place]) if is_typing(steps[place].action_type) else None
+        name = _own_name(steps[place])
+        named = name and not is_login_name(name) and not is_search_name(name)
+        chosen = leaf and any(map(str.isdigit, leaf[1]))
+        if named and chosen and not is_typing(step.action_type) and lets_in(step.target_control.name):
+            yield place
 
 
 def _field(name: str, step: Step) -> Field:

@@ -68,6 +68,16 @@ _SEARCH_STEMS = ("searchbox", "搜索", "搜尋", "查找", "検索", "검색", 
 
 _LOGIN_WORDS = listed("user username login logon account email mail userid benutzer benutzername utilisateur usuario")
 
+# What a button is called that lets in who has typed the right thing.
+_LETS_IN = re.compile(
+    r"(?i)(?:un)?lock|disarm|verify|authenticate|decrypt|sign[ -]?(?:in|on)|log[ -]?(?:in|on)|anmelden|einloggen"
+    r"|entsperren|entschlüsseln|freischalten|(?:se )?connecter|connexion|déverrouiller|s'identifier|iniciar sesión"
+    r"|acceder|entrar|desbloquear|verificar|accedi|entra|sblocca|verifica|inloggen|ontgrendelen|logga in|lås upp"
+    r"|logg inn|lås opp|log ind|kirjaudu|zaloguj(?: się)?|odblokuj|přihlásit|odemknout|bejelentkezés|giriş(?: yap)?"
+    r"|kilidi aç|войти|вход|разблокировать|увійти|σύνδεση|登录|登入|解锁|ログイン|サインイン|ロック解除|로그인"
+    r"|잠금 해제|تسجيل الدخول|כניסה"
+)
+
 _SEPARATORS = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -101,6 +111,12 @@ def is_search_name(name: str) -> bool:
     """True when what is typed there only finds something: a search box or a menu filter."""
     words = words_of(name)
     return any(word in _SEARCH_WORDS for word in words) or _has_stem("".join(words), _SEARCH_STEMS)
+
+
+@remembered(4_096)
+def lets_in(name: str) -> bool:
+    """True for the name of a button that checks what was typed before it lets anybody in."""
+    return _LETS_IN.fullmatch(" ".join(name.split()).rstrip(" .…>»!")) is not None
 
 
 @remembered(4_096)

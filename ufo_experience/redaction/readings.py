@@ -60,6 +60,14 @@ _SAID_ANYWHERE = frozenset(  # words that are mostly said for something else
 )
 _TELLING_NAMES = (_SPOKEN_LETTERS.keys() | _SPOKEN_SIGNS) - _SAID_ANYWHERE
 _NAME = re.compile(r"[^\W\d_]{2,12}")
+_SYLLABLE = re.compile(r"(?:HIRAGANA LETTER|KATAKANA LETTER|HANGUL SYLLABLE) (?:SMALL )?([A-Z]+)$")
+_CYRILLIC = dict(
+    zip(
+        "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
+        "a b v g d e yo zh z i y k l m n o p r s t u f kh ts ch sh shch  y  e yu ya".split(" "),
+        strict=True,
+    )
+)
 _WORD = re.compile(r"[^\W\d_]+|\d+|[^\w\s]+|_+")
 
 
@@ -94,6 +102,23 @@ def folded(text: str) -> str:
 def as_letters(text: str) -> str:
     """A text folded, with figures and signs read as the letters they stand for: `C3d@r` as `cedar`."""
     return folded(text.translate(_SIGNS_AS_LETTERS)).translate(_FIGURES)
+
+
+def only_letters(text: str) -> str:
+    """A text folded, without its digits: "1. ribbon 2. canyon" as `ribboncanyon`."""
+    return "".join(c for c in folded(text) if not c.isdigit())
+
+
+def romanised(text: str) -> str:
+    """A text with Japanese kana, Korean and Cyrillic letters in Latin ones, by the names Unicode gives them."""
+    return text if text.isascii() else "".join(map(_romanised, unicodedata.normalize("NFC", text)))
+
+
+def _romanised(c: str) -> str:
+    if c in _CYRILLIC:
+        return _CYRILLIC[c]
+    match = None if c.isascii() else _SYLLABLE.match(unicodedata.name(c, ""))
+    return match[1].casefold() if match else c
 
 
 def fold(reading: Reading, letters: Callable[[str], str] = folded) -> Reading:

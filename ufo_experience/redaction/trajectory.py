@@ -88,6 +88,7 @@ def _collect(trajectory: Trajectory, pieces: Sequence[_Pieces], vault: Vault, te
             if len(value) >= _LEAST and not PLACEHOLDER.search(value):
                 vault.add_secret(value, finding.kind)
     _collect_inputs([value for value, role in leaves if role == TYPED], trajectory, vault)
+    vault.learn(texts)
 
 
 def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault) -> None:

@@ -66,6 +66,7 @@ _ANYWHERE = 4
 _COPY_LENGTH = 4
 # Two or three letters that are no word of prose: a name ("Bob", "LA"), or a word of a script without spaces.
 _SHORT_NAME = re.compile(r"[A-Z][A-Za-z]{1,2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,3}")
+_PROSE_WORD = re.compile(r"[^\W\d_]{4}")
 _NO_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
@@ -88,6 +89,16 @@ def value_type(slot: Slot) -> str:
     return "text" if slot.kind == "name" else slot.kind
 
 
+def _may_let_in(value: str) -> bool:
+    """True for a typed value that could be a code, an account or a password: figures, and no words of prose."""
+    if not 4 <= len(value) <= 64 or not any(c.isdigit() for c in value):
+        return False
+    if value.isdigit():
+        return True
+    prose = " " in value and _PROSE_WORD.search(value) is not None
+    return not prose and slot_type(value) in ("text", "phone", "number")
+
+
 class Vault:
     """Values to remove and what stands in their place. The same value always has the same placeholder."""
 
@@ -99,7 +110,7 @@ class Vault:
         self._inputs: dict[str, str] = {}
         self._names: dict[str, re.Pattern[str]] = {}
         self._meaning: dict[str, str] = {}
-        self._disguises = Disguises()
+        self._disguises, self._copies = Disguises(), Disguises()
         self.slots: dict[str, str] = dict(slots)
 
     def add_secret(self, value: str, kind: str) -> str:
@@ -118,6 +129,8 @@ class Vault:
             return self._secrets[bare]
         if bare not in self._inputs:
             self._inputs[bare] = self._new("input", kind)
+            if _may_let_in(bare):
+                self._copies.add(bare, parts=False)
             if len(bare) >= _COPY_LENGTH or _SHORT_NAME.fullmatch(bare):
                 self._remember(bare, self._inputs[bare], strip_urls(bare))
         return self._inputs[bare]
@@ -159,24 +172,31 @@ class Vault:
             return text
         if scope not in self._names:
             self._names[scope] = self._pattern(values())
-        return self._undisguised(
-            self._names[scope].sub(self._placeholder_of, self._without(text, self._disguises.rests))
-        )
+        clean = self._names[scope].sub(self._placeholder_of, self._without(text, self._disguises.rests))
+        clean = self._undisguised(clean, self._disguises, self._secrets)
+        return clean if scope == "secrets" else self._undisguised(clean, self._copies, self._inputs)
 
-    def _undisguised(self, text: str) -> str:
-        """Replace secrets in forms that nobody wrote down; placeholders are left as they are."""
-        if not self._secrets:
+    def learn(self, texts: Iterable[str]) -> None:
+        """Look for parts of secrets in all texts of a run before any is cleaned."""
+        self._disguises.learn(texts)
+
+    def _undisguised(self, text: str, disguises: Disguises, names: Mapping[str, str]) -> str:
+        """Replace values in forms that nobody wrote down; placeholders are left as they are."""
+        if not names:
             return text
         parts, end = [], 0
         for match in PLACEHOLDER.finditer(text):
-            parts += [self._without(text[end : match.start()], self._disguises.find), match[0]]
+            parts += [self._without(text[end : match.start()], disguises.find, names), match[0]]
             end = match.end()
-        return "".join([*parts, self._without(text[end:], self._disguises.find)])
+        return "".join([*parts, self._without(text[end:], disguises.find, names)])
 
-    def _without(self, text: str, find: Callable[[str], Iterable[Disguised]]) -> str:
+    def _without(
+        self, text: str, find: Callable[[str], Iterable[Disguised]], names: Mapping[str, str] | None = None
+    ) -> str:
+        names = self._secrets if names is None else names
         parts, end = [], 0
-        for start, stop, secret in find(text) if self._secrets else ():
-            parts += [text[end:start], self._secrets[secret]]
+        for start, stop, value in find(text):
+            parts += [text[end:start], names[value]]
             end = stop
         return "".join(parts) + text[end:]
 
