@@ -39,6 +39,7 @@ _OUTLINE = 4  # characters of an outline by which a secret is known
 _DEPTH = 3  # encodings within encodings
 _LONGEST_RUN = 8_192
 
+_SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~§°"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _KEYBOARDS = tuple(  # where two keyboards differ, seen from a US one
     str.maketrans(here, there)
@@ -132,7 +133,14 @@ class Disguises:
         """The places of every secret in `text`, in order, none overlapping another."""
         if not self._plain or len(text) < _SHORT:
             return []
-        return _apart(self._found(text, _DEPTH))
+        return self._places(text, _DEPTH)
+
+    def find_readable(self, text: str) -> list[Disguised]:
+        """As `find`, without decoding anything."""
+        return self._places(text, 0) if self._plain else []
+
+    def _places(self, text: str, depth: int) -> list[Disguised]:
+        return [_with_signs(text, one) for one in _apart(self._found(text, depth))]
 
     def rests(self, text: str) -> list[Disguised]:
         """Words that are the rest of a secret of which the other part stands in the same text."""
@@ -296,6 +304,16 @@ class Disguises:
         if there is not None:
             return there
         return next((one.secret for one in self._found(text, depth)), None) if _is_text(text) else None
+
+
+def _with_signs(text: str, found: Disguised) -> Disguised:
+    """A place with the signs around it that the secret begins and ends with."""
+    secret = found.secret
+    first = secret[: len(secret) - len(secret.lstrip(_SIGNS))]
+    last = secret[len(secret.rstrip(_SIGNS)) :]
+    start = found.start - len(first) if first and text.endswith(first, 0, found.start) else found.start
+    end = found.end + len(last) if last and text.startswith(last, found.end) else found.end
+    return Disguised(start, end, secret)
 
 
 def _apart(found: Iterable[Disguised]) -> list[Disguised]:

@@ -155,7 +155,7 @@ _PROSE = (
     ),
     Rule(
         "password",
-        re.compile(rf"(?i)(?<!\w){_PASSWORD_WORDS}(?![A-Za-z]){_LINK}(?P<v>[^\s\"'“‘`<>,;)]{{6,}})"),
+        re.compile(rf"(?i)(?<!\w){_PASSWORD_WORDS}(?![A-Za-z_]){_LINK}(?P<v>[^\s\"'“‘`<>,;)]{{6,}})"),
         checksums.is_password,
         _PROSE_HINTS,
     ),

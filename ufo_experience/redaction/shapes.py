@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from itertools import chain, islice, pairwise
 
 from ufo_experience.redaction.checksums import is_generated, is_stand_in
+from ufo_experience.redaction.credential_slots import HINTED as _PLACED
+from ufo_experience.redaction.credential_slots import find_slots_of_credentials
 from ufo_experience.redaction.hints import Searched, hinted, hints_of
 from ufo_experience.redaction.spoken import (
     ANSWERS as _ANSWERS,
@@ -59,6 +61,10 @@ _STRONG_NAME = re.compile(
     rf"(?i){_IN_WORD}(?:{_STRONG})(?![^\W\d_])|(?i:парол|лозинк|סיסמ|גישה)\w*|密码|密碼|口令|パスワード|"
     rf"暗証番号|비밀번호|암호|รหัสผ่าน"
 )
+_GOES_ON = re.compile(  # PASSWORD_MIN_LENGTH=12: the last word of a name says what it is
+    r"(?i)(?:[_-][a-z]{1,16}){0,3}[_-](?:length|len|min|max|policy|age|days|count|size|attempts?|expiry|expires|timeout"
+    r"|ttl|enabled|required|type|format|field|label|hint|reset|url|path|file)[\"']?\s?[:=]"
+)
 _WEAK_NAME = re.compile(rf"(?i){_IN_WORD}(?:{_WEAK})(?!\w)")
 _CODE_NAME = re.compile(rf"(?i){_IN_WORD}(?:{_CODES})(?!\w)")
 _PHRASE_NAME = re.compile(rf"(?i){_IN_WORD}(?:{_PHRASES})(?!\w)[^:=\n]{{0,40}}[:=]\s*")
@@ -89,6 +95,8 @@ _NAMES_CODE = re.compile(
 )
 _SERIAL_KEY = re.compile(r"(?<![\w-])(?:[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}|\d{6}(?:-\d{6}){7})(?![\w-])")
 _GROUPS = re.compile(r"(?<![\w-])[A-Za-z0-9]{4}(?:-[A-Za-z0-9]{2,5}){2,6}(?![\w-])")  # vouchers, recovery codes
+_PAIR = re.compile(r"(?<![\w./:-])([a-z0-9]{4,6})-([a-z0-9]{4,6})(?![\w-]|[./]\w)")
+_FIGURE_INSIDE = re.compile(r"\d[a-z]")
 _DIGITS = re.compile(r"(?<![\w.,#-])(?:\d{6}|\d{3}[ -]\d{3})(?!\w|[.,-]\d)")
 _ASKED_FOR = re.compile(  # a line that speaks of a code to get in
     r"(?i)\b(?:codes?|digits|sign(?:ing)? in|log(?:ging)? in|pass\w*|text message|sms|lock screen|unlock\w*|"
@@ -122,6 +130,11 @@ _CHECKSUM = re.compile(
     r"(?i)sha-?\d|md5|checksum|hash|commit|digest|etag|integrity|revision|fingerprint|prüfsumme|blob|tree|"
     r"object"
 )
+_IDENTIFIED = re.compile(  # the id of a request, or a document within an address
+    r"(?i)(?:request|trace|span|correlation|job|run|build|event|message|device|document|row|object|order)[-_ ]?id"
+    r"[\"']?\s?[:=]?\s?[\"']?$|[\w-]\.[a-z]{2,12}/(?:[a-z]{1,16}/){0,2}(?:d|e|document|file|folders?"
+    r"|spreadsheets|v|watch|p|id)/$"
+)
 _SIGN = frozenset("!#$%^&*~+=?@§|")
 _LEAST_WALLET = 11 * len("abc ") - 1  # characters of the shortest run of words of a wallet
 
@@ -143,11 +156,13 @@ _FORMS = (
 )  # fmt: skip
 _SERIAL_KEYS = hinted(_SERIAL_KEY, "-")
 _GROUPED = hinted(_GROUPS, "-", digit=True)  # groups count that mix letters and digits
+_PAIRS = hinted(_PAIR, "-")
 _SIX_DIGITS = hinted(_DIGITS, digit=True)
 _IN_FOURS = hinted(_TOTP, digit=True)
 _RUNS = hinted(_LONG, digit=True)  # what looks generated has digits
 _HINTS = hints_of((
-    *HINTED, *(one for one, _ in _FORMS), _STRONG_NAMES, _WEAK_NAMES, _USES, _CODE_NAMES, _PHRASE_NAMES, _SERIAL_KEYS,
+    *HINTED, *_PLACED, _PAIRS, *(one for one, _ in _FORMS),
+    _STRONG_NAMES, _WEAK_NAMES, _USES, _CODE_NAMES, _PHRASE_NAMES, _SERIAL_KEYS,
 ))  # fmt: skip
 
 
@@ -155,7 +170,15 @@ def find_shapes(text: str) -> Iterator[Found]:
     """Every place in `text` that holds a secret by shape or by the words around it."""
     plain, places = _visible(text)
     one = Searched(plain, _HINTS)
-    for found in chain(_generated(one), _chosen(plain), _named(one), _fixed(one), _codes(one), find_spoken(one)):
+    for found in chain(
+        _generated(one),
+        _chosen(plain),
+        _named(one),
+        _fixed(one),
+        _codes(one),
+        find_spoken(one),
+        find_slots_of_credentials(one),
+    ):
         yield Found(places[found.start], places[found.end - 1] + 1, found.kind)
 
 
@@ -179,7 +202,8 @@ def _generated(searched: Searched) -> Iterator[Found]:
             or not _is_mixed(token)
         ):
             continue
-        if _CHECKSUM.search(searched.text, max(0, match.start() - 40), match.start()):
+        text, before = searched.text, max(0, match.start() - 40)
+        if _CHECKSUM.search(text, before, match.start()) or _IDENTIFIED.search(text, before, match.start()):
             continue
         yield Found(match.start(), match.end(), "token")
 
@@ -202,6 +226,8 @@ def _chosen(text: str) -> Iterator[Found]:
             continue
         start = match.start() + match[0].find(token) if token else match.start()
         if len(token) <= 40 and not is_stand_in(token) and (_is_strong(token) or _is_coined(token)):
+            if text[start + len(token) :][:1] == "," and text[start + len(token) + 1 :][:1].isdigit():
+                continue  # a model: "MacBookPro18,3"
             yield Found(start, start + len(token), "password")
 
 
@@ -217,6 +243,8 @@ def _is_strong(token: str) -> bool:
 def _is_coined(token: str) -> bool:
     """True for words put together with a number as no name is: `mintVelvet88`, `Oyster_Bell_5`, `Qu1lt.Stone`."""
     if not 8 <= len(token) <= 32 or _KNOWN.fullmatch(token) or any(c in "/\\:()[]{}=<>,@" for c in token):
+        return False
+    if re.search(r"\.[a-z]{3,4}$", token) or re.fullmatch(r"[A-Za-z]+(?:-[A-Z][a-z]+)+-\d", token):
         return False
     if any(c in _SIGN for c in token[1:-1]) and re.search(r"[a-zà-ÿ]{2}[A-ZÀ-Þ][a-zà-ÿ]", token):
         return True
@@ -235,7 +263,8 @@ def _named(searched: Searched) -> Iterator[Found]:
     text = searched.text
     for names, doubt in ((_STRONG_NAMES, False), (_WEAK_NAMES, True)):
         for match in searched.matches(names):
-            yield from _after(text, match.end(), doubt)
+            if not _GOES_ON.match(text, match.end()):
+                yield from _after(text, match.end(), doubt)
     for match in searched.matches(_USES):
         yield from _before(text, match.start())
     for match in searched.matches(_CODE_NAMES):
@@ -289,6 +318,8 @@ def _looks_chosen(token: str, doubt: bool) -> bool:
     inner_upper = any(c.isupper() for c in token[1:]) and lower
     if doubt:
         return (lower and digit and (upper or signs > 0 or len(token) >= 9)) or (lower and upper and signs > 0)
+    if token[0].isupper() and lower and "_" in token[1:-1]:
+        return True
     return (lower and digit) or ((lower or upper) and signs > 0) or (inner_upper and any(c in "._-" for c in token))
 
 
@@ -310,6 +341,9 @@ def _codes(searched: Searched) -> Iterator[Found]:
         groups = match[0].split("-")
         mixed = sum(any(map(str.isdigit, one)) and any(map(str.isalpha, one)) for one in groups)
         if mixed >= 2 and not _UUID.search(match[0]):
+            yield Found(match.start(), match.end(), "code")
+    for match in searched.matches(_PAIRS):
+        if all(_FIGURE_INSIDE.search(group) for group in match.groups()):
             yield Found(match.start(), match.end(), "code")
     for match in searched.matches(_SIX_DIGITS):
         start, end = max(0, match.start() - WINDOW), min(len(text), match.end() + WINDOW)

@@ -29,7 +29,7 @@ STRONG = (
     r"creds?|credentials?|sudo"
     r"|passwort\w*|kennwort\w*|kennwörter|zugangsdaten|mots? de passe|mdp|contraseñas?|contrasenas?|clave|"
     r"senhas?|palavra-passe|parole?"
-    r"|parola|wachtwoord\w*|lösenord\w*|losenord\w*|passord\w*|adgangskode\w*|kodeord\w*|salasana\w*|hasło|"
+    r"|parola|wachtwoord\w*|lösenord\w*|lösen|losenord\w*|passord\w*|adgangskode\w*|kodeord\w*|salasana\w*|hasło|"
     r"hasła|haslo|heslo|hesla|jelszó\w*"
     r"|jelszo\w*|parol[aăeiuy]\w*|lozinka|lozinke|lozinku|geslo|zaporka|parool|slaptažodis|lykilorð|"
     r"contrasenya|pasahitza|şifre\w*|sifre\w*"
@@ -65,7 +65,7 @@ ANSWERS = r"(?:secret|security) (?:question )?(?:question|answer)|maiden name|si
 
 # What each of these words holds: a text without any is not searched for them.
 STRONG_HINTS = (
-    "pass pw pa$$ p/w cred sudo kennw zugangsdaten passe mdp contrase contrasen clave senha parol wachtwoord lösenord"
+    "pass pw pa$$ p/w cred sudo kennw zugangsdaten passe mdp contrase contrasen clave senha parol wachtwoord lösen"
     " losenord adgangskode kodeord salasana hasł haslo hesl jelsz lozink geslo zaporka parool slaptažodis lykilorð"
     " pasahitza şifre sifre парол лозинк κωδικ συνθηματικ mật sandi laluan fjalëkalimi גישה סיסמ كلمة رمز گذرواژه"
     " پاس पासवर्ड পাসওয়ার্ড கடவுச்சொல் รหัสผ่าน 密码 密碼 口令 パスワード 暗証番号 비밀번호 암호"

@@ -27,6 +27,7 @@ _SCREENSHOTS = (
 )
 _RUN = re.compile(r"[^\s\"'<>\\]+")  # what a URL may stand in
 _URL_START = re.compile(r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)")
+_HEADING = re.compile(r"#[a-z]{2,16}(?:-[a-z]{1,16}){0,5}[)\].,;:!]{0,3}")  # a place on a page; whatever else goes
 _CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
 
 # Given the secret and its kind, what stands in its place.
@@ -129,6 +130,8 @@ def _without_query(match: re.Match[str]) -> str:
     if begins is None:
         return run
     cut = min((place for place in (run.find(mark, begins.end()) for mark in "?#") if place >= 0), default=len(run))
+    if _HEADING.fullmatch(run, cut):
+        return run
     return run[:cut] + run[max(cut, len(run.rstrip(_CLOSING))) :]
 
 

@@ -20,6 +20,9 @@ SLOT_TYPE = re.compile(
 )
 
 
+Find = Callable[[str], Iterable[Disguised]]
+
+
 class TaskValues:
     """The values a user named in the task (the sub-task if there is one) and in the request."""
 
@@ -172,27 +175,28 @@ class Vault:
             return text
         if scope not in self._names:
             self._names[scope] = self._pattern(values())
-        clean = self._names[scope].sub(self._placeholder_of, self._without(text, self._disguises.rests))
-        clean = self._undisguised(clean, self._disguises, self._secrets)
-        return clean if scope == "secrets" else self._undisguised(clean, self._copies, self._inputs)
+        hidden, copies = self._disguises, self._copies
+        # What can be read first: what is left of a secret that was spelled, once its figures are gone, tells nothing.
+        clean = self._undisguised(self._without(text, hidden.rests), hidden.find_readable, self._secrets)
+        clean = self._names[scope].sub(self._placeholder_of, clean)
+        clean = self._undisguised(clean, hidden.find, self._secrets)
+        return clean if scope == "secrets" else self._undisguised(clean, copies.find, self._inputs)
 
     def learn(self, texts: Iterable[str]) -> None:
         """Look for parts of secrets in all texts of a run before any is cleaned."""
         self._disguises.learn(texts)
 
-    def _undisguised(self, text: str, disguises: Disguises, names: Mapping[str, str]) -> str:
+    def _undisguised(self, text: str, find: Find, names: Mapping[str, str]) -> str:
         """Replace values in forms that nobody wrote down; placeholders are left as they are."""
         if not names:
             return text
         parts, end = [], 0
         for match in PLACEHOLDER.finditer(text):
-            parts += [self._without(text[end : match.start()], disguises.find, names), match[0]]
+            parts += [self._without(text[end : match.start()], find, names), match[0]]
             end = match.end()
-        return "".join([*parts, self._without(text[end:], disguises.find, names)])
+        return "".join([*parts, self._without(text[end:], find, names)])
 
-    def _without(
-        self, text: str, find: Callable[[str], Iterable[Disguised]], names: Mapping[str, str] | None = None
-    ) -> str:
+    def _without(self, text: str, find: Find, names: Mapping[str, str] | None = None) -> str:
         names = self._secrets if names is None else names
         parts, end = [], 0
         for start, stop, value in find(text):
