@@ -1,6 +1,6 @@
 """Lists that authors wrote before they had seen a rule: poisoned runs, everyday runs, secrets, harmless texts.
 
-The lists of authors A, B and D were used to mend, author C's only to measure. Those of M are by who mended, most of them
+The lists of authors A, B and D were used to mend, author C's only to measure. Those of M are by who mended, most
 written before the rules were read, and used to mend. The bounds are the level reached.
 """
 
