@@ -316,6 +316,38 @@ def test_many_logs_skipped_for_one_reason_are_one_line(cli):
     assert lines[1].startswith("  skipped: 9 × a failed run; --include-failures")
 
 
+def test_what_is_known_already_is_one_line_and_each_with_v(cli):
+    """Six thousand lines of it would hide the one that counts."""
+    steps = [{"action": "click", "control": "Save"}]
+    runs = [{"task": f"Open {n}", "success": True, "evaluated_by": "user", "steps": steps} for n in range(9)]
+    (cli.folder / "runs.json").write_text(json.dumps(runs), encoding="utf-8")
+    cli("ingest", "runs.json")
+    assert cli("ingest", "runs.json").stdout.splitlines()[1:] == ["  skipped: 9 × already stored"]
+    assert cli("ingest", "runs.json", "-v").stdout.count("already stored as") == 9
+
+
+def test_a_log_that_praises_itself_names_the_command_that_judges_it(cli):
+    """The command is printed with its ids and works as it stands."""
+    run = {"task": "Save it", "application": "Edge", "success": True, "steps": [{"action": "click", "control": "Save"}]}
+    (cli.folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    said = cli("ingest", "run.json", "--db", "own").stdout
+    command = said.partition("ufo-experience ")[2].split()
+    assert command[:1] + command[2:] == ["judge", "--success", "--db", "own"]
+    assert cli.json(*command)["experiences"][0]["trust"] == "verified"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [({"task": ""}, "the task is empty"), ({"steps": []}, "there are no steps"), ({"task": None, "steps": [], "goal": "x"}, "there are no steps")],
+)
+def test_a_run_of_the_plain_format_that_lacks_something_has_failed(cli, row, said):
+    """Counted as failed, with its line and what it lacks, among others that are learned."""
+    run = {"task": "Save", "application": "Edge", "success": True, "steps": [{"action": "click", "control": "Save"}]}
+    (cli.folder / "runs.jsonl").write_text("\n".join(map(json.dumps, (run, {**run, **row}))), encoding="utf-8")
+    answer = cli.json("ingest", "runs.jsonl")
+    assert (len(answer["added"]), answer["failed"]) == (1, [{"source": "runs.jsonl:2", "error": said}])
+
+
 def test_a_change_says_what_was_done_and_how_to_take_it_back(cli):
     """On stderr, with the store that was named."""
     cli("ingest", SAMPLES / "settings_bluetooth", "--db", "mine")

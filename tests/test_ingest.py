@@ -193,3 +193,41 @@ def test_a_number_of_jobs_that_makes_no_sense_is_refused(jobs, tmp_path):
     """Before anything is read."""
     with pytest.raises(UsageError, match="jobs"):
         learn(tmp_path, run_file(tmp_path), jobs=jobs)
+
+
+@pytest.mark.parametrize("stated", [{"success": True}, {"success": None}])
+@pytest.mark.parametrize("again", [False, True])
+def test_the_owner_judges_what_a_log_says_of_itself(tmp_path, stated, again):
+    """`success=True` makes it a person's judgement, at once or when the same log is read again; nothing is doubled."""
+    log = run_file(tmp_path, **stated)
+    memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db"), embedder="hashing"))
+    if again:
+        assert [one.trust for one in map(memory.get, memory.ingest(log).added)] == [Trust.OBSERVED]
+    memory.ingest(log, success=True)
+    memory.ingest(log)
+    (stored,) = memory.list()
+    assert (stored.outcome.success, stored.outcome.judge, stored.trust) == (True, "person", Trust.VERIFIED)
+
+
+def test_who_says_the_contrary_of_a_log_does_not_judge_it(tmp_path):
+    """A failure the log admits is not made a success by `success=True` for a whole folder."""
+    _, report = learn(tmp_path, run_file(tmp_path, success=False), include_failures=True, success=True)
+    store, again = learn(tmp_path, run_file(tmp_path, success=False), include_failures=True, success=True)
+    assert (again.known, store.get(report.added[0]).outcome.success) == (report.added, False)
+    assert not store.get(report.added[0]).outcome.is_judged
+
+
+def test_a_record_that_was_removed_is_no_conflict_when_its_log_is_read_again(tmp_path):
+    """Its sibling of the same session and words is still there, and the log has not changed."""
+    log = (SAMPLES / "settings_bluetooth" / "response.log").read_text(encoding="utf-8")
+    alike = log.replace("Open the Bluetooth & devices page and turn Bluetooth on.", "Turn on Bluetooth in the settings.")
+    folder = tmp_path / "s"
+    folder.mkdir()
+    (folder / "response.log").write_text(alike, encoding="utf-8")
+    (folder / "evaluation.log").write_bytes((SAMPLES / "settings_bluetooth" / "evaluation.log").read_bytes())
+    memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db"), embedder="hashing"))
+    added = memory.ingest(folder, force=True).added
+    memory.remove(added[0])
+    report = memory.ingest(folder, force=True)
+    assert (report.added, report.conflicts) == ([], [])
+    assert "was removed from this store before" in dict(report.skipped)[added[0]]

@@ -9,7 +9,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -32,6 +32,7 @@ from ufo_experience.trust.completeness import missing
 COMMIT_EVERY = 64  # records made durable together
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
 MAX_JOBS = 64
+ALREADY_STORED = "already stored as "
 _PER_TASK = 8  # sources read by a process at a time
 _AHEAD = 4  # tasks per process that may wait to be stored
 
@@ -45,7 +46,7 @@ class IngestReport:
 
     `problems` are lines of logs that could not be used although the rest of their file was. `conflicts` are added ids
     whose session is known with other content: they are quarantined. `known` are ids that were stored before, `trusted`
-    those of them that got the trust asked for. `read` counts the runs in which there was something to learn;
+    those of them that got the trust asked for, `judged` those that got the outcome a person gave. `read` counts the runs in which there was something to learn;
     `incomplete` are added ids of successes that are never shown, and what each lacks: a task, a step, or the names of
     the controls it acted on.
     """
@@ -57,6 +58,7 @@ class IngestReport:
     conflicts: list[tuple[str, str]] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     trusted: list[str] = field(default_factory=list)
+    judged: list[str] = field(default_factory=list)
     incomplete: list[tuple[str, str]] = field(default_factory=list)
     read: int = 0
     cost: float = 0.0
@@ -64,12 +66,16 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class _ReadRun:
-    """A redacted trajectory and its source; with `summary` if a summarizer without a service has seen it already."""
+    """A redacted trajectory and its source; with `summary` if a summarizer without a service has seen it already.
+
+    `others` are ids the same run may be stored under: those of the outcomes a person may have given it.
+    """
 
     source: str
     id: str
     trajectory: Trajectory
     is_settled: bool
+    others: tuple[str, ...] = ()
     summary: Experience | DataError | None = None
 
 
@@ -115,9 +121,10 @@ def ingest(
     for run in _runs(sources, format, jobs, report, given, offline=isinstance(summarizer, ExtractiveSummarizer)):
         experience = None
         report.read += bool(run.trajectory.steps) or run.trajectory.outcome.success is False
-        if run.id in waiting or run.id in store:
-            report.skipped.append((run.source, f"already stored as {run.id}"))
-            report.known.append(run.id)
+        known = next((one for one in (run.id, *run.others) if one in waiting or one in store), None)
+        if known:
+            report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
+            report.known.append(known)
         else:
             experience = _learn(run, summarizer, report, include_failures=include_failures, force=force)
         if experience is None:
@@ -173,7 +180,7 @@ def _runs(
         reading = ReadReport()
         if not isinstance(given, (str, os.PathLike)):
             for trajectory in _given_runs(given, reading):
-                yield _redacted(said.fill(trajectory))
+                yield _redacted(trajectory, said)
         else:
             found = find_sources(Path(given), format=format, report=reading)
             if jobs == 1:
@@ -211,12 +218,21 @@ def _given_runs(given: Mapping[str, Any] | IO[Any], reading: ReadReport) -> Iter
 
 def _read(found: Found, format: str, report: ReadReport, said: Given) -> Iterator[_ReadRun]:
     for trajectory in read_source(found, format=format, report=report):
-        yield _redacted(said.fill(trajectory))
+        yield _redacted(trajectory, said)
 
 
-def _redacted(trajectory: Trajectory) -> _ReadRun:
+def _redacted(logged: Trajectory, said: Given) -> _ReadRun:
+    trajectory = said.fill(logged)
     clean = redact(_without_our_prompts(trajectory))
-    return _ReadRun(_name(clean), experience_id(clean), clean, _is_settled(trajectory))
+    own = experience_id(clean)
+    others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
+    return _ReadRun(_name(clean), own, clean, _is_settled(trajectory), tuple(sorted(others)))
+
+
+def _ids_by_outcome(clean: Trajectory) -> set[str]:
+    """The ids of a run whose log leaves open how it ended, for all that may have been said of it."""
+    said = (clean.outcome.model_copy(update={"success": success}) for success in (None, True, False))
+    return {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in said}
 
 
 _Batch = tuple[list[_ReadRun], ReadReport]
@@ -249,10 +265,7 @@ def _read_batch(sources: list[Found], *, format: str, said: Given, summarize: bo
     runs = [run for found in sources for run in _read(found, format, report, said)]
     if summarize:
         summarizer = ExtractiveSummarizer()
-        runs = [
-            _ReadRun(run.source, run.id, run.trajectory, run.is_settled, _summarize(summarizer, run.trajectory))
-            for run in runs
-        ]
+        runs = [replace(run, summary=_summarize(summarizer, run.trajectory)) for run in runs]
     return runs, report
 
 
@@ -271,6 +284,8 @@ def _commit(store: ExperienceStore, waiting: dict[str, Experience], report: Inge
             continue
         report.added += done.added
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
+        report.conflicts = [one for one in report.conflicts if one[0] not in done.skipped]
+        report.incomplete = [one for one in report.incomplete if one[0] not in done.skipped]
     waiting.clear()
 
 

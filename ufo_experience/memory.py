@@ -154,11 +154,19 @@ class ExperienceMemory(Maintenance):
         )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
+        if (success := lacking.get("success")) is not None:
+            report.judged = self._judge_known(report.known, success)
         if report.added:
             self.index_if_possible()
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])
         return report
+
+    def _judge_known(self, known: Ids, success: bool) -> Ids:
+        """Judge what was stored before and nobody judged, unless the log says the contrary; returns the ids."""
+        outcomes = {one.id: one.outcome for one in self.store.scan(known)}
+        meant = [id for id, one in outcomes.items() if not one.is_judged and one.success in (None, success)]
+        return [self.judge(id, success=success).id for id in meant]
 
     def _trust_known(self, known: Ids, level: Trust) -> Ids:
         """Give what was stored before the trust it is given now; returns the ids that had another."""

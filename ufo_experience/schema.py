@@ -226,6 +226,11 @@ class Outcome(Model):
     evaluated_by: EvaluatedBy = "none"
     judge: Judge | None = None
 
+    @property
+    def is_judged(self) -> bool:
+        """True when an evaluator or a user says how the run ended, not the log or the agent alone."""
+        return self.success is not None and self.evaluated_by in ("evaluator", "user")
+
 
 class Provenance(Model):
     """Where a record came from. `session` groups records of one run; `content_hash` is that of the source content."""

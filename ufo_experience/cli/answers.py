@@ -35,30 +35,47 @@ def pairs(rows: Sequence[tuple[str, str]], first: str, second: str) -> list[dict
     return [{first: one, second: other} for one, other in rows]
 
 
-def ingest_text(report: IngestReport, held: int) -> str:
-    """Counts, and what the user can do about records that will not be injected yet."""
+def ingest_text(report: IngestReport, held: Sequence[str], *, same_store: str = "", verbose: bool = False) -> str:
+    """Counts, and what the user can do about the records (`held`) that nobody judged; `verbose` names each skipped."""
     lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
-    lines += [f"  skipped: {line}" for line in _together(report.skipped)]
+    lines += [f"  skipped: {line}" for line in _together(report.skipped, verbose=verbose)]
     if report.trusted:
-        lines.append(f"{len(report.trusted)} that were stored before have the trust you gave now")
+        lines.append(f"{len(report.trusted)} stored before: the trust is now the one you gave")
+    if report.judged:
+        lines.append(f"{len(report.judged)} stored before: the outcome is now the one you gave")
     if held:
+        ids = " ".join(one[:8] for one in held)
+        judging = f"judge {ids} --success" if len(held) <= _FEW else "ingest THE SAME LOGS --success"
         lines.append(
-            f"{held} of them have no judged outcome: kept, but not shown to agents until you say how they ended "
-            "(ufo-experience judge ID --success) or approve them (ufo-experience approve ID)"
+            f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (what a log says of itself "
+            f"is no judgement). If {'it' if len(held) == 1 else 'they'} worked: ufo-experience {judging}{same_store}"
         )
     if report.incomplete:
         lacking = ", ".join(f"{count} {why}" for why, count in Counter(why for _, why in report.incomplete).items())
-        lines.append(f"{len(report.incomplete)} of them are never shown, for nobody could follow them: {lacking}")
+        lines.append(f"never shown, for nobody could follow them: {len(report.incomplete)} of the added ({lacking})")
     if report.cost:
         lines.append(f"cost: ${report.cost:.4f}")
     return "\n".join(lines)
 
 
-def _together(skipped: Sequence[tuple[str, str]]) -> list[str]:
+def _together(skipped: Sequence[tuple[str, str]], *, verbose: bool) -> list[str]:
     """What was skipped, a line each; one line for all that were skipped for one reason where there are many."""
-    counts = Counter(reason for _, reason in skipped)
-    few = [f"{source}: {reason}" for source, reason in skipped if counts[reason] <= _FEW]
-    return few + [f"{count} × {reason}" for reason, count in counts.items() if count > _FEW]
+    from ufo_experience.ingest import ALREADY_STORED
+
+    reasons = [ALREADY_STORED.removesuffix(" as ") if why.startswith(ALREADY_STORED) else why for _, why in skipped]
+    counts = Counter(reasons)
+    few = [
+        f"{source}: {why}"
+        for (source, why), reason in zip(skipped, reasons, strict=True)
+        if verbose or counts[reason] <= _FEW
+    ]
+    many = [] if verbose else [f"{count} × {reason}" for reason, count in counts.items() if count > _FEW]
+    return few + many
+
+
+def _counted(count: int, word: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{count} {word}{'s'[: count != 1]}"
 
 
 def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class Shared:
     json: bool = False
     network: bool | None = None
     http_service: bool | None = None
+    verbose: bool = False
 
 
 _shared: ContextVar[Shared] = ContextVar("shared", default=Shared())  # noqa: B039
@@ -184,7 +185,7 @@ def before_the_command(
         logging.lastResort.setFormatter(_HarmlessLog("%(message)s"))
     if verbose:
         be_verbose()
-    _shared.set(Shared(db, json, network, http_service))
+    _shared.set(Shared(db, json, network, http_service, verbose))
 
 
 def shared() -> Shared:

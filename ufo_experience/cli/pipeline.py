@@ -34,6 +34,7 @@ from ufo_experience.cli.app import (
     console_for,
     open_memory,
     read_json,
+    shared,
     text_of,
 )
 from ufo_experience.errors import DataError
@@ -137,11 +138,13 @@ def ingest(
             "incomplete": pairs(report.incomplete, "id", "lacks"),
             "problems": [problem.model_dump() for problem in report.problems],
             "trusted": report.trusted,
+            "judged": report.judged,
             "cost": report.cost,
         }
         judgeable = set(report.added).difference(identifier for identifier, _ in report.incomplete)
-        held = sum(memory.store.get(identifier).trust.rank < Trust.VERIFIED.rank for identifier in judgeable)
-        console.answer(data, ingest_text(report, held))
+        held = [one.id for one in memory.store.scan(sorted(judgeable)) if one.trust.rank < Trust.VERIFIED.rank]
+        text = ingest_text(report, held, same_store=console.same_store, verbose=shared().verbose)
+        console.answer(data, text)
         was_learned = any(reason == LEARNED for _, reason in report.skipped)
         if not (report.read or report.added or report.known or was_learned):
             raise SystemExit(DataError.exit_code)

@@ -170,7 +170,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
 
 def trust_of(trajectory: Trajectory) -> Trust:
     """`verified` when someone other than the agent judged a whole run, else `observed`."""
-    judged = trajectory.outcome.success is not None and trajectory.outcome.evaluated_by in ("evaluator", "user")
+    judged = trajectory.outcome.is_judged
     return Trust.VERIFIED if judged and trajectory.complete else Trust.OBSERVED
 
 

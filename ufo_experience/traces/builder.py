@@ -210,7 +210,10 @@ class Given:
     success: bool | None = None
 
     def fill(self, trajectory: Trajectory) -> Trajectory:
-        """A copy with what the log lacks; the outcome then is the user's judgement."""
+        """A copy with what the log lacks; the outcome then is the user's judgement.
+
+        A log's own word for how the run ended is no judgement; who says the same makes it one.
+        """
         update: dict[str, Any] = {}
         if self.task and trajectory.request == UNKNOWN_TASK:
             update["request"] = clip(self.task)
@@ -219,9 +222,10 @@ class Given:
             name = clip(self.application, MAX_NAME)
             update["applications"] = (name,)
             update["steps"] = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
-        if self.success is not None and trajectory.outcome.success is None:
+        outcome = trajectory.outcome
+        if self.success is not None and not outcome.is_judged and outcome.success in (None, self.success):
             judged = {"success": self.success, "evaluated_by": "user", "judge": "person"}
-            update["outcome"] = trajectory.outcome.model_copy(update=judged)
+            update["outcome"] = outcome.model_copy(update=judged)
         return trajectory.model_copy(update=update) if update else trajectory
 
 

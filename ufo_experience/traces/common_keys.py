@@ -64,6 +64,16 @@ def has_any(row: Any, keys: tuple[str, ...]) -> bool:
     return isinstance(row, dict) and first_of(row, keys) is not None
 
 
+def lack_of(row: Any) -> str | None:
+    """What a run in the plain format lacks; None for one that is whole, and for what is no run at all."""
+    if not isinstance(row, dict):
+        return None
+    steps = first_of(row, STEPS)
+    if isinstance(steps, list) and steps:
+        return None if has_any(row, TASK) else "the task is empty" if row.keys() & set(TASK) else "it names no task"
+    return "there are no steps" if has_any(row, TASK) and row.keys() & set(STEPS) else None
+
+
 def is_step(row: Any) -> bool:
     """True for an object that names an action, or that is a call of a tool."""
     return has_any(row, _ACTION) or (has_any(row, ("name",)) and is_tool_call(row))

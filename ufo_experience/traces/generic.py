@@ -37,6 +37,7 @@ from ufo_experience.traces.common_keys import (
     has_any,
     is_item,
     is_step,
+    lack_of,
     nothing_in,
     records_of,
     stated_outcome,
@@ -62,13 +63,14 @@ class GenericReader:
         """Yield one trajectory per session. Raises `TraceError` when no object in the file is a session or a step."""
         problems: list[Problem] = []
         taken = number = 0
+        failed = len(report.failed)
         for _, group in groupby(records_of(path, problems), key=_session_of):
-            for session in _sessions(list(group), path, problems):
+            for session in _sessions(list(group), path, problems, report):
                 number += 1
                 new, taken = problems[taken:], len(problems)
                 yield self._trajectory(path, session, number, new)
         report.problems += problems
-        if not number:
+        if not number and len(report.failed) == failed:
             raise nothing_in(path, "session with a task and steps", problems)
 
     def _trajectory(self, path: Path, session: list[Row], number: int, problems: list[Problem]) -> Trajectory:
@@ -106,14 +108,18 @@ def _session_of(row: Row) -> tuple[str, str]:
     return "row", as_name(first_of(record, SESSION)) or as_name(first_of(record, TASK))
 
 
-def _sessions(group: list[Row], path: Path, problems: list[Problem]) -> Iterator[list[Row]]:
-    """A group as a session; rows that are neither session nor step become problems."""
+def _sessions(group: list[Row], path: Path, problems: list[Problem], report: ReadReport) -> Iterator[list[Row]]:
+    """A group as a session; a run that lacks something has failed, other rows that are no step become problems."""
     if _is_session(group[0][1]):
         yield group
         return
     rows = [(line, row) for line, row in group if is_step(row)]
     for line, row in group:
-        if not is_step(row):
+        if is_step(row):
+            continue
+        if lack := lack_of(row):
+            report.failed.append((f"{path}:{line}" if line else str(path), lack))
+        else:
             keys = ", ".join(sorted(row)[:20])[:200]
             message = f"neither a session nor a step; keys: {keys}"
             problems.append(Problem(file=str(path), line=line, code="E_UNKNOWN_LINE", message=message))

@@ -10,6 +10,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.fileio.regular import read_regular
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.traces.coerce import as_dict, as_list, as_name
+from ufo_experience.traces.common_keys import lack_of
 from ufo_experience.traces.json_lines import peek
 
 UNKNOWN = "not a trace of a known format"
@@ -47,6 +48,8 @@ def unknown_message(path: Path) -> str:
         return f"{UNKNOWN}{_damage(path)}; the plain format is {_EXAMPLE}"
     if as_dict(as_dict(record.get("properties")).get("definition")).get("actions"):
         return f"{UNKNOWN}: {_CLOUD_FLOW}"
+    if lack := lack_of(record):
+        return f"{UNKNOWN}: {lack}"
     keys = ", ".join(list(map(str, record))[:12])[:200]
     return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {_example(record)}"
 
