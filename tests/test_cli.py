@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from tests.builders import a_record_of, memory_of
 from tests.cli_runner import Cli
-from ufo_experience.cli.console import _columns_that_fit
+from ufo_experience import ExperienceMemory
+from ufo_experience.cli import app
+from ufo_experience.cli.console import Console, _columns_that_fit
 from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.pipeline import telling_what_was_kept
+from ufo_experience.errors import RefusedError
 from ufo_experience.schema import Trust
 
 
@@ -248,6 +255,7 @@ def test_help_shows_the_commands_in_panels_of_the_pipeline():
     order = [name for panel in PANELS.values() for name in panel if name in names]
     assert names == order
     assert {group.get_command(None, name).rich_help_panel for name in names} == set(PANELS)
+    assert all("-v, --verbose" in group.get_command(None, name).epilog for name in names)
 
 
 def test_a_run_is_remembered_and_judged_later(cli):
@@ -338,7 +346,11 @@ def test_a_log_that_praises_itself_names_the_command_that_judges_it(cli):
 
 @pytest.mark.parametrize(
     ("row", "said"),
-    [({"task": ""}, "the task is empty"), ({"steps": []}, "there are no steps"), ({"task": None, "steps": [], "goal": "x"}, "there are no steps")],
+    [
+        ({"task": ""}, "the task is empty"),
+        ({"steps": []}, "there are no steps"),
+        ({"task": None, "steps": [], "goal": "x"}, "there are no steps"),
+    ],
 )
 def test_a_run_of_the_plain_format_that_lacks_something_has_failed(cli, row, said):
     """Counted as failed, with its line and what it lacks, among others that are learned."""
@@ -481,3 +493,98 @@ def test_no_text_of_a_record_or_an_argument_moves_the_cursor(command, tmp_path):
     memory_of(tmp_path / "db", hostile).close()
     done = Cli(tmp_path).try_("--db", tmp_path / "db", *command)
     assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")
+
+
+@pytest.mark.parametrize("command", sorted(get_command(app).commands))
+def test_every_command_takes_db_and_json(command):
+    """As the README says; `mcp` speaks its protocol on stdout, `bench` measures stores of its own."""
+    found = get_command(app).commands[command]
+    names = {name for one in found.params for name in one.opts}
+    assert {"--db", "--json"} - names == {"mcp": {"--json"}, "bench": {"--db", "--json"}}.get(command, set())
+
+
+def test_demo_keeps_what_it_learned_where_it_is_told_to(cli):
+    """To be asked further; without --db nothing is left."""
+    cli("demo")
+    assert list(cli.folder.iterdir()) == []
+    cli("demo", "--db", "kept")
+    assert cli.json("retrieve", "Turn on Bluetooth", "--db", "kept")["hits"]
+
+
+def test_everything_is_erased_only_for_who_says_so(cli):
+    """Where nobody can be asked, --yes says it; a dry run asks nobody."""
+    cli("ingest", SAMPLES / "settings_bluetooth")
+    assert "Erase 2 records of" in cli("purge", "--all", code=77).stderr
+    assert len(cli.json("purge", "--all", "--dry-run")["experiences"]) == 2
+    assert len(cli.json("purge", "--all", "--yes")["experiences"]) == 2
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "refused"), [("y\n", False), ("\n", True), ("no\n", True)])
+def test_at_a_terminal_the_person_is_asked(monkeypatch, answer, refused):
+    """Only a yes is one."""
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    asked = Terminal()
+    with pytest.raises(RefusedError, match="nothing was changed") if refused else nullcontext():
+        Console(err=asked).confirm("Erase 2 records?")
+    assert asked.getvalue() == "Erase 2 records? [y/N] "
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ingest", SAMPLES, "--success", "--failure"], "contrary"),
+        (["judge", "6935", "--failure", "--success"], "contrary"),
+        (["retrieve", "Turn on Bluetooth", "--app", ""], "is a variable not set?"),
+        (["prompt", "Turn on Bluetooth", "--env", " "], "is a variable not set?"),
+        (["remove", "--source", ""], "is a variable not set?"),
+        (["show", "6935f48a3e7f3f16f49b2993cde6d011"[:3]], "too short: give at least 4 digits"),
+    ],
+)
+def test_what_says_nothing_or_the_contrary_is_refused(filled, arguments, said):
+    """An empty option is a variable that is not set, never a filter."""
+    assert said in " ".join(filled(*arguments, code=2).stderr.replace("│", " ").split())
+
+
+def test_work_that_was_stopped_says_what_was_kept_and_how_to_go_on(filled, capsys):
+    """Ctrl-C ends with 130, as ever."""
+    memory = ExperienceMemory.open(filled.folder / "experience_db")
+    with pytest.raises(SystemExit, match="130"), telling_what_was_kept(Console(), memory):
+        raise KeyboardInterrupt
+    memory.close()
+    said = capsys.readouterr().err
+    assert "stopped: 0 records of this run kept. The same command again goes on" in said
+    assert "ufo-experience index" in said
+
+
+def test_a_format_is_found_by_the_name_ingest_knows_it_by(filled):
+    """`ufo` is all of its versions; a name nobody knows is told, as that of an application is."""
+    assert len(filled.json("list", "--format", "ufo")["experiences"]) == 12
+    assert filled.json("list", "--format", "ufo-v9")["experiences"] == []
+    assert "no record is of format 'ufoo'; there are: ufo-v" in filled("list", "--format", "ufoo").stderr
+    assert "did you mean SystemSettings.exe?" in filled("list", "--app", "Setings").stderr
+
+
+def test_a_second_report_of_a_session_says_that_the_first_counts(cli):
+    """It changes nothing, and does not keep that to itself."""
+    cli("ingest", SAMPLES / "settings_bluetooth")
+    first = ["report", "6935f48a", "--session", "s1", "--outcome"]
+    cli(*first, "success")
+    done = cli(*first, "failure")
+    assert (done.stdout, "session 's1' was reported before; the first" in done.stderr) == ("updated 0\n", True)
+    assert cli.json(*first, "failure")["left_out"][0]["id"].startswith("6935f48a")
+
+
+def test_a_tilde_is_the_home_folder_wherever_it_stands(cli):
+    """A shell leaves it alone in quotes, and nobody else reads a settings file."""
+    home = str(cli.folder / "home")
+    (cli.folder / "ufo_experience.yaml").write_text("db: ~/mem\n", encoding="utf-8")
+    cli("ingest", SAMPLES / "settings_bluetooth", HOME=home, USERPROFILE=home)
+    assert cli.json("stats", "--db", "~/mem", HOME=home, USERPROFILE=home)["records"] == 2
+    assert not (cli.folder / "~").exists()

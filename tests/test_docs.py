@@ -105,7 +105,7 @@ def test_no_command_hides_outside_of_a_block(path):
 
 def test_the_tokens_the_readme_tells_of_are_those_of_the_demo():
     """What the block of the demo costs, by the product's own estimate; the frame's random digits weigh differently."""
-    said = int(re.search(r"(\d+) tokens\n\(`ufo-experience demo --json`\)", README.read_text(encoding="utf-8"))[1])
+    said = int(re.search(r"about (\d+)\s+tokens \(`ufo-experience demo --json`", README.read_text(encoding="utf-8"))[1])
     assert abs(run_demo(lambda text: None).tokens - said) <= 6
 
 

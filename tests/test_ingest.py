@@ -220,7 +220,9 @@ def test_who_says_the_contrary_of_a_log_does_not_judge_it(tmp_path):
 def test_a_record_that_was_removed_is_no_conflict_when_its_log_is_read_again(tmp_path):
     """Its sibling of the same session and words is still there, and the log has not changed."""
     log = (SAMPLES / "settings_bluetooth" / "response.log").read_text(encoding="utf-8")
-    alike = log.replace("Open the Bluetooth & devices page and turn Bluetooth on.", "Turn on Bluetooth in the settings.")
+    alike = log.replace(
+        "Open the Bluetooth & devices page and turn Bluetooth on.", "Turn on Bluetooth in the settings."
+    )
     folder = tmp_path / "s"
     folder.mkdir()
     (folder / "response.log").write_text(alike, encoding="utf-8")

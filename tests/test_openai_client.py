@@ -486,6 +486,12 @@ def test_every_request_is_counted(stub: OpenAIStub, fake: FakeTime) -> None:
 # ---- settings and safety ----
 
 
+def test_an_address_that_is_refused_names_itself_and_its_variable() -> None:
+    """`OPENAI_BASE_URL=localhost:8000/v1` lacks its scheme, which is easy to overlook."""
+    with pytest.raises(RefusedError, match=r"'localhost:8000/v1' refused \(OPENAI_BASE_URL\)"):
+        OpenAISettings(base_url="localhost:8000/v1")
+
+
 @pytest.mark.parametrize(
     "url",
     [

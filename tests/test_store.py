@@ -431,7 +431,7 @@ def test_links_in_place_of_folders_are_never_followed(store, tmp_path):
 def test_files_and_folders_are_private(store):
     """Folders are 0700 and files 0600."""
     store.add([a_record(1)])
-    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in Path(store.location).rglob("[a-f0-9]*")}
+    modes = {path.is_dir(): path.stat().st_mode & 0o777 for path in Path(store.location).rglob("[.a-z0-9]*")}
     assert modes == {True: 0o700, False: 0o600}
     assert Path(store.location).stat().st_mode & 0o777 == 0o700
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from ufo_experience.errors import UsageError
 from ufo_experience.schema import Trust
@@ -29,8 +29,8 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    db: Annotated[str, Field(min_length=1)] = "experience_db"
-    """The store: a folder, or the URL of a PostgreSQL database."""
+    db: Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)] = "experience_db"
+    """The store: a folder (`~` is your home folder), or the URL of a PostgreSQL database."""
 
     embedder: str = "auto"
     """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`,

@@ -46,9 +46,9 @@ class IngestReport:
 
     `problems` are lines of logs that could not be used although the rest of their file was. `conflicts` are added ids
     whose session is known with other content: they are quarantined. `known` are ids that were stored before, `trusted`
-    those of them that got the trust asked for, `judged` those that got the outcome a person gave. `read` counts the runs in which there was something to learn;
-    `incomplete` are added ids of successes that are never shown, and what each lacks: a task, a step, or the names of
-    the controls it acted on.
+    those of them that got the trust asked for, `judged` those that got the outcome a person gave. `read` counts the
+    runs in which there was something to learn; `incomplete` are added ids of successes that are never shown, and what
+    each lacks: a task, a step, or the names of the controls it acted on.
     """
 
     added: list[str] = field(default_factory=list)

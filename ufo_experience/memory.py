@@ -156,7 +156,7 @@ class ExperienceMemory(Maintenance):
             report.trusted = self._trust_known(report.known, level)
         if (success := lacking.get("success")) is not None:
             report.judged = self._judge_known(report.known, success)
-        if report.added:
+        if report.added or report.known:  # what is known may wait for an index that was not made
             self.index_if_possible()
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])

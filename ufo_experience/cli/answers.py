@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ufo_experience.cli.console import Console, printable
+from ufo_experience.cli.console import Console, counted, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,8 +47,9 @@ def ingest_text(report: IngestReport, held: Sequence[str], *, same_store: str = 
         ids = " ".join(one[:8] for one in held)
         judging = f"judge {ids} --success" if len(held) <= _FEW else "ingest THE SAME LOGS --success"
         lines.append(
-            f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (what a log says of itself "
-            f"is no judgement). If {'it' if len(held) == 1 else 'they'} worked: ufo-experience {judging}{same_store}"
+            f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (what a log says of "
+            f"itself is no judgement). If {'it' if len(held) == 1 else 'they'} worked: "
+            f"ufo-experience {judging}{same_store}"
         )
     if report.incomplete:
         lacking = ", ".join(f"{count} {why}" for why, count in Counter(why for _, why in report.incomplete).items())
@@ -71,11 +72,6 @@ def _together(skipped: Sequence[tuple[str, str]], *, verbose: bool) -> list[str]
     ]
     many = [] if verbose else [f"{count} × {reason}" for reason, count in counts.items() if count > _FEW]
     return few + many
-
-
-def _counted(count: int, word: str) -> str:
-    """`1 line`, `2 lines`."""
-    return f"{count} {word}{'s'[: count != 1]}"
 
 
 def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
@@ -172,7 +168,7 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
         console.note(f"left out: {identifier[:8]}: {why}")
     if changes.warning:
         console.note(changes.warning)
-    number = f"{len(changes)} record{'s'[: len(changes) != 1]}"
+    number = counted(len(changes), "record")
     if changes.dry_run:
         console.note(f"would {verb} {number}; nothing was changed")
     elif len(changes):

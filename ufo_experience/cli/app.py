@@ -62,6 +62,7 @@ class Shared:
 
 _shared: ContextVar[Shared] = ContextVar("shared", default=Shared())  # noqa: B039
 _VERBOSE = ("-v", "--verbose")
+_VERBOSE_HELP = "Say more about what is done, on stderr."
 
 
 _ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -90,6 +91,8 @@ class Group(typer.core.TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse with every `-v` in front."""
         end = args.index("--") if "--" in args else len(args)
+        if not {"--success", "--failure"} - set(args[:end]):
+            raise typer.BadParameter("--success and --failure say the contrary of each other: give one")
         said = [one for one in args[:end] if one in _VERBOSE]
         return super().parse_args(ctx, [*said, *(one for one in args[:end] if one not in _VERBOSE), *args[end:]])
 
@@ -109,11 +112,13 @@ class Group(typer.core.TyperGroup):
         return sorted(super().list_commands(ctx), key=lambda name: order.index(name) if name in order else len(order))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, with the panel it belongs to."""
+        """The command, with the panel it belongs to, and with `-v`, which `parse_args` takes, in its help."""
         command = super().get_command(ctx, cmd_name)
         panel = next((title for title, names in PANELS.items() if cmd_name in names), None)
         if panel and command is not None:
             command.rich_help_panel = panel  # type: ignore[attr-defined]
+        if command is not None:
+            command.epilog = f"{', '.join(_VERBOSE)}: {_VERBOSE_HELP}"
         return command
 
 
@@ -134,6 +139,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def _filled(value: str | None) -> str | None:
+    """A text that was given and is not empty: an empty one is an unset variable of a shell, and would mean no filter,
+    or one that nothing passes.
+    """
+    if value is not None and not value.strip():
+        raise typer.BadParameter("empty; is a variable not set?")
+    return value
+
+
 Db = Annotated[str | None, typer.Option("--db", help="The store: a folder or a URL. Default: experience_db.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Network = Annotated[
@@ -146,9 +161,12 @@ HttpService = Annotated[
 ]
 Task = Annotated[list[str], typer.Argument(help="What the agent is to do, in the user's words.", metavar="TASK")]
 App = Annotated[
-    str | None, typer.Option("--app", "--application", help="Only experiences of this application (exact).")
+    str | None,
+    typer.Option("--app", "--application", callback=_filled, help="Only experiences of this application (exact)."),
 ]
-Env = Annotated[str | None, typer.Option("--env", help="Only experiences of this environment (exact).")]
+Env = Annotated[
+    str | None, typer.Option("--env", callback=_filled, help="Only experiences of this environment (exact).")
+]
 TopK = Annotated[int | None, typer.Option("-k", "--top-k", help="How many at most (1 to 50). Default: 3.")]
 Threshold = Annotated[str, typer.Option(help="Lowest score: a number from 0 to 1, or auto.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show each signal's part of the score.")]
@@ -175,7 +193,7 @@ def before_the_command(
     json: Json = False,
     network: Network = None,
     http_service: HttpService = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more about what is done, on stderr.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help=_VERBOSE_HELP)] = False,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")
     ] = False,
@@ -250,15 +268,18 @@ def read_json(given: str) -> Any:
 def record_filter(
     everything: Annotated[bool, typer.Option("--all", help="Every record.")] = False,
     application: Annotated[
-        str | None, typer.Option("--app", "--application", help="Records of this application (exact).")
+        str | None,
+        typer.Option("--app", "--application", callback=_filled, help="Records of this application (exact)."),
     ] = None,
-    source: Annotated[str | None, typer.Option(help="Records from this file, folder or session.")] = None,
-    session: Annotated[str | None, typer.Option(help="Records of this session.")] = None,
-    format: Annotated[str | None, typer.Option(help="Records from logs of this format.")] = None,
+    source: Annotated[
+        str | None, typer.Option(callback=_filled, help="Records from this file, folder or session.")
+    ] = None,
+    session: Annotated[str | None, typer.Option(callback=_filled, help="Records of this session.")] = None,
+    format: Annotated[str | None, typer.Option(callback=_filled, help="Records from logs of this format.")] = None,
     outcome: Annotated[Outcomes | None, typer.Option(help="Records of runs that ended so.")] = None,
     trust: Annotated[Trusts | None, typer.Option(help="Records of this trust.")] = None,
     risk: Annotated[str | None, typer.Option(help="Records with a risky step: any, none, or a kind.")] = None,
-    search: Annotated[str | None, typer.Option(help="Records that hold all of these words.")] = None,
+    search: Annotated[str | None, typer.Option(callback=_filled, help="Records that hold all of these words.")] = None,
     since: Annotated[datetime | None, typer.Option(help="Records made then or later, such as 2025-11-12.")] = None,
 ) -> Any:
     """The `RecordFilter` that these options make."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
-from ufo_experience.errors import ExperienceError, NotFoundError, StorageError
+from ufo_experience.errors import ExperienceError, NotFoundError, RefusedError, StorageError
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
@@ -41,6 +41,11 @@ _LEAST_TEXT = 24
 def printable(text: str) -> str:
     """`text` with control and direction characters written as escapes; line breaks and tabs stay."""
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def counted(count: int, word: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{count} {word}{'s'[: count != 1]}"
 
 
 class Console:
@@ -100,6 +105,15 @@ class Console:
         with suppress(OSError):  # nobody is left to be told
             self._err.write(printable(text) + "\n")
             self._err.flush()
+
+    def confirm(self, question: str) -> None:
+        """Ask the person at the terminal, who may say no. Raises `RefusedError` then, and where nobody can be asked."""
+        if not (sys.stdin and sys.stdin.isatty() and self._err.isatty()):
+            raise RefusedError(f"{question} To do it without being asked: --yes")
+        self._err.write(printable(f"{question} [y/N] "))
+        self._err.flush()
+        if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
+            raise RefusedError("nothing was changed")
 
     @contextmanager
     def errors(self) -> Iterator[None]:

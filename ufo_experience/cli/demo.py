@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 from ufo_experience.config import Settings
@@ -15,9 +16,11 @@ TASK = "Send an email to Priya about the offsite agenda"
 APPLICATION = "Outlook"
 
 
-def run_demo(say: Callable[[str], None]) -> PromptBlock:
-    """Learn from the sample logs in a temporary store and build the prompt for a task that is not among them."""
-    with tempfile.TemporaryDirectory(prefix="ufo-experience-") as folder:
+def run_demo(say: Callable[[str], None], db: str | None = None) -> PromptBlock:
+    """Learn from the sample logs in the store `db` (default: a temporary one) and build the prompt for a task that is
+    not among them.
+    """
+    with nullcontext(db) if db else tempfile.TemporaryDirectory(prefix="ufo-experience-") as folder:
         memory = ExperienceMemory.open(settings=Settings(db=folder, embedder="hashing", summarizer="extractive"))
         report = memory.ingest(SAMPLES, include_failures=True)
         say(f"read {len(list(SAMPLES.iterdir()))} sample sessions: {len(report.added)} experiences learned")

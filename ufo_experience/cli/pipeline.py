@@ -37,11 +37,13 @@ from ufo_experience.cli.app import (
     shared,
     text_of,
 )
+from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError
 
 if TYPE_CHECKING:
     from ufo_experience.index.build import IndexReport
     from ufo_experience.index.forecast import IndexPlan
+    from ufo_experience.memory import ExperienceMemory
 
 
 @app.command()
@@ -71,15 +73,16 @@ def index(
 
 def _plan_text(plan: IndexPlan) -> str:
     return (
-        f"would embed {plan.texts} texts of {plan.records} records with {plan.embedder}: {plan.requests} requests "
+        f"would embed {counted(plan.texts, 'text')} of {counted(plan.records, 'record')} with {plan.embedder}: "
+        f"{counted(plan.requests, 'request')} "
         f"({plan.cached} more are in the cache)\nnothing was sent, nothing was written"
     )
 
 
 def _report_text(report: IndexReport) -> str:
     return (
-        f"generation {report.generation}: {report.records} records, {report.embedded} embedded, {report.cached} "
-        f"from the cache, {report.requests} requests, {report.seconds:.2f} s"
+        f"generation {report.generation}: {counted(report.records, 'record')}, {report.embedded} embedded, "
+        f"{report.cached} from the cache, {counted(report.requests, 'request')}, {report.seconds:.2f} s"
     )
 
 
@@ -110,7 +113,8 @@ def ingest(
     from ufo_experience.traces.reader import LEARNED
 
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
-        with console.progress("reading") as progress, in_our_words():
+        stopped = telling_what_was_kept(console, memory)
+        with stopped, console.progress("reading") as progress, in_our_words():
             report = memory.ingest(
                 *paths,
                 format=format,
@@ -148,6 +152,21 @@ def ingest(
         was_learned = any(reason == LEARNED for _, reason in report.skipped)
         if not (report.read or report.added or report.known or was_learned):
             raise SystemExit(DataError.exit_code)
+
+
+@contextmanager
+def telling_what_was_kept(console: Console, memory: ExperienceMemory) -> Iterator[None]:
+    """Where a person stops the work (Ctrl-C), say what was kept of it and how to go on; exit code 130."""
+    before = len(memory)
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.note(
+            f"stopped: {counted(len(memory) - before, 'record')} of this run kept. The same command again goes on: "
+            "what is stored is passed over, and what is not in the index yet gets there (as by: ufo-experience "
+            f"index{console.same_store})"
+        )
+        raise SystemExit(130) from None
 
 
 @contextmanager
@@ -241,16 +260,25 @@ def report(
 ) -> None:
     """Credit what was injected with the outcome of the run."""
     with open_memory(db, json=json, network=network) as (console, memory):
-        updated = memory.report(ids, success=outcome == "success", session=session)
-        console.answer({"updated": updated}, f"updated {len(updated)}")
+        asked = [memory.get(id).id for id in ids]
+        updated = memory.report(asked, success=outcome == "success", session=session)
+        before = [id for id in dict.fromkeys(asked) if id not in updated]
+        why = f"session {session!r} was reported before; the first report counts"
+        for id in before:
+            console.note(f"not updated: {id[:8]}: {why}")
+        left_out = [{"id": id, "reason": why} for id in before]
+        console.answer({"updated": updated, "left_out": left_out}, f"updated {len(updated)}")
 
 
 @app.command()
-def demo(json: Json = False) -> None:
-    """Run the whole loop on bundled sample logs, with no key and no network, and print the prompt it built."""
+def demo(db: Db = None, json: Json = False) -> None:
+    """Run the whole loop on bundled sample logs, with no key and no network, and print the prompt it built.
+
+    With --db what it learned is kept there, to be asked further.
+    """
     from ufo_experience.cli.demo import run_demo
 
     console = console_for(json)
     with console.errors():
-        block = run_demo(console.note)
+        block = run_demo(console.note, shared().db if db is None else db)
         console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))

@@ -12,6 +12,7 @@ import typer
 
 from ufo_experience.cli.answers import answer_changes, answer_records, import_text, pairs, record_text, stats_text
 from ufo_experience.cli.app import Db, DryRun, Ids, Json, MaybeIds, Network, Where, app, open_memory, takes_filter
+from ufo_experience.cli.console import counted
 from ufo_experience.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -29,8 +30,13 @@ def list_records(
     json: Json = False,
 ) -> None:
     """List the records of a store, the newest first."""
+    from ufo_experience.store.selection import why_none
+
     with open_memory(db, json=json) as (console, memory):
-        answer_records(console, memory.list(where=where, limit=limit))
+        found = memory.list(where=where, limit=limit)
+        if not found and (why := why_none(memory.store, where)):
+            console.note(why)
+        answer_records(console, found)
 
 
 @app.command()
@@ -116,10 +122,24 @@ def remove(
         answer_changes(console, memory.remove(*(ids or ()), where=where, dry_run=dry_run), "remove")
 
 
-@change_command
-def purge(memory: ExperienceMemory, ids: Sequence[str], where: RecordFilter, dry_run: bool) -> ChangeReport:
+@app.command()
+@takes_filter
+def purge(
+    where: Where,
+    ids: MaybeIds = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --all.")] = False,
+    dry_run: DryRun = False,
+    db: Db = None,
+    network: Network = None,
+    json: Json = False,
+) -> None:
     """Erase records for good, with all that was made of them: index, cache, copies, removed ones."""
-    return memory.purge(where=replace(where, ids=tuple(ids)), dry_run=dry_run)
+    with open_memory(db, json=json, network=network) as (console, memory):
+        meant = replace(where, ids=tuple(ids or ()))
+        if meant.all and not (yes or dry_run):
+            number = counted(len(memory.purge(where=meant, dry_run=True)), "record")
+            console.confirm(f"Erase {number} of {memory.store.location} for good, beyond undo?")
+        answer_changes(console, memory.purge(where=meant, dry_run=dry_run), "purge")
 
 
 @app.command("import")
@@ -174,7 +194,7 @@ def export(
                 raise UsageError("skills are folders: say where with --output DIR")
             places = export_skills(memory, output)
             data = {"records": len(places), "format": format, "folder": str(output)}
-            console.answer(data, f"{len(places)} approved experiences as skills in {output}")
+            console.answer(data, f"{counted(len(places), 'approved experience')} as skills in {output}")
             return
         done = memory.export(format, output)
         data = {"records": done.records, "left_out": done.left_out, "format": format}
@@ -184,7 +204,7 @@ def export(
         if done.file is None:
             console.answer({**data, "text": done.text}, done.text)
         else:
-            console.answer({**data, "file": str(done.file)}, f"{done.records} records in {done.file}")
+            console.answer({**data, "file": str(done.file)}, f"{counted(done.records, 'record')} in {done.file}")
 
 
 @app.command()
@@ -216,7 +236,8 @@ def verify(
         }
         if repair:
             data["repaired"] = [problem.model_dump() for problem in found.repaired]
-        console.answer(data, f"{found.records} records, {len(found.corrupt)} corrupt, index {found.index}")
+        text = f"{counted(found.records, 'record')}, {len(found.corrupt)} corrupt, index {found.index}"
+        console.answer(data, text)
         if damaged:
             raise SystemExit(DataError.exit_code)
 

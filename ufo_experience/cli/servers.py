@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ufo_experience.cli.app import Db, Network, app, open_memory
+from ufo_experience.cli.app import Db, Json, Network, app, open_memory
 from ufo_experience.errors import MissingExtraError, RefusedError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -27,9 +27,10 @@ def review(
     read_only: Annotated[bool, typer.Option("--read-only", help="Show, and take no change.")] = False,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     network: Network = None,
+    json: Json = False,
 ) -> None:
     """Open the page of a store. It answers this machine alone, and whoever has the address that is printed."""
-    with open_memory(db, json=False, network=network, audit=False) as (console, memory):
+    with open_memory(db, json=json, network=network, audit=False) as (console, memory):
         if host not in LOOPBACK and not allow_remote:
             raise RefusedError(f"--host {host}: the page answers this machine only; say --allow-remote if you mean it")
         try:
@@ -38,6 +39,8 @@ def review(
             raise MissingExtraError(error.name or "starlette", extra="web") from error
 
         def tell(address: str) -> None:
+            if console.as_json:
+                console.answer({"store": memory.store.location, "address": address}, "")
             console.note(f"review {memory.store.location} at {address}\nCtrl-C ends it.")
             if open_browser and host in LOOPBACK:
                 webbrowser.open(address)

@@ -64,7 +64,7 @@ class WriterLock:
         from filelock import FileLock
 
         with self._making:
-            self._lock = self._lock or FileLock(self._path)
+            self._lock = self._lock or FileLock(self._path, mode=0o600)
             return self._lock
 
     def _acquire(self) -> BaseFileLock:

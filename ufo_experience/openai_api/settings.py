@@ -15,6 +15,7 @@ from ufo_experience.openai_api.ledger import PRICES, Ledger, Price
 Provider = Literal["openai", "azure"]
 PUBLIC_URL = "https://api.openai.com/v1"
 _PRIVATE_ENDINGS = (".local", ".internal", ".lan", ".home.arpa", ".localdomain")  # no public name ends so
+_SHOWN = 100  # characters of an address that is refused
 AZURE_API_VERSION = "2024-10-21"
 
 
@@ -48,7 +49,9 @@ class OpenAISettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "api_key", _clean_key(self.api_key))
-        _check_url(self.endpoint, self.allow_http)
+        _check_url(
+            self.endpoint, self.allow_http, "AZURE_OPENAI_ENDPOINT" if self.azure_endpoint else "OPENAI_BASE_URL"
+        )
 
     @classmethod
     def from_env(
@@ -111,17 +114,18 @@ def _clean_key(key: str | None) -> str | None:
     return clean or None
 
 
-def _check_url(url: str, allow_http: bool = False) -> None:
+def _check_url(url: str, allow_http: bool, variable: str) -> None:
     """Let pass https, http to this machine, and if the owner says so http to a private network."""
     try:
         parts = urlsplit(url)
         port_is_number = parts.port is None or parts.port > 0
     except ValueError as error:
-        raise RefusedError("the base URL is not a URL") from error
-    where = f"{parts.scheme}://{parts.hostname or ''}"
+        raise RefusedError(f"the base URL is no URL ({variable})") from error
+    bare = not (parts.hostname or "@" in url)  # no host that could be named, and no credentials
+    where = repr(url[:_SHOWN]) if bare else f"{parts.scheme}://{parts.hostname or ''}"
     for wrong, reason in _url_faults(url, parts, allow_http):
         if wrong or not port_is_number:
-            raise RefusedError(f"base URL {where} refused: {reason}")
+            raise RefusedError(f"base URL {where} refused ({variable}): {reason}")
 
 
 def _url_faults(url: str, parts: SplitResult, allow_http: bool) -> list[tuple[bool, str]]:

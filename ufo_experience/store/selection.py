@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from difflib import get_close_matches
 from typing import Literal
@@ -16,6 +17,7 @@ from ufo_experience.store.records import check_expected
 from ufo_experience.text.applications import application_key
 from ufo_experience.trust.risk import risks
 
+_VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several
 MIN_PREFIX = 4  # digits of an id that must be given
 
 
@@ -29,7 +31,7 @@ class RecordFilter:
         source: the file, a folder above it, or the session a record came from.
         session: the session alone.
         application: process and product names are one ("OUTLOOK.EXE", "Outlook").
-        format: the format of the log, such as "ufo" or "generic".
+        format: the format of the log, such as "ufo" (of any version) or "ufo-v2".
         success: True, False, or "unknown" for runs nobody has judged.
         trust: exactly this level.
         risk: True for records with a risky step, False for those without, or one kind of risk ("shell", "payment").
@@ -77,13 +79,16 @@ class RecordFilter:
             and self.session in (None, origin.session)
             and (self.application is None or application_key(state.application) == application_key(self.application))
             and (self.env is None or (state.env or "").casefold() == self.env.casefold())
-            and self.format in (None, origin.format)
+            and self.format in (None, origin.format, _VERSION.sub("", origin.format))
             and self.success in (None, outcome)
             and self.trust in (None, one.trust)
             and (self.since is None or one.created_at >= _aware(self.since))
             and (self.search is None or _holds(one, self.search))
             and (self.risk is None or _at_risk(one, self.risk))
         )
+
+
+_ALL = RecordFilter(all=True)
 
 
 def trust_level(value: Trust | str) -> Trust:
@@ -124,9 +129,19 @@ def chosen(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
     found = select(store, where)
     if found or where.all:
         return found
+    raise NotFoundError(why_none(store, where) or "no record fits", file=store.location)
+
+
+def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
+    """The name in a filter that no record has, and those it may be meant for; None when each is known."""
     near = nearest_application(store, where.application) if where.application else None
-    hint = f"no record is of application {where.application!r}" if near is not None else "no record fits"
-    raise NotFoundError(hint + (f"; did you mean {' or '.join(near)}?" if near else ""), file=store.location)
+    if near is not None:
+        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        return f"no record is of application {where.application!r}{meant}"
+    if where.format and not any(replace(_ALL, format=where.format).admits(one) for one in store.scan()):
+        known = sorted({one.provenance.format or "-" for one in store.scan()})
+        return f"no record is of format {where.format!r}; there are: {', '.join(known)}"
+    return None
 
 
 def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
@@ -163,6 +178,8 @@ def _resolve(known: Sequence[str], beginning: str, missing: str) -> str:
         return fitting[0]
     if not fitting:
         raise NotFoundError(f"{missing} {beginning!r}")
+    if len(fitting) == 1:
+        raise UsageError(f"{beginning!r} is too short: give at least {MIN_PREFIX} digits of the id")
     raise UsageError(f"{beginning!r} fits {len(fitting)} records; give more of the id (at least {MIN_PREFIX} digits)")
 
 
