@@ -87,7 +87,8 @@ class Settings(BaseModel):
     """The same in tokens."""
 
     audit: bool = True
-    """Keep a line of each question and of what was shown (`audit.jsonl` in the store)."""
+    """Keep a line of each prompt that memory added to, and of each task nothing was known for (`audit.jsonl` in the
+    store)."""
 
 
 def load_settings(
