@@ -44,9 +44,9 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Embedded:
-    """A query's vector, and the quality of the embedder that made it."""
+    """The vectors of a query, one row a view (`readable_views`), and the quality of the embedder that made them."""
 
-    vector: Vector
+    views: Vector
     quality: EmbedderQuality
 
 
@@ -120,22 +120,21 @@ class CandidateFinder:
         pool = self._thinned(self._top(rough, servable), rough)
         dense = (rough / np.sqrt(np.maximum(self.snapshot.catalog.column("length"), 1))).astype(np.float32)
         pool = _either(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
-        scale = None
+        scales: list[Scale] = []
         if query is not None:
-            scale = measure_scale(self._background(query))
+            scales = [measure_scale(self._background(view, query.quality)) for view in query.views]
             limits = replace(self._limits, application=application, env=env)
-            near = (
-                self._near(query.vector, servable, limits) if only is None else self._nearest_of(query.vector, servable)
-            )
-            pool = _either(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
+            for view in query.views:
+                near = self._near(view, servable, limits) if only is None else self._nearest_of(view, servable)
+                pool = _either(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
         held = self._thinned(self._top(rough, blocked), rough)
-        seen = _Seen(request_frames(text), skeleton, words, query, scale)
+        seen = _Seen(request_frames(text), skeleton, words, query, scales)
         best = float(np.max(skeleton, where=servable, initial=0.0))
         return self._judged(seen, pool, best), self._judged(seen, held, best)
 
-    def _background(self, query: Embedded) -> Floats:
-        own = self.snapshot.index.similarity(query.vector, self.snapshot.catalog.ids(self._sample))
-        return np.concatenate([own, query.quality.references @ query.vector]).astype(np.float64)
+    def _background(self, view: Vector, quality: EmbedderQuality) -> Floats:
+        own = self.snapshot.index.similarity(view, self.snapshot.catalog.ids(self._sample))
+        return np.concatenate([own, quality.references @ view]).astype(np.float64)
 
     def _thinned(self, rows: Rows, scores: NDArray[Any], *, by_place: bool = False) -> Rows:
         """Of rows the best `TASKS` different tasks, at most `PER_TASK` rows of each and `PER_RUN` of one session.
@@ -196,17 +195,14 @@ class CandidateFinder:
         return mask
 
     def _judged(self, seen: _Seen, rows: Rows, best: float) -> Candidates:
-        catalog, index = self.snapshot.catalog, self.snapshot.index
-        cosine = np.full(len(rows), np.nan)
-        if seen.query is not None and len(rows):
-            cosine = index.similarity(seen.query.vector, catalog.ids(rows)).astype(np.float64)
-        hidden = np.full(len(rows), np.nan)
+        catalog = self.snapshot.catalog
+        cosine, near, deviations = self._distances(seen, rows)
         signals = Signals(
             skeleton=seen.skeleton[rows].astype(np.float64),
             words=seen.words[rows].astype(np.float64),
             pair=self._compared(seen.clauses, rows),
-            near=seen.scale.near(cosine) if seen.scale else hidden,
-            deviations=seen.scale.deviations(cosine) if seen.scale else hidden,
+            near=near,
+            deviations=deviations,
             vector_weight=seen.query.quality.weight if seen.query else 0.0,
         )
         ranked = np.round(order(signals, best), 6)
@@ -216,6 +212,17 @@ class CandidateFinder:
         ranked = np.round(ranked * factor, 6)
         top = np.lexsort((catalog.column("id")[rows], -ranked))
         return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top])
+
+    def _distances(self, seen: _Seen, rows: Rows) -> tuple[Floats, Floats, Floats]:
+        """The cosine of the whole query with each row, and of its nearest view `near` and deviations; NaN without."""
+        if seen.query is None or not len(rows):
+            hidden = np.full(len(rows), np.nan)
+            return hidden, hidden, hidden
+        ids = self.snapshot.catalog.ids(rows)
+        cosines = [self.snapshot.index.similarity(view, ids).astype(np.float64) for view in seen.query.views]
+        near = np.max([scale.near(one) for scale, one in zip(seen.scales, cosines, strict=True)], axis=0)
+        deviations = np.max([scale.deviations(one) for scale, one in zip(seen.scales, cosines, strict=True)], axis=0)
+        return cosines[0], near, deviations
 
     def _compared(self, clauses: Sequence[Frame], rows: Rows) -> Floats:
         """The features of the clause that fits best and each row; of rows that read alike once."""
@@ -236,7 +243,7 @@ class _Seen:
     skeleton: Vector
     words: Vector
     query: Embedded | None
-    scale: Scale | None
+    scales: Sequence[Scale]
 
 
 def _lead(ranked: Floats, tasks: NDArray[np.uint64]) -> Floats:

@@ -33,7 +33,7 @@ from ufo_experience.retrieval.on_screen import OnScreen, among_equals
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.text.frames import readable_intent
+from ufo_experience.text.frames import readable_views
 
 if TYPE_CHECKING:  # few questions have a judge, and none waits for what it would load
     from ufo_experience.retrieval.judge import Judge
@@ -248,13 +248,13 @@ class Retriever:
                 return None, snapshot.reason
         except ServiceError as error:
             return None, f"index unavailable: {error}"
-        intent = readable_intent(text)
+        views = readable_views(text)
         try:
             if self._finder.embedder_quality is None:
-                vectors = self._embedder.embed([intent, *REFERENCES], "query")
-                self._finder.embedder_quality = measure_embedder(vectors[1:])
-                return Embedded(vectors[0], self._finder.embedder_quality), None
-            return Embedded(self._embedder.embed([intent], "query")[0], self._finder.embedder_quality), None
+                vectors = self._embedder.embed([*views, *REFERENCES], "query")
+                self._finder.embedder_quality = measure_embedder(vectors[len(views) :])
+                return Embedded(vectors[: len(views)], self._finder.embedder_quality), None
+            return Embedded(self._embedder.embed(views, "query"), self._finder.embedder_quality), None
         except ServiceError as error:
             return None, f"embeddings unavailable: {error}"
 

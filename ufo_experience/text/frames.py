@@ -86,9 +86,10 @@ class Frame:
 
     @cached_property
     def deed(self) -> int:
-        """The place of the word that says what to do; -1 where the first one says little ("make", "where")."""
+        """The place of the word that says what to do; -1 where the first one says little ("make", "where") or names a
+        thing ("page to pdf")."""
         first = next((place for place, one in enumerate(self.stems) if one not in SKIPPED), -1)
-        if first < 0 or self.kinds[first]:
+        if first < 0 or self.kinds[first] or self.stems[first] in thesaurus().things:
             return -1
         said = self.stems[first] not in COMMON or any(" " in one for one in self.entries[first])
         return first if said else -1
@@ -162,18 +163,22 @@ def _frame(text: str) -> Frame:
 
 _CLAUSE_END = re.compile(r"[.!?;:]\s|\n|,\s(?=(?:and|but|so|please|then|because|could|can|would)\b)|\s[-–—]\s")
 _LEAST_IN_CLAUSE = 3  # words
-_CLAUSES = 12  # of a request, the first half and the last
+_CLAUSES = 12  # of a request that are compared by their words, the first half and the last
+_VIEWS = 6  # of a request that are embedded beside the whole
 
 
 @remembered(1_024, 512)
 def request_frames(text: str) -> tuple[Frame, ...]:
     """The frame of a request, and of each of its clauses where it has several: any of them may be the task."""
-    pieces = [piece.strip() for piece in _CLAUSE_END.split(text.lower())]
+    clauses = _clauses(text.lower(), _CLAUSES)
+    return (_frame(text), *map(_frame, clauses)) if clauses else (request_frame(text),)
+
+
+def _clauses(text: str, most: int) -> list[str]:
+    """The clauses of a text of several, at most so many: from its first half and from its end."""
+    pieces = [piece.strip() for piece in _CLAUSE_END.split(text)]
     clauses = list(dict.fromkeys(piece for piece in pieces if len(words(piece)) >= _LEAST_IN_CLAUSE))
-    if len(pieces) == 1:
-        return (request_frame(text),)
-    first, last = clauses[: _CLAUSES // 2], clauses[_CLAUSES // 2 :][-_CLAUSES // 2 :]
-    return (_frame(text), *map(_frame, first + last))
+    return [*clauses[: most // 2], *clauses[most // 2 :][-(most // 2) :]] if len(pieces) > 1 else []
 
 
 @remembered(4_096, 2_048)
@@ -217,3 +222,9 @@ def readable_intent(text: str) -> str:
     pieces = cut_values(without_politeness(digits(text)))
     named = [_READABLE.get(kind, kind) if kind else word for word, kind in pieces]
     return " ".join(named) if any(not kind and word.isalnum() for word, kind in pieces) else text.lower()
+
+
+def readable_views(text: str) -> tuple[str, ...]:
+    """The readable intent of a request, and that of each of its clauses where it has several (`_VIEWS` of them)."""
+    whole = readable_intent(text)
+    return (whole, *(one for one in _clauses(whole, _VIEWS) if one != whole))

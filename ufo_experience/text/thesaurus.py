@@ -2,7 +2,8 @@
 
 An entry is a stem, or a phrase whose words stand in this order with at most two others between them ("turn Bluetooth
 on"). Entries of a plain line are related to each other; behind `head:` they are related to the head alone, for what is
-put as "create" (draw, record) is not one thing. Behind `=` stand words that are known and related to nothing.
+put as "create" (draw, record) is not one thing. Behind `=` stand words that are known and related to nothing. `!deeds`
+and `!things` say what the lines behind them name; a word of things alone is no deed, whatever place it has.
 """
 
 from __future__ import annotations
@@ -30,15 +31,21 @@ class Thesaurus:
         self._related: dict[str, set[str]] = {}
         self._phrases: dict[str, list[tuple[str, ...]]] = {}
         self.known: frozenset[str] = frozenset()
+        self.things: frozenset[str] = frozenset()
         known: set[str] = set()
+        named: dict[str, set[str]] = {}
+        kind = ""
         for line in lines:
-            if line.startswith("="):
+            if line.startswith("!"):
+                kind = line[1:].split()[0]
+            elif line.startswith("="):
                 known |= {stem(word) for word in line[1:].split()}
             elif line.strip() and not line.startswith("#"):
-                self._read(line)
+                named.setdefault(kind, set()).update(self._read(line))
+        self.things = frozenset(named.get("things", set()) - named.get("deeds", set()))
         self.known = frozenset(known.union(one for one in self._related if " " not in one))
 
-    def _read(self, line: str) -> None:
+    def _read(self, line: str) -> list[str]:
         head, _, others = line.rpartition(":")
         entries = [self._entry(word) for word in others.split()]
         pairs = combinations(entries, 2) if not head else [(self._entry(head), one) for one in entries]
@@ -46,6 +53,7 @@ class Thesaurus:
             if one != other:
                 self._related.setdefault(one, set()).add(other)
                 self._related.setdefault(other, set()).add(one)
+        return [*entries, self._entry(head)] if head else entries
 
     def _entry(self, text: str) -> str:
         """A word as its stem, a phrase as its stems without filling words."""
