@@ -236,6 +236,50 @@ def test_records_can_be_read_as_resources_and_the_task_as_a_prompt(memory):
     assert "New Email" in prompt
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "said"),
+    [
+        ("find_experience", {"task": TASK, "top_k": 1}, "takes no top_k; it takes task, application, limit"),
+        ("find_experience", {"task": TASK, "limit": 0}, "greater than or equal to 1"),
+        ("record_run", {"task": TASK, "steps": STEPS, "success": True}, "takes no success"),
+        ("record_run", {"task": TASK, "steps": STEPS, "outcome": "fine"}, "'success', 'failure' or 'unknown'"),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_an_error(memory, tool, given, said):
+    """The model reads what it takes; nothing is dropped in silence."""
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool(tool, given)
+
+    result = talk(memory, say, allow_writes=True)
+    assert (result.is_error, said in result.content[0].text) == (True, True)
+    assert len(memory) == 1
+
+
+def test_what_is_left_out_is_named(memory):
+    """A block that does not fit, and fields of a step that nobody reads."""
+
+    async def say(client: Client) -> Any:
+        block = await client.call_tool("experience_prompt", {"task": TASK, "max_tokens": 5})
+        steps = [{**STEPS[0], "mood": "good"}]
+        kept = await client.call_tool("record_run", {"task": "Rotate the photo", "steps": steps})
+        return block.structured_content, kept.structured_content
+
+    block, kept = talk(memory, say, allow_writes=True)
+    assert (block["block"], "tokens, max_tokens is 5" in block["reason"]) == ("", True)
+    assert kept["note"] == "kept as observed; fields not kept: mood"
+
+
+def test_an_application_is_listed_by_any_of_its_names(memory):
+    """As `list --app` does: process and product names are one."""
+    memory.remember("Insert a table", STEPS[:1], success=True, application="WINWORD.EXE")
+
+    async def say(client: Client) -> Any:
+        return json.loads((await client.read_resource("experience://list?application=Word")).contents[0].text)
+
+    assert [one["application"] for one in talk(memory, say)] == ["WINWORD.EXE"]
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_command_serves_a_client_over_stdio(memory, mode):
     """The whole way: a process, its pipes, the official client, in both protocol eras."""
