@@ -56,6 +56,12 @@ def test_there_is_no_reason_when_there_is_a_hit(tmp_path):
     assert (len(found), found.reason) == (1, None)
 
 
+def test_a_record_that_was_set_aside_is_not_told_as_unproven(tmp_path):
+    aside = a_record_of(TEXTS[0]).model_copy(update={"trust": Trust.QUARANTINED})
+    withheld = ask(memory_of(tmp_path / "db", aside), TEXTS[0]).withheld[0]
+    assert (withheld.why, withheld.release) == ("quarantined", f"ufo-experience approve {aside.id[:8]}")
+
+
 def test_a_withheld_record_names_the_command_that_releases_it(tmp_path):
     one = a_record_of(TEXTS[0]).model_copy(update={"trust": Trust.OBSERVED})
     withheld = ask(memory_of(tmp_path / "db", one), TEXTS[0]).withheld[0]
@@ -68,7 +74,7 @@ def test_the_opposite_of_the_task_is_withheld_as_contradicting(tmp_path):
     memory = memory_of(tmp_path / "db", a_record_of("Turn on Bluetooth in the settings"))
     found = ask(memory, "Turn off Bluetooth in the settings")
     assert [one.why for one in found.withheld] == ["contradicts"]
-    assert found.withheld[0].release is None
+    assert (found.withheld[0].release, found.withheld[0].remedy) == (None, "another task: nothing to release")
     assert found.reason == "what fits is withheld: 1 contradicts"
 
 

@@ -566,7 +566,7 @@ def test_row_61_only_quarantined_records_match(tmp_path):
     found = memory.retrieve("Turn on Bluetooth in the settings", similarity_threshold=0.0)
     assert found.hits == ()
     assert found.withheld
-    assert set(found.withheld_why) == {"unproven"}
+    assert set(found.withheld_why) == {"quarantined"}
 
 
 def test_row_63_a_secret_in_a_query_is_redacted(filled):

@@ -438,6 +438,14 @@ def test_nothing_found_explains_itself(filled, cli):
     assert "ufo-experience ingest PATH --db nowhere" in cli("list", "--db", "nowhere", code=65).stderr
 
 
+def test_what_no_command_releases_is_named_with_the_reason(filled):
+    """The opposite of a task is another task: its id is told, and that approval would not change it."""
+    done = filled("retrieve", "Turn off Bluetooth in the settings")
+    assert "6935f48a 'Turn on Bluetooth in the settings.': another task: nothing to release" in done.stderr
+    answer = filled.json("retrieve", "Turn off Bluetooth in the settings")
+    assert answer["withheld_records"][0]["remedy"] == "another task: nothing to release"
+
+
 def test_text_of_a_record_cannot_steer_a_terminal(cli):
     """Escape sequences are shown, not obeyed."""
     steps = json.dumps([{"action": "click", "control": "\x1b]0;owned\x07Send\x9b2J"}])

@@ -84,7 +84,7 @@ def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
         "withheld": len(found.withheld),
         "withheld_ids": list(found.withheld_ids),
         "withheld_why": list(found.withheld_why),
-        "withheld_records": [asdict(one) for one in found.withheld],
+        "withheld_records": [{**asdict(one), "remedy": one.remedy} for one in found.withheld],
         "embedder": found.embedder,
         "threshold": found.threshold,
         "reason": found.reason,
@@ -126,6 +126,8 @@ def say_what_is_missing(
         console.note(f"{len(found.withheld)} withheld ({count_whys(found.withheld)})")
         for command in _commands([one.release for one in found.withheld if one.release]):
             console.note(f"  to release: {command}{console.same_store}")
+        for one in [one for one in found.withheld if not one.release][:_FEW]:
+            console.note(f"  {one.id[:8]} {one.task[:_WIDTH]!r}: {one.remedy}")
     if application and not found.hits and (near := nearest_application(memory.store, application)) is not None:
         known = f"; did you mean {' or '.join(near)}?" if near else ""
         console.note(f"no experience of an application {application!r}{known}")

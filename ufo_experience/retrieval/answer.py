@@ -9,17 +9,24 @@ from typing import Literal, overload
 
 from ufo_experience.schema import Hit
 
-Why = Literal["unproven", "risky", "harmful", "contradicts", "rejected", "unjudged", "other application"]
+Why = Literal["unproven", "quarantined", "harmful", "contradicts", "rejected", "unjudged", "other application"]
+_NO_COMMAND: dict[str, str] = {  # what is to be known where no command releases a record
+    "harmful": "it hurt more often than it helped: look at it before it is used again",
+    "contradicts": "another task: nothing to release",
+    "rejected": "another task, says the judge: nothing to release",
+    "unjudged": "the judge could not be asked: ask again later",
+    "other application": "recorded in {application}: ask for that application, or for none",
+}
 
 
 @dataclass(frozen=True)
 class Withheld:
     """A record that reaches the threshold and is not served.
 
-    `why`: `unproven` (its trust is too low), `risky` (a step could do harm, and nobody approved it), `harmful` (it hurt
+    `why`: `unproven` (its trust is too low), `quarantined` (imported, or set aside by somebody), `harmful` (it hurt
     more often than it helped), `contradicts` (the task asks for the opposite), `rejected` (the judge says that it is
     another task), `unjudged` (the judge could not be asked) or `other application` (it lies outside the filter).
-    `release` is the command that lets it answer, None where no command does.
+    `release` is the command that lets it answer, None where no command does; `remedy` says it in words then.
     """
 
     id: str
@@ -28,6 +35,11 @@ class Withheld:
     why: Why
     release: str | None = None
     application: str | None = None
+
+    @property
+    def remedy(self) -> str:
+        """The command that releases it, or why none does."""
+        return self.release or _NO_COMMAND[self.why].format(application=self.application or "no application")
 
 
 @dataclass(frozen=True)
@@ -122,5 +134,5 @@ def _told_apart(low: float, high: float) -> tuple[str, str]:
 
 
 def count_whys(withheld: Sequence[Withheld]) -> str:
-    """`1 risky, 2 unproven`."""
+    """`1 harmful, 2 unproven`."""
     return ", ".join(f"{count} {why}" for why, count in sorted(Counter(one.why for one in withheld).items()))

@@ -19,6 +19,7 @@ from ufo_experience.retrieval.credit import harmful, usage_factor
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_best
 from ufo_experience.retrieval.fusion import FAR_BEHIND, STRANGER, Floats, Signals, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
+from ufo_experience.schema import Trust
 from ufo_experience.text.frames import Frame, record_frame, request_frames
 from ufo_experience.trust.policy import TrustPolicy
 
@@ -87,10 +88,11 @@ class CandidateFinder:
         self.agreement: CatalogAgreement = CatalogAgreement(snapshot.catalog, self.trusted, read, known)
 
     def why_held(self, row: int) -> Why:
-        """Why the record of this row may not be injected: unproven (by trust) or harmful (by what became)."""
+        """Why the record of this row may not be injected: by its trust, or harmful (by what became)."""
         if self.trusted[row]:
             return "harmful"
-        return "unproven"
+        trust = int(self.snapshot.catalog.column("trust")[row])
+        return "quarantined" if trust == Trust.QUARANTINED.rank else "unproven"
 
     def find(
         self,

@@ -393,7 +393,7 @@ class Retriever:
                 application = self._store.get(identifier).state.application
             except DataError:  # named by `verify`; what it says of itself cannot be shown
                 application = None
-        release = f"ufo-experience approve {identifier[:8]}" if why in ("unproven", "risky") else None
+        release = f"ufo-experience approve {identifier[:8]}" if why in ("unproven", "quarantined") else None
         return Withheld(identifier, self._catalog.text(row), score, why, release, application)
 
 
