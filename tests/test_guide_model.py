@@ -79,8 +79,7 @@ def loop() -> Any:
 def test_the_loop_of_the_page_asks_the_model_once_when_the_way_is_known(tmp_path):
     """Three steps by the guide; the model is asked whether it is done."""
     memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
-    with OpenAIStub(chat=model) as stub:
-        client = OpenAI(api_key="sk-test", base_url=stub.url)
+    with OpenAIStub(chat=model) as stub, OpenAI(api_key="sk-test", base_url=stub.url) as client:
         first = App()
         for action, name, text in (
             ("click_input", "Work", {}),

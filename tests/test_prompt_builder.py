@@ -181,11 +181,11 @@ def test_values_stand_under_the_same_name_in_the_task_and_in_the_steps() -> None
     state = State(task="x", request='Email jane@example.com, 10 times, the file "report.pdf" and data.csv, please.')
     hit = a_hit(action=Action(steps=steps), slots=slots, state=state)
     (record,) = parse_block(build_prompt("Print data.csv", [hit]).text)
-    assert record["task"] == "Email [email 1], [number 1] times, the file [text 1] and data.csv, please."
+    assert record["task"] == "Email [email 1], [number 1] times, the file [file 1] and data.csv, please."
     assert [step["parameters"]["text"] for step in record["successful_steps"]] == [
         "[email 1]",
+        "[file 1]",
         "[text 1]",
-        "[text 2]",
         "[number 1]",
     ]
     assert (

@@ -44,6 +44,7 @@ PAIRS = [json.loads(line) for line in (Path(__file__).parent / "data" / "pairs.j
         "file, product kept",
         "Windows folder",
         "Windows files",
+        "file in quotes",
         "date and time",
         "number and url",
         "product",
