@@ -116,7 +116,8 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
         elif kind == "status":
             since = abs(before.get(shard, 0)) - MTIME_GRANULARITY_NS
             versions = store.versions_in(shard, since=since) or store.versions_in(shard)  # none: the clock was set back
-            known = {id for id in catalog.ids_with_prefix(prefix) if id in versions and not seen(id, versions[id])}
+            unseen = [id for id in versions if not seen(id, versions[id])]
+            known = {id for id, row in zip(unseen, catalog.find(unseen).tolist(), strict=True) if row >= 0}
             if mtimes.get(shard, 0) < 0:
                 young |= versions
             found = list(store.scan(sorted(known)))
