@@ -38,6 +38,21 @@ def test_its_records_are_read_as_they_were(memory):
     assert store.verify().corrupt == []
 
 
+def test_it_is_said_once_that_every_process_makes_its_index_anew(memory, caplog):
+    """With the command that ends it; afterwards nothing is said."""
+    for _ in range(2):
+        memory.live.forget()
+        memory.live.snapshot()
+    assert [one.getMessage().partition("run: ")[2] for one in caplog.records] == [
+        f"ufo-experience index --db {memory.store.location}"
+    ]
+    memory.index()
+    caplog.clear()
+    memory.live.forget()
+    memory.live.snapshot()
+    assert not caplog.records
+
+
 def test_its_index_answers_as_it_did(memory):
     """Before anything is written, and again when the job has brought it to the form of today."""
     before = memory.live.generations.last_manifest()

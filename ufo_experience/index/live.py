@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
 from ufo_experience.embedding.base import Embedder, Repairable
@@ -18,6 +19,7 @@ from ufo_experience.index.build import (
     begin,
     check_embedder,
     empty_snapshot,
+    is_outdated,
     load_snapshot,
     publish,
     sync_from,
@@ -60,6 +62,7 @@ class LiveIndex:
         self.store, self.generations = store, generations
         self._embedders = embedders
         self._damaged: set[int] = set()
+        self._said_outdated = False
         self._snapshot: tuple[Snapshot, int] | None = None
         self._lock = threading.RLock()
 
@@ -144,6 +147,9 @@ class LiveIndex:
         except CorruptError as error:
             _log.warning("answering from the records, the index cannot be used: %s", error)
             snapshot = None
+        else:
+            if snapshot is None:
+                self._say_outdated()
         if snapshot is None or snapshot.manifest is None or snapshot.manifest.generation in self._damaged:
             embedder = self._embedders.offline()
             return begin(self.store, self.generations.engine, embedder) if embedder else empty_snapshot(dim=1)
@@ -151,6 +157,18 @@ class LiveIndex:
             check_embedder(snapshot.manifest, self.embedder)
         self._check_later(self.generations.of(snapshot.manifest))
         return snapshot
+
+    def _say_outdated(self) -> None:
+        """Say once what an index of an earlier version costs, and what ends that."""
+        manifest = None if self._said_outdated else self.generations.last_manifest()
+        if manifest is not None and is_outdated(manifest):
+            self._said_outdated = True
+            _log.warning(
+                "the index was made by an earlier version, and every process reads all %d records instead; to bring it"
+                " up to date run: ufo-experience index --db %s",
+                manifest.records,
+                quote(self.store.location),
+            )
 
     def _check_later(self, generation: Generation) -> None:
         """Hash what was too large to be hashed when it was opened, unless the program ends before it is time."""
