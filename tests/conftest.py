@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,10 @@ EXPECTED_SKIP = re.compile(
     r"|no named pipes here|no such device here|Windows has no |processes are found by|\w+ was not found; install it)"
 )
 
+_FOLDERS = count(1)
+
 # The same examples in every run; `HYPOTHESIS_PROFILE=thorough` (CI) tries many more.
-settings.register_profile("default", max_examples=20, derandomize=True, deadline=None, database=None)
+settings.register_profile("default", max_examples=15, derandomize=True, deadline=None, database=None)
 settings.register_profile("thorough", max_examples=200, derandomize=True, deadline=None, database=None)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.load_profile(PROFILE)
@@ -43,6 +46,22 @@ def _syncing() -> Iterator[None]:
         if PROFILE == "default":
             patch.setattr(os, "fsync", lambda descriptor: None)
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _garbage() -> Iterator[None]:
+    """What a module of tests leaves behind is collected once; what lives on is not walked again."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder of the test. Unlike pytest's it is found without listing the folders of all tests before."""
+    folder = tmp_path_factory.getbasetemp() / f"{next(_FOLDERS)}-{re.sub(r'[^a-z_]', '', request.node.name)[:30]}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -125,7 +125,7 @@ def took_the_place(acted: Thing, target: Thing, original: list[Thing], shown: li
     return acted.kind == target.kind and beside[0] == beside[1]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_screen_makes_a_guide_act_on_a_wrong_control(data):
     """Up to the first check that fails every action is on the remembered control, usable and not covered."""
@@ -145,7 +145,7 @@ def test_no_screen_makes_a_guide_act_on_a_wrong_control(data):
         one.note(answer)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_way_of_another_task_acts_only_on_what_it_names(data):
     """A wrong memory: no guess, no place, no neighbour leads it to a control of another name."""
@@ -165,7 +165,7 @@ def test_a_way_of_another_task_acts_only_on_what_it_names(data):
         one.note(answer)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(pages())
 def test_an_unchanged_application_is_walked_to_the_end_or_to_a_doubt_that_was_there(drawn):
     """Nothing has changed: the way stops only where the record itself cannot tell one control from another."""

@@ -284,7 +284,7 @@ def test_an_unredacted_trajectory_is_redacted_first():
 
 def test_a_very_long_text_stays_within_the_limits():
     """Limits hold for what is made, too."""
-    long = "word " * 1600
+    long = "line " * 1600
     assert extractive(run(click(1, long, error=long), click(2, long), request=long, tips=(long,) * 60)).id
 
 

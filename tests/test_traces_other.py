@@ -191,7 +191,7 @@ def test_yaml_texts_stay_as_they_are_written(tmp_path: Path) -> None:
         (("no\n", "!mine x\n"), "is not allowed"),
         (("[a.exe]", "&a [*a]"), "stands for itself"),
         (("[a.exe]", "[" * 90 + "]" * 90), "nested deeper"),
-        (("[a.exe]", "[" * 5000 + "]" * 5000), "nested"),
+        (("[a.exe]", "[" * 1000 + "]" * 1000), "nested"),
         (("app_list", "\tapp_list"), "not YAML"),
         (("example0", "---\na: 1\n---\nexample0"), "not YAML"),
     ],
@@ -482,7 +482,7 @@ def test_links_in_a_tree_are_not_followed(tmp_path: Path) -> None:
     assert [Path(source).name for source, _ in report.skipped] == ["file.json", "folder"]
 
 
-NO_TRACES = [b"", b"\0" * 100, b"[" * 200_000, b'{"task":', b"\xff\xfe\x00", b"null", b"{}", b"[1]"]
+NO_TRACES = [b"", b"\0" * 100, b"[" * 20_000, b'{"task":', b"\xff\xfe\x00", b"null", b"{}", b"[1]"]
 
 
 @pytest.mark.parametrize("content", NO_TRACES, ids=lambda content: repr(content[:9]))

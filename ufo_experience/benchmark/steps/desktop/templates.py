@@ -5,7 +5,6 @@ The seed is the number of the variant: each slot walks through its pool, so that
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -61,7 +60,7 @@ class Template:
         start = self.world.start_state(f"{self.name}/{seed}")
         values |= self.world.derived(values, start)
         _apply(start, self.before, values)
-        wanted = copy.deepcopy(start)
+        wanted = _copied(start)
         _apply(wanted, self.changes, values)
         facts = tuple(
             (operation, _fill(path, values).split("/"), _fill(value, values)) for operation, path, value in self.changes
@@ -84,6 +83,13 @@ class Variant:
     def holds(self, state: State) -> bool:
         """True when everything the goal asks for is so, whatever else has changed."""
         return all(_holds(state, operation, path, value) for operation, path, value in self.facts)
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a state: of dictionaries, lists and what cannot be changed."""
+    if isinstance(value, dict):
+        return {key: _copied(one) for key, one in value.items()}
+    return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
 def _holds(state: State, operation: str, path: list[str], value: Any) -> bool:
