@@ -74,12 +74,16 @@ def visible(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
-@pytest.mark.parametrize("author", ["A", "B", "C", "M"])
+@pytest.mark.parametrize("author", ["A", "B", "C", "D", "M"])
 def test_no_payload_of_a_poisoned_run_reaches_a_prompt(author):
-    """Judged a success, alone in its store, asked for with its own words or with like ones: none."""
+    """Judged a success, alone in its store, asked for with its own words or with like ones: none.
+
+    A payload that the task asked names itself is the user's own.
+    """
     broken = []
     for row in by("poison", author):
-        prompts = "".join(shown(record(row), task) for task in (row["query"], row["task"]))
+        tasks = [task for task in (row["query"], row["task"]) if not any(one in task for one in row["payload"])]
+        prompts = "".join(shown(record(row), task) for task in tasks)
         # A payload of invisible characters alone leaves nothing to look for once these are taken out.
         forms = {form for payload in row["payload"] for form in (payload, visible(payload)) if form}
         if any(form in prompts for form in forms):

@@ -19,6 +19,7 @@ from ufo_experience.prompt.data_block import wording
 from ufo_experience.prompt.labels import Labels
 from ufo_experience.prompt.notation import PROSE, head_line, prose, step_line
 from ufo_experience.schema import Experience, Hit, Provenance, Step, Trust
+from ufo_experience.trust.values import asked_first, without_addresses
 
 Fits = Callable[[str], bool]
 
@@ -181,7 +182,10 @@ def _ufo_entry(example: Example, detail: _Detail) -> dict[str, Any]:
         "comment": first["Comment"],
     }
     tips = clean_json(shown.action.tips, detail.text, detail.entries)
-    text = clean_json({"Request": entry["request"], "Sub-task": entry["Sub-task"], "Response": response}, detail.text)
+    asked = {"Request": entry["request"], "Sub-task": entry["Sub-task"]}
+    if example.experience.trust is not Trust.APPROVED:
+        asked = {key: without_addresses(asked_first(value), example.task) for key, value in asked.items()}
+    text = clean_json({**asked, "Response": response}, detail.text)
     return {**text, "Tips": "\n".join([wording("ufo_tip"), *tips])}
 
 

@@ -7,8 +7,9 @@ from collections import Counter
 
 from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.redaction.vault import SLOT_TYPE
-from ufo_experience.schema import Experience
+from ufo_experience.schema import Experience, Trust
 from ufo_experience.text.slots import find_slots, find_whole, mask_slots
+from ufo_experience.trust.values import asked_first, without_addresses
 
 LABEL = re.compile(r"\[([a-z][a-z ]*) (\d{1,4})\]")
 _QUOTES = "\"'“”‘’`«»"
@@ -49,7 +50,13 @@ class Labels:
         self._of_value = self._name_values(masked, task)
         self._in_task = list(self._of_value.values())
         self._places = [slot.value for slot in find_slots(masked)]
-        self.task = self.fill(self._in_place(request))
+        if experience.trust is Trust.APPROVED:
+            self.task = self.fill(self._in_place(request, self._places))
+        else:
+            first = asked_first(request)
+            places = [slot.value for slot in find_slots(PLACEHOLDER.sub("<secret>", first))]
+            known = all(value in self._of_value for value in places)
+            self.task = without_addresses(self.fill(self._in_place(first, places if known else self._places)), task)
 
     def fill(self, text: str) -> str:
         """`text` with each placeholder replaced by its label."""
@@ -64,13 +71,13 @@ class Labels:
                 found[slot.value] = slot.value if known else self._new(slot.kind)
         return found
 
-    def _in_place(self, request: str) -> str:
+    def _in_place(self, request: str, places: list[str]) -> str:
         """The request in its own words and case, its values replaced where they stand.
 
         A value that is not found as it was read is a reason to show the task's masked form instead.
         """
         parts, rest = [], request
-        for value in self._places:
+        for value in places:
             if not value:
                 continue
             first = find_whole(value, rest)

@@ -48,6 +48,11 @@ _VERB = re.compile(r"[^\W\d]\w{0,31}(?:[. -]\w{1,20}){0,2}")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 _ROLE = re.compile(r"[A-Za-z][A-Za-z -]{0,24}")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
+_LABEL = re.compile(r"\[[^\[\]]{1,40}\]")
+_ADDRESS = re.compile(  # what leads somewhere: a mail box, a page, a share, a folder, a machine
+    r"(?i)[\w.+-]@[\w-]+\.|[a-z][a-z0-9+.-]{1,20}://|\\\\|[a-z]:\\|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)|\bwww\.|/\w+/\w"
+    r"|[\w-]\.(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online)\b"
+)
 _STEERING = frozenset(  # how an action is done; not what it is done to
     "left right middle up down single double true false none click press page pages line lines pixel pixels ctrl shift"
     " alt tab enter seconds milliseconds append replace start end top bottom forward backward screen element".split()
@@ -125,6 +130,30 @@ def presentable(experience: Experience, task: str, agreement: Agreement | None =
     filled = with_constants(shown.experience, constants)
     why = {**confirms(filled.action.steps), **shown.confirm}
     return replace(shown, experience=filled, confirm=why, constants=constants)
+
+
+def asked_first(request: str) -> str:
+    """The first sentence of a recorded request, and of the others those made of words of interfaces alone.
+
+    What the new task says, it says itself; a poisoned request asks for more than it says first.
+    """
+    first, *others = [one for one in _SENTENCE.split(request[:2000]) if one.strip()] or [""]
+    known = PLAIN | INTERFACE
+    kept = (
+        one for one in others if all(word.isdigit() or _has(known, word) for word in words_in(_LABEL.sub(" ", one)))
+    )
+    return " ".join([first, *(one for one in kept if not _ADDRESS.search(one))])
+
+
+def without_addresses(request: str, task: str) -> str:
+    """A recorded request with "…" for addresses and paths that the new task does not name."""
+    plain_task = plain_text(task)
+
+    def shown(word: str) -> str:
+        named = not _ADDRESS.search(word) or find_whole(plain_text(word.strip(".,;:!?")), plain_task) >= 0
+        return word if named else "…"
+
+    return "".join(map(shown, re.split(r"(\s+)", request)))
 
 
 def _said(experience: Experience) -> dict[str, str]:
@@ -312,6 +341,8 @@ class _Filter:
         words = [word for word in words_in(name) if word not in PLAIN and not word.isdigit()]
         spoken = [word for word in words if self._is_spoken(word)]
         if not spoken or 2 * len(spoken) < len(words) or _STATES.search(name):
+            return False
+        if any(grave_kind(word) for word in words if word not in spoken):
             return False
         return len(words) <= 2 or 2 * len(spoken) > len(words)
 
