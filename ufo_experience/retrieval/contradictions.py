@@ -30,6 +30,12 @@ _PHRASES = [
     ("only", r"\b(?:visible )?only (?:to|for) (?:me|myself)\b", "private"),
     ("black", r"\bblack and white\b", "grayscale"),
     ("read", r"\bread[- ]only\b", "readonly"),
+    # Which access somebody is given is a value of the request, as its name is: the way is the same.
+    (
+        "read write edit view",
+        r"\b(?:read|write|edit|view)(?:ing)?(?=(?: and \w+)? (?:access|permissions?|rights?)\b)",
+        "some",
+    ),
     ("sides sided", r"\b(?:both sides|double[- ]sided|two[- ]sided)\b", "twosided"),
     ("side sided", r"\b(?:one side|single[- ]sided|one[- ]sided)\b", "onesided"),
     ("last first", r"\b(?:last minute|first aid|first class)\b", "item"),
