@@ -434,5 +434,5 @@ def expect(kind: type | tuple[type, ...], value: Any, name: str) -> Any:
 
 def clip(text: str, limit: int = MAX_TEXT) -> str:
     """Cut `text` to `limit` characters, marking the cut; replaces lone surrogates, which no file can hold."""
-    clean = text.encode("utf-8", "replace").decode("utf-8")
+    clean = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"

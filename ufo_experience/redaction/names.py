@@ -87,6 +87,7 @@ def words_of(name: str) -> list[str]:
     return [word.casefold() for word in _SEPARATORS.split(_CAMEL.sub(" ", name)) if word]
 
 
+@remembered(4_096, 2_048)
 def mentions_password(text: str) -> bool:
     """True when a text speaks of a password in one of many languages."""
     return _has_stem("".join(words_of(text)), _PASSWORD_STEMS)

@@ -177,7 +177,8 @@ class Vault:
             self._names[scope] = self._pattern(values())
         hidden, copies = self._disguises, self._copies
         # What can be read first: what is left of a secret that was spelled, once its figures are gone, tells nothing.
-        clean = self._undisguised(self._without(text, hidden.rests), hidden.find_readable, self._secrets)
+        clean = self._without(text, hidden.rests) if self._secrets else text
+        clean = self._undisguised(clean, hidden.find_readable, self._secrets)
         clean = self._names[scope].sub(self._placeholder_of, clean)
         clean = self._undisguised(clean, hidden.find, self._secrets)
         return clean if scope == "secrets" else self._undisguised(clean, copies.find, self._inputs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 LONGEST = 1_024  # characters of the arguments of one call; what is longer is computed anew
 _P = ParamSpec("_P")
@@ -21,6 +21,11 @@ def remembered(most: int, longest: int = LONGEST) -> Callable[[Callable[_P, _T]]
     def around(function: Callable[_P, _T]) -> Callable[_P, _T]:
         kept: Any = lru_cache(most)(function)
         on_forgetting(kept.cache_clear)
+        takes_one = function.__code__.co_argcount + function.__code__.co_kwonlyargcount == 1
+
+        def of_one(text: Any) -> _T:
+            answer: _T = function(text) if isinstance(text, str) and len(text) > longest else kept(text)  # type: ignore[arg-type, call-arg]
+            return answer
 
         @wraps(function)
         def call(*texts: _P.args, **more: _P.kwargs) -> _T:
@@ -30,7 +35,7 @@ def remembered(most: int, longest: int = LONGEST) -> Callable[[Callable[_P, _T]]
             answer: _T = kept(*texts, **more)
             return answer
 
-        return call
+        return cast(Callable[_P, _T], wraps(function)(of_one)) if takes_one else call
 
     return around
 
