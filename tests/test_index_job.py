@@ -157,7 +157,7 @@ def test_the_command_says_what_it_would_do(stub, store):
     before = tree(Path(store.location))
     arguments = ["index", "--dry-run", "--embedder", SPEC, "--db", store.location]
     shown = CliRunner().invoke(app, arguments)
-    assert "would embed 1 texts" in shown.stdout
+    assert "would embed 1 text of 6" in shown.stdout
     assert "nothing was sent" in shown.stdout
     counts = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert counts == {"dry_run": True, "records": 6, "texts": 1, "cached": 5, "requests": 1, "embedder": SPEC}
