@@ -111,7 +111,7 @@ def test_secrets_in_running_text_are_taken_out(author, most):
     assert len(kept) <= most, kept
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 0), ("C", 1), ("D", 0), ("M", 0)])
+@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 0), ("C", 0), ("D", 0), ("M", 0)])
 def test_a_typed_password_is_taken_out_in_every_form(author, most):
     """Upper case, reversed, spaced out, encoded, in parts, in titles, verbs, names and deep parameters."""
     kept = []

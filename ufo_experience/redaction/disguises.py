@@ -11,7 +11,9 @@ import base64
 import binascii
 import hashlib
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from typing import NamedTuple
 
 from ufo_experience.redaction.readings import (
@@ -35,6 +37,9 @@ _LONGEST_KEY = 128
 _MOST = 500  # secrets of a session that are looked for so
 _GAP = 8  # characters between two of the secret's own, at most
 _PHRASE = 4  # words of a secret that is a phrase
+_FEW = 3  # characters of a beginning or an end that is told as one
+_SHORT_DIGEST = 8  # hexadecimal digits of a checksum that was cut short
+_JOINED = 8  # letters of the words of a secret, run together
 _OUTLINE = 4  # characters of an outline by which a secret is known
 _DEPTH = 3  # encodings within encodings
 _LONGEST_RUN = 8_192
@@ -51,6 +56,14 @@ _KEYBOARDS = tuple(  # where two keyboards differ, seen from a US one
     )
 )
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ø": "oe", "å": "aa"})
+_MORSE_SIGNS = dict(
+    zip(
+        ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.."
+        " ----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----.".split(),
+        f"{_LETTERS}0123456789",
+        strict=True,
+    )
+)
 _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
@@ -64,6 +77,15 @@ _LEFT_OUT = re.compile(
 )
 _BLACK = re.compile(r"\S{4,64}")
 _SIGN = re.compile(r"(?<=\w)[^\w\s](?=\w)")
+_HUMPS = re.compile(r"[^\W\d_][^\W\d_A-ZÀ-Þ]+")
+_TOLD_PART = re.compile(
+    r"(?i)\b(?:begins?|starts?|ends?|beginn\w|endet|finit|commence|termine|empieza|termina|inizia|finisce|eindigt|börjar)"
+    r" (?:with|in|on|mit|auf|par|con|en|met|med) [\"'“„«]?$"
+    r"|\b(?:beginning|first|last|prefix|suffix|erste\w?|letzte\w?)\b"
+    r"[^\n]{0,20}(?:letters?|characters?|digits?|figures?|zeichen|buchstaben|ziffern|[:=])[^\n\w]{0,4}$"
+)
+_CUT_DIGEST = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{8,31}(?![0-9A-Za-z])|(?<![0-9A-Za-z])[0-9A-F]{8,31}(?![0-9A-Za-z])")
+_MORSE = re.compile(r"[.-]{1,6}(?:[ /|]{1,3}[.-]{1,6}){3,}")
 _WORD = re.compile(r"[^\W_]+")
 _BITS = re.compile(r"[01]{8}(?:[\s,]{0,2}[01]{8}){4,}|[01]{7}(?:[\s,]{1,2}[01]{7}){4,}")
 
@@ -85,6 +107,7 @@ class _Key(NamedTuple):
     secret: str
     least: int
     words: bool = False
+    joined: str = ""  # the letters of a secret of several words
 
 
 class Disguises:
@@ -96,10 +119,11 @@ class Disguises:
         self._figures: dict[str, list[tuple[_Key, int]]] = {}
         self._plain: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
-        self._digests: dict[bytes, str] = {}
+        self._digests: dict[str, str] = {}
         self._phrases: dict[str, list[tuple[_Key, int]]] = {}
         self._outlines: dict[str, str] = {}
         self._rests: dict[str, str] = {}
+        self._ends: dict[str, str] = {}
 
     def learn(self, texts: Iterable[str]) -> None:
         """Look everywhere for the rests of secrets of which one of these texts holds the other part."""
@@ -122,12 +146,16 @@ class Disguises:
                 self._numbers[key[::-1]] = secret
         elif len(key) >= LEAST and not secret.isalpha():
             self._add_keys(secret, key, parts)
+        if parts and len(secret) >= LEAST:
+            plain = secret.casefold()[:_LONGEST_KEY]
+            lengths = range(_FEW, len(plain))
+            self._ends.update((end, secret) for n in lengths for end in (plain[:n], plain[-n:]))
         if len(secret) >= LEAST:
-            for name in _HASHES:
-                for form in {secret, secret + "\n", secret.casefold(), secret.upper()}:
-                    self._digests[
-                        hashlib.new(name, form.encode("utf-8", "replace"), usedforsecurity=False).digest()
-                    ] = secret
+            self._digests[f"{zlib.crc32(secret.encode('utf-8', 'replace')):08x}"] = secret
+            forms = {secret, secret + "\n", secret.casefold(), secret.upper()}
+            for name, form in product(_HASHES, forms):
+                digest = hashlib.new(name, form.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+                self._digests[digest] = self._digests[digest[:_SHORT_DIGEST]] = secret
 
     def find(self, text: str) -> list[Disguised]:
         """The places of every secret in `text`, in order, none overlapping another."""
@@ -173,7 +201,8 @@ class Disguises:
 
     def _add_keys(self, secret: str, key: str, parts: bool) -> None:
         half = max(LEAST, (len(key) + 1) // 2) if parts else len(key)
-        self._index(self._grams, _Key(key, secret, half))
+        letters = only_letters(secret) if len(_HUMPS.findall(secret)) > 1 else ""
+        self._index(self._grams, _Key(key, secret, half, joined=letters))
         if len(secret.split()) >= _PHRASE and all(word.isalpha() for word in secret.split()):
             self._index(self._phrases, _Key(key, secret, half, words=True))
         if parts and not secret.isascii() and len(outline(secret)) >= _OUTLINE:
@@ -181,6 +210,7 @@ class Disguises:
         whole = {key[::-1], folded(secret.translate(_UMLAUTS)), _turned(key)}
         whole |= {_shifted(key, by) for by in range(1, 26)} if sum(c in _LETTERS for c in key) >= _SHORT else set()
         whole |= {folded(secret.casefold().translate(board)) for board in _KEYBOARDS}
+        whole |= {"".join(c + c for c in key), "".join(c for c in key if c not in "aeiou")}
         whole |= {folded(romanised(secret)), *map(folded, _misread(secret))}
         for form in sorted(whole - {key}):
             if len(form) >= LEAST and not form.isdigit():
@@ -228,21 +258,42 @@ class Disguises:
             yield from self._search_numbers(reading, aloud)
 
     def _words(self, text: str) -> Iterator[Disguised]:
-        """Rests of secrets, secrets with their middle left out, and secrets in the letters of another script."""
+        """Rests of secrets, and secrets with a part left out or in another script."""
         if self._rests:
             words = ((match, folded(match[0])) for match in _WORD.finditer(text))
             yield from (Disguised(*match.span(), self._rests[word]) for match, word in words if word in self._rests)
+        yield from self._ends_in(text)
+        yield from self._by_looks(text)
         for match in _LEFT_OUT.finditer(text):
             first, last = match["first"].casefold(), match["last"].casefold()
             if len(first) + len(last.replace(" ", "")) >= _SHORT:
                 for plain, secret in self._plain.items():
                     if len(plain) > len(first) + len(last) and plain.startswith(first) and plain.endswith(last):
                         yield Disguised(*match.span(), secret)
+
+    def _by_looks(self, text: str) -> Iterator[Disguised]:
+        """Checksums that were cut short, and secrets in the letters of another script."""
+        for match in _CUT_DIGEST.finditer(text) if self._digests else ():
+            secret = self._digests.get(match[0][:_SHORT_DIGEST].lower(), "")
+            if secret:
+                yield Disguised(*match.span(), secret)
         if self._outlines:
             for match in _BLACK.finditer(text):
                 secret = self._outlines.get(outline(match[0]), "")
                 if secret:
                     yield Disguised(*match.span(), secret)
+
+    def _ends_in(self, text: str) -> Iterator[Disguised]:
+        """Beginnings and ends of secrets that are told as such, or have a sign or a figure in them."""
+        for match in _BLACK.finditer(text) if self._ends else ():
+            word = match[0].strip("\"'“”„«»,;:()[]")
+            secret = self._ends.get(word.casefold()) or self._ends.get(word.rstrip(".!?").casefold(), "")
+            if secret and word:
+                start = match.start() + match[0].index(word)
+                told = _TOLD_PART.search(text, max(0, start - 32), start) is not None
+                core = word.rstrip(".!?")
+                if told or (len(core) > _FEW and any(map(str.isalpha, core)) and not core.isalpha()):
+                    yield Disguised(start, start + len(word), secret)
 
     @staticmethod
     def _is_there(grams: dict[str, list[tuple[_Key, int]]], letters: str) -> bool:
@@ -275,7 +326,10 @@ class Disguises:
         following = reading.text[end : end + 1]
         cut = found[-1].isdigit() and following.isdigit() and reading.starts[end] == reading.ends[end - 1]
         near = all(reading.starts[place + 1] - reading.ends[place] <= 2 for place in range(start, end - 1))
-        return (near or key.words) and not cut and _is_telling(found, key)
+        begins = start == 0 or reading.starts[start] > reading.ends[start - 1]
+        whole = begins and (end == len(reading.text) or reading.starts[end] > reading.ends[end - 1])
+        joined = whole and found.isalpha() and len(found) >= _JOINED and found in key.joined
+        return (near or key.words or joined) and not cut and (joined or _is_telling(found, key))
 
     def _search_numbers(self, reading: Reading, aloud: bool) -> Iterator[Disguised]:
         """Numbers that are written apart or spelled: "9 2 6", "92-64-15", "nine two six"."""
@@ -296,8 +350,8 @@ class Disguises:
 
     def _holds(self, data: bytes, depth: int) -> str | None:
         """The secret that decoded data hold or are the checksum of."""
-        if data in self._digests:
-            return self._digests[data]
+        if data.hex() in self._digests:
+            return self._digests[data.hex()]
         text = data.replace(b"\0", b"").decode("utf-8", "replace")
         plain = text.casefold()
         there = next((secret for form, secret in self._plain.items() if form in plain), None)
@@ -424,6 +478,10 @@ def _from_numbers(run: str) -> Iterator[bytes]:
     yield bytes(code for code in codes if code < 256)
 
 
+def _from_morse(run: str) -> Iterator[bytes]:
+    yield "".join(_MORSE_SIGNS.get(sign, "") for sign in re.findall(r"[.-]+", run)).encode()
+
+
 def _from_bits(run: str) -> Iterator[bytes]:
     bits = re.sub(r"[^01]", "", run)
     size = len(re.findall(r"[01]+", run)[0])
@@ -438,4 +496,5 @@ _CODES: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[bytes]]], ...] = (
     (_HEX, _from_hex),
     (_DECIMAL, _from_numbers),
     (_BITS, _from_bits),
+    (_MORSE, _from_morse),
 )

@@ -53,6 +53,8 @@ def coded_forms(value: str) -> set[str]:
         "".join(f"\\u{ord(c):04x}" for c in value),
         "%25".join(["", *digits]),
         *_base64_at_any_offset(data),
+        base64.b85encode(data).decode(),
+        base64.a85encode(data).decode(),
     }
     if is_loose(value):
         folded = "".join(c for c in unicodedata.normalize("NFD", value) if not unicodedata.combining(c))

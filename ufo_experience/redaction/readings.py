@@ -58,8 +58,7 @@ _SAID_ANYWHERE = frozenset(  # words that are mostly said for something else
     "and in for as like at to then space sign point case small big letter digit number en un une una uno um dos due sei"
     " se fire set sex on ni fem".split()
 )
-_TELLING_NAMES = (_SPOKEN_LETTERS.keys() | _SPOKEN_SIGNS) - _SAID_ANYWHERE
-_NAME = re.compile(r"[^\W\d_]{2,12}")
+_NAME = re.compile(r"[^\W\d_]{2,20}")
 _SYLLABLE = re.compile(r"(?:HIRAGANA LETTER|KATAKANA LETTER|HANGUL SYLLABLE) (?:SMALL )?([A-Z]+)$")
 _CYRILLIC = dict(
     zip(
@@ -69,6 +68,35 @@ _CYRILLIC = dict(
     )
 )
 _WORD = re.compile(r"[^\W\d_]+|\d+|[^\w\s]+|_+")
+
+
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # "0" goes where a digit follows
+_SPOKEN_NUMBERS = {
+    **_SPOKEN_DIGITS,
+    **{word: str(number) for number, word in enumerate(_TEENS, start=10)},
+    **{word: f"{number}0" for number, word in enumerate(_TENS, start=2)},
+}
+_AGAIN = {"double": 2, "doppel": 2, "doble": 2, "doppio": 2, "triple": 3, "dreifach": 3, "treble": 3}
+
+
+def _pairs_of(line: str, joint: str) -> dict[str, str]:
+    """The numbers from 21 on that some languages say in one word, the last figure first: "siebenundzwanzig"."""
+    ones, tens = (part.split() for part in line.split("|"))
+    return {
+        f"{one}{joint}{ten}": f"{tenth}{number}"
+        for number, one in enumerate(ones, start=1)
+        for tenth, ten in enumerate(tens, start=2)
+    }
+
+
+_PAIRS = {
+    **_pairs_of("ein zwei drei vier fünf sechs sieben acht neun|zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig"
+                " neunzig", "und"),
+    **_pairs_of("een twee drie vier vijf zes zeven acht negen|twintig dertig veertig vijftig zestig zeventig tachtig"
+                " negentig", "en"),
+}  # fmt: skip
+_TELLING_NAMES = (_SPOKEN_LETTERS.keys() | _SPOKEN_NUMBERS.keys() | _SPOKEN_SIGNS | _PAIRS.keys()) - _SAID_ANYWHERE
 
 
 @dataclass(frozen=True)
@@ -138,12 +166,12 @@ def spelled(reading: Reading, names: Callable[[str], str | None]) -> Reading:
 
 def digit_of(word: str) -> str | None:
     """The digit a word names, in one of fifteen languages; "" for the name of a sign; None for any other word."""
-    return _SPOKEN_DIGITS.get(word, "" if word in _SPOKEN_SIGNS else None)
+    return _SPOKEN_NUMBERS.get(word, "" if word in _SPOKEN_SIGNS else None)
 
 
 def character_of(word: str) -> str | None:
     """As `digit_of`, the letters of the radio alphabet as well."""
-    return _SPOKEN_LETTERS.get(word, "" if word in _SPOKEN_SIGNS else None)
+    return _SPOKEN_LETTERS.get(word) or digit_of(word)
 
 
 def speaks_of_characters(text: str) -> bool:
@@ -203,9 +231,19 @@ def _meaning(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def _spelled_pieces(text: str, names: Callable[[str], str | None]) -> Iterator[tuple[str, int, int]]:
-    for match in _WORD.finditer(text):
-        named = names(match[0].casefold())
+    """Each word as the characters it names: tens with the digit behind them, digits said to come twice, twice."""
+    words = [(match, match[0].casefold()) for match in _WORD.finditer(text)]
+    times, begin = 1, -1
+    for place, (match, word) in enumerate(words):
+        if word in _AGAIN:
+            times, begin = _AGAIN[word], match.start()
+            continue
+        named = _PAIRS.get(word, names(word))
         if named is None:
-            yield from ((c, match.start() + place, match.start() + place + 1) for place, c in enumerate(match[0]))
+            yield from ((c, match.start() + at, match.start() + at + 1) for at, c in enumerate(match[0]))
         elif named:
-            yield named, match.start(), match.end()
+            following = next((after for _, after in words[place + 1 : place + 3] if after.isalpha()), "")
+            if word in _TENS and len(names(following) or "") == 1:
+                named = named[0]
+            yield named * times, match.start() if begin < 0 else begin, match.end()
+        times, begin = 1, -1
