@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -74,6 +75,33 @@ def test_records_wait_for_their_vectors_when_the_service_is_down(stub, tmp_path)
     stub.recover()
     assert memory.index().embedded == len(memory.store.ids())
     assert memory.retrieve(TASK).degraded is None
+
+
+def test_a_key_that_is_refused_is_told_when_learning_and_when_asking(stub, tmp_path, caplog):
+    """Once, with the reason and the command that mends it; also by another process, and no more once it is mended."""
+    memory = open_memory(tmp_path / "db")
+    stub.play(*[failing(401, "invalid_api_key")] * 10)
+    command = f"ufo-experience index --db {quote(memory.store.location)}"
+    (problem,) = memory.ingest(SAMPLES / "word_table").problems
+    assert (problem.code, "401" in problem.message, command in problem.message) == ("E_NOT_INDEXED", True, True)
+    memory.remember("Send it", [{"action": "click", "control": "Send"}], True)
+    assert [command in record.message for record in caplog.records] == [True]
+    why = open_memory(tmp_path / "db").retrieve("Insert a table").degraded
+    assert why == f"records not embedded yet: the service refused the key (401 or 403); to embed them: {command}"
+    stub.recover()
+    memory.index()
+    assert memory.waiting_for_index is None
+    assert not (tmp_path / "db" / "index.failure").exists()
+
+
+def test_what_a_model_could_not_word_is_told_once_for_each_reason(stub, tmp_path):
+    """The records are worded by rules all the same."""
+    stub.play(*[failing(401, "invalid_api_key")] * 20)
+    report = open_memory(tmp_path / "db", summarizer="openai", embedder="hashing").ingest(SAMPLES / "word_table")
+    assert [(one.code, one.message) for one in report.problems] == [
+        ("E_NOT_WORDED", "worded by rules, the model could not be used: auth")
+    ]
+    assert len(report.added) == 2
 
 
 def test_without_the_key_the_index_of_openai_is_not_mixed_with_another(stub, tmp_path, monkeypatch):

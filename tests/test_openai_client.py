@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 import subprocess
 import sys
 import threading
@@ -121,6 +122,18 @@ def test_a_lasting_fault_is_one_request(stub: OpenAIStub, fake: FakeTime, fault:
     stub.play(*[fault] * 9)
     assert fault_of(service_of(stub, fake)).code == code
     assert len(stub.requests) == 1
+
+
+def test_an_address_where_nobody_listens_is_tried_twice_and_named(fake: FakeTime) -> None:
+    """Known at once, and four tries with growing pauses would only keep a person waiting."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    settings = OpenAISettings(api_key=KEY, base_url=address)
+    service = OpenAIService(settings, breaker=CircuitBreaker(clock=fake.clock), clock=fake.clock, sleep=fake.sleep)
+    fault = fault_of(service)
+    assert (fault.code, str(fault)) == ("E_CONNECTION", f"the test: connection refused: {address}")
+    assert len(fake.slept) == 1
 
 
 def test_a_call_goes_on_after_a_fault_has_passed(stub: OpenAIStub, fake: FakeTime) -> None:

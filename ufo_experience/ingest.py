@@ -32,6 +32,7 @@ from ufo_experience.trust.completeness import missing
 COMMIT_EVERY = 64  # records made durable together
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
 MAX_JOBS = 64
+FELL_BACK = "summary:extractive:"  # begins the note of a record that a model should have worded
 ALREADY_STORED = "already stored as "
 _PER_TASK = 8  # sources read by a process at a time
 _AHEAD = 4  # tasks per process that may wait to be stored
@@ -135,6 +136,7 @@ def ingest(
             level = Trust.QUARANTINED
             report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
         waiting[experience.id] = experience.model_copy(update={"trust": level})
+        _tell_of_wording(experience, run.source, report)
         if progress:
             progress(len(report.added) + len(waiting), 0)
         if lack := missing(experience):
@@ -145,6 +147,15 @@ def ingest(
     report.cost = summarizer.spending.cost - before
     forget_texts()
     return report
+
+
+def _tell_of_wording(experience: Experience, source: str, report: IngestReport) -> None:
+    """Say once for each reason that the model that was asked for worded nothing."""
+    for note in experience.provenance.notes:
+        if note.startswith(FELL_BACK):
+            message = f"worded by rules, the model could not be used: {note.removeprefix(FELL_BACK)}"
+            if all(one.message != message for one in report.problems):
+                report.problems.append(Problem(file=source, code="E_NOT_WORDED", message=message))
 
 
 def _learn(

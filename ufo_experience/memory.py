@@ -27,7 +27,7 @@ from ufo_experience.maintenance import Maintenance
 from ufo_experience.retrieval.answer import Retrieval
 from ufo_experience.retrieval.credit import credited
 from ufo_experience.retrieval.retriever import Query
-from ufo_experience.schema import Experience, Hit, Judge, State, Trust, Usage, Verdict, expect, validate
+from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust, Usage, Verdict, expect, validate
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.selection import resolve, trust_level
@@ -52,6 +52,7 @@ Hits = list[Hit]
 Ids = list[str]
 Advice = list["ActionAdvice"]
 
+NOT_INDEXED = "E_NOT_INDEXED"  # the problem of records that could not be embedded
 _log = logging.getLogger(__name__)
 
 
@@ -157,7 +158,9 @@ class ExperienceMemory(Maintenance):
         if (success := lacking.get("success")) is not None:
             report.judged = self._judge_known(report.known, success)
         if report.added or report.known:  # what is known may wait for an index that was not made
-            self.index_if_possible()
+            why = self.index_if_possible()
+            if why and self.live.failure:
+                report.problems.append(Problem(file=self.store.location, code=NOT_INDEXED, message=why))
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])
         return report

@@ -129,7 +129,8 @@ def ingest(
                 progress=progress,
             )
         for problem in report.problems:
-            console.note(f"{problem.file}:{problem.line or '-'}: {problem.code}: {problem.message}")
+            place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+            console.note(f"{place}: {problem.code}: {problem.message}")
         for source, error in report.failed:
             console.note(f"failed: {source}: {error}")
         for identifier, reason in report.conflicts:
@@ -171,13 +172,16 @@ def telling_what_was_kept(console: Console, memory: ExperienceMemory) -> Iterato
 
 @contextmanager
 def in_our_words() -> Iterator[None]:
-    """Keep the façade's warnings of unread logs quiet: the command tells of each."""
-    logger = logging.getLogger("ufo_experience.memory")
-    before, logger.disabled = logger.disabled, True
+    """Keep the façade's warnings of unread logs and of a missing index quiet: the command tells of each."""
+    loggers = [logging.getLogger(f"ufo_experience.{name}") for name in ("memory", "maintenance")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
     try:
         yield
     finally:
-        logger.disabled = before
+        for logger, was_disabled in zip(loggers, before, strict=True):
+            logger.disabled = was_disabled
 
 
 @app.command()
@@ -201,10 +205,14 @@ def remember(
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
         given = read_json(steps)
         rows = given if isinstance(given, list) else (given or {}).get("steps", given)
-        stored = memory.remember(
-            text_of(task), rows, success, application, judge, session=session, failure_reason=reason
-        )
-        answer_records(console, [stored])
+        with in_our_words():
+            stored = memory.remember(
+                text_of(task), rows, success, application, judge, session=session, failure_reason=reason
+            )
+        problems = [why] if (why := memory.waiting_for_index) else []
+        for why in problems:
+            console.note(why)
+        answer_records(console, [stored], problems=problems)
 
 
 @app.command()

@@ -8,11 +8,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
 from ufo_experience.embedding.base import Embedder, Repairable
-from ufo_experience.errors import CorruptError, ExperienceError
+from ufo_experience.errors import CorruptError, DataError, ExperienceError, ServiceError, StorageError
+from ufo_experience.fileio.atomic import Disk, replace_file
+from ufo_experience.fileio.regular import read_regular
 from ufo_experience.index.build import (
     IndexReport,
     Progress,
@@ -27,13 +31,15 @@ from ufo_experience.index.build import (
 from ufo_experience.index.document import run_term
 from ufo_experience.index.generations import VERIFY_AT_OPEN, Generation, Generations
 from ufo_experience.index.manifest import Calibration
-from ufo_experience.index.snapshot import Snapshot, apply, find_changes
+from ufo_experience.index.snapshot import NO_EMBEDDER, Snapshot, apply, find_changes
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
 
 if TYPE_CHECKING:
     from ufo_experience.index.forecast import IndexPlan
 
+FAILURE = "index.failure"  # the code of the error that kept records from being embedded
+MAX_CODE = 64
 CHECK_AFTER_S = 2.0  # a command asks once and ends: it has no use for what this would find
 _log = logging.getLogger(__name__)
 
@@ -56,13 +62,17 @@ class EmbedderChoice(Protocol):
 
 
 class LiveIndex:
-    """The current snapshot of one store, and the jobs that change the index. Safe to use from many threads."""
+    """The current snapshot of one store, and the jobs that change the index. Safe to use from many threads.
+
+    `failure` is why the last `sync` could not embed, None when it could.
+    """
 
     def __init__(self, store: ExperienceStore, generations: Generations, embedders: EmbedderChoice) -> None:
         self.store, self.generations = store, generations
         self._embedders = embedders
         self._damaged: set[int] = set()
         self._said_outdated = False
+        self.failure: ServiceError | None = None
         self._snapshot: tuple[Snapshot, int] | None = None
         self._lock = threading.RLock()
 
@@ -73,8 +83,40 @@ class LiveIndex:
             return self._embedders.get()
 
     def sync(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
-        """Bring the published index in line with the store; see `build.sync`."""
+        """Bring the published index in line with the store; see `build.sync`. Why it could not be done is noted beside
+        it, for whoever asks before it is.
+        """
         self.store.storage.check()
+        try:
+            report = self._sync(rebuild=rebuild, progress=progress)
+        except ServiceError as error:
+            self._note_failure(error)
+            raise
+        self._note_failure(None)
+        return report
+
+    def _note_failure(self, error: ServiceError | None) -> None:
+        """Keep the code of an error, and nothing of its words, which may hold a text; best effort."""
+        self.failure = error
+        path = self.store.cache_folder / FAILURE
+        with suppress(OSError, StorageError):
+            if error is not None:
+                replace_file(path, error.code.encode("ascii", "replace"), Disk())
+            elif path.is_file():
+                path.unlink()
+
+    def _why_by_words(self) -> str:
+        """Why records have no vectors yet."""
+        from ufo_experience.openai_api.errors import in_words
+
+        try:
+            code = read_regular(self.store.cache_folder / FAILURE, MAX_CODE).decode("ascii", "replace")
+        except DataError:
+            code = ""
+        why = f": {in_words(code)}" if code else ""
+        return f"records not embedded yet{why}; to embed them: ufo-experience index --db {quote(self.store.location)}"
+
+    def _sync(self, *, rebuild: bool, progress: Progress | None) -> IndexReport:
         if rebuild and isinstance(self.embedder, Repairable):
             self.embedder.repair()
         published = self.generations.stamp()
@@ -121,6 +163,8 @@ class LiveIndex:
             snapshot = held[0] if held and held[1] == published else self._load()
             if snapshot.revision != self.store.revision():
                 snapshot = apply(snapshot, find_changes(self.store, snapshot), self._embedders.offline())
+                if snapshot.reason == NO_EMBEDDER:
+                    snapshot = replace(snapshot, reason=self._why_by_words())
             self._snapshot = (snapshot, published)
             return snapshot
 

@@ -27,6 +27,7 @@ MTIME_GRANULARITY_NS = (
     2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
 )
 ALWAYS_STALE = 0  # an mtime that equals no other; so does a negative one, of a shard that was seen too young
+NO_EMBEDDER = "no embedder is available"  # that answers without a service
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embe
     index.update([one.id for one in known], [attributes(one) for one in known])
     new = [one for one in experiences if one.id in absent]
     if new and embedder is None:
-        raise ServiceError("no embedder is available")
+        raise ServiceError(NO_EMBEDDER)
     if new and embedder is not None:
         vectors = embedder.embed([embedded_text(one) for one in new], "document")
         index.add([one.id for one in new], vectors, [attributes(one) for one in new])

@@ -6,9 +6,11 @@ Every change takes ids or a `RecordFilter`; with `dry_run` it only says what it 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ufo_experience.errors import LockedError, NotFoundError, ServiceError, UsageError
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list["SourceInfo"]
+_log = logging.getLogger(__name__)
 VIEW_RECORDS = 1_000  # rewriting the YAML view of more is work for a rebuild
 
 
@@ -57,13 +60,26 @@ class Maintenance:
 
     def index_if_possible(self) -> str | None:
         """Index what was stored; records wait (and are found by their words) when the embedder cannot answer now,
-        or another process is publishing.
+        or another process is publishing. Returns why; a fault of the embedder is logged when it is another than before.
         """
+        before = self.live.failure
         try:
             self.live.sync()
-        except (ServiceError, LockedError) as error:
+        except LockedError as error:
             return str(error)
+        except ServiceError as error:
+            if before is None or before.code != error.code:
+                _log.warning("%s", self.waiting_for_index)
+            return self.waiting_for_index
         return None
+
+    @property
+    def waiting_for_index(self) -> str | None:
+        """Why what was stored last is not in the index, and the command for when that is mended; None when it is."""
+        if self.live.failure is None:
+            return None
+        command = f"ufo-experience index --db {quote(self.store.location)}"
+        return f"stored and found by words, but not embedded: {self.live.failure}; when that is mended: {command}"
 
     def get(self, id: str) -> Experience:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 4
+MAX_REFUSALS = 2  # a service that is just being started listens a moment later, another one does not
 GRACE = 0.1  # seconds left to the client's own timeout, whose error says more
 
 
@@ -89,8 +90,9 @@ class OpenAIService:
     def call(self, send: Callable[[OpenAI], T], timeouts: Timeouts, *, what: str, permit: Permit | None = None) -> T:
         """Run `send` with a client whose timeout is set, again after faults that pass, at most 4 times in all.
 
-        Pauses are random (full jitter) or what the service asked for, and never pass the budget. `send` makes one
-        request and may check the reply, raising `OpenAICallError` (`E_BAD_REPLY`) for one that is wrong.
+        Where nobody listens at the address it is tried twice. Pauses are random (full jitter) or what the service asked
+        for, and never pass the budget. `send` makes one request and may check the reply, raising `OpenAICallError`
+        (`E_BAD_REPLY`) for one that is wrong.
         A call with a `permit` is part of a job: the rate limiter may delay it, which does not count against its budget,
         and it ends when the job is stopped.
 
@@ -103,7 +105,7 @@ class OpenAIService:
         call = _Call(what, timeouts.timeout, self._clock() + timeouts.budget, permit)
         enough = stop_after_attempt(MAX_ATTEMPTS)
         retrying = Retrying(
-            stop=lambda state: enough(state) or self._too_late(state, call),
+            stop=lambda state: enough(state) or self._too_late(state, call) or _nobody_listens(state),
             wait=_pause,
             retry=retry_if_exception(lambda error: isinstance(error, OpenAICallError) and error.retryable),
             sleep=self._sleep if permit is None else lambda seconds: self.rate_limiter.sleep(seconds, permit),
@@ -131,7 +133,7 @@ class OpenAIService:
             healthy, why = not (isinstance(error, OpenAICallError) and error.outage), str(error)
             raise
         except foreign as error:
-            failure = explain(error, call.what, secret=self.settings.api_key)
+            failure = explain(error, call.what, secret=self.settings.api_key, endpoint=self.settings.endpoint)
             healthy, why = not failure.outage or self._slowed_down(failure, call), str(failure)
             raise failure from (None if failure.leaky else error)
         finally:
@@ -159,6 +161,11 @@ class OpenAIService:
 
     def _too_late(self, state: RetryCallState, call: _Call) -> bool:
         return self._clock() + (state.upcoming_sleep or 0.0) >= call.deadline
+
+
+def _nobody_listens(state: RetryCallState) -> bool:
+    error = state.outcome.exception() if state.outcome else None
+    return isinstance(error, OpenAICallError) and error.refused and state.attempt_number >= MAX_REFUSALS
 
 
 def _pause(state: RetryCallState) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -16,6 +17,19 @@ _QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing
 _TOO_LONG = frozenset({"max_tokens_per_request", "context_length_exceeded", "string_above_max_length"})
 _BY_STATUS = {401: "E_AUTH", 403: "E_AUTH", 404: "E_NO_MODEL", 408: "E_TIMEOUT", 409: "E_SERVER", 413: "E_TOO_LONG"}
 _REASON_LENGTH = 300
+_WORDS = {
+    "E_NO_KEY": "no key is set",
+    "E_AUTH": "the service refused the key (401 or 403)",
+    "E_CONNECTION": "the service could not be reached (connection refused or lost)",
+    "E_CIRCUIT_OPEN": "the service failed again and again (out of reach, or with a fault of its own)",
+    "E_TIMEOUT": "the service did not answer in time",
+    "E_RATE_LIMIT": "the service was asked too often (429)",
+    "E_QUOTA": "the quota of the account is used up (429)",
+    "E_NO_MODEL": "the service does not know the model (404)",
+    "E_SERVER": "the service has a fault of its own",
+    "E_BUDGET": "the cap on costs is reached",
+    "E_MISSING_EXTRA": "a package is not installed",
+}
 
 
 class OpenAICallError(ServiceError):
@@ -26,6 +40,7 @@ class OpenAICallError(ServiceError):
     `E_NOT_JSON` `E_REDIRECT` `E_BAD_REPLY` are a service that does not keep to the protocol;
     `E_LENGTH` `E_CONTENT_FILTER` `E_BAD_CONTENT` are replies of a model that cannot be used.
     `tokens` is (input, output) where the reply was billed and says so; `retry_after` is in seconds.
+    `refused` is set when nobody listens at the address, which is known at once and seldom passes.
     """
 
     def __init__(
@@ -37,9 +52,11 @@ class OpenAICallError(ServiceError):
         retry_after: float | None = None,
         tokens: tuple[int, int] | None = None,
         leaky: bool = False,
+        refused: bool = False,
     ) -> None:
         super().__init__(message, code=code)
         self.status, self.retry_after, self.tokens, self.leaky = status, retry_after, tokens, leaky
+        self.refused = refused
 
     @property
     def retryable(self) -> bool:
@@ -52,10 +69,16 @@ class OpenAICallError(ServiceError):
         return self.code in _OUTAGES
 
 
-def explain(error: Exception, what: str, secret: str | None = None) -> OpenAICallError:
+def in_words(code: str) -> str:
+    """What a call failed with, by its code alone: no word of the service or of a request is in it."""
+    return _WORDS.get(code, f"the embedder could not answer ({code if code.isidentifier() else 'unknown'})")
+
+
+def explain(error: Exception, what: str, secret: str | None = None, endpoint: str = "") -> OpenAICallError:
     """Translate an error of `openai` or `httpx`, or a reply that cannot be read, without the secret in its words.
 
-    `leaky` is set when the original's words hold the secret: it must not be chained then.
+    A connection that was refused names its `endpoint`. `leaky` is set when the original's words hold the secret: it
+    must not be chained then.
     """
     import openai
 
@@ -64,6 +87,9 @@ def explain(error: Exception, what: str, secret: str | None = None) -> OpenAICal
     text = str(error)
     reason = text.replace(secret, "***") if secret else text
     reason = " ".join(reason.split())[:_REASON_LENGTH] or type(error).__name__
+    refusal = _refusal(error)
+    if refusal:
+        reason = f"{refusal}: {endpoint}" if endpoint else refusal
     code, status, retry_after, tokens = _classify(error), None, None, None
     if isinstance(error, openai.APIStatusError):
         status, retry_after = error.status_code, seconds_to_wait(error.response.headers)
@@ -71,8 +97,24 @@ def explain(error: Exception, what: str, secret: str | None = None) -> OpenAICal
         tokens = (error.completion.usage.prompt_tokens, error.completion.usage.completion_tokens)
     leaky = secret is not None and secret in text
     return OpenAICallError(
-        f"{what}: {reason}", code=code, status=status, retry_after=retry_after, tokens=tokens, leaky=leaky
+        f"{what}: {reason}",
+        code=code,
+        status=status,
+        retry_after=retry_after,
+        tokens=tokens,
+        leaky=leaky,
+        refused=bool(refusal),
     )
+
+
+def _refusal(error: BaseException) -> str:
+    """Why nobody could be reached at an address, "" where that is not what went wrong."""
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and cause not in causes:
+        causes.append(cause)
+    if any(isinstance(one, ConnectionRefusedError) for one in causes):
+        return "connection refused"
+    return "no such host" if any(isinstance(one, socket.gaierror) for one in causes) else ""
 
 
 def _classify(error: Exception) -> str:

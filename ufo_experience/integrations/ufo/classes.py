@@ -114,10 +114,8 @@ class ExperienceSummarizer:
         memory = ExperienceMemory.open(db_path)
         made = [_attempt(record_of, summary, f"summaries.{place}", []) for place, summary in enumerate(summaries)]
         done = memory.store.add([record for record in made if record is not None])
-        waiting = memory.index_if_possible()
+        memory.index_if_possible()
         _log.info("%d experiences stored in %s", len(done.added), db_path)
-        if waiting:
-            _log.warning("not indexed yet: %s", waiting)
 
 
 class ExperienceRetriever:
