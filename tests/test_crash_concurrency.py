@@ -16,7 +16,7 @@ from tools.crash.operations import open_both
 from tools.crash.state import EMBEDDER, caught_up, start
 from tools.crash.worker import record, settings
 from ufo_experience.errors import LockedError
-from ufo_experience.index.build import load_snapshot, sync
+from ufo_experience.index.build import load_snapshot, publish, sync
 from ufo_experience.index.generations import Generations
 from ufo_experience.maintenance.inspection import verify
 from ufo_experience.retrieval.retriever import Query
@@ -84,26 +84,29 @@ def test_a_publisher_that_cannot_get_the_lock_says_so(tmp_path):
 
 
 def test_publishing_at_once_leaves_one_whole_newest_generation(tmp_path):
-    """Eight threads index one store, each with objects of its own."""
-    store, _ = open_both(tmp_path / "db", UnsyncedDisk())
+    """Eight threads write the index of one store, each with objects of its own."""
+    store, first = open_both(tmp_path / "db", UnsyncedDisk())
     store.add(record(number) for number in range(6))
+    sync(store, first, EMBEDDER)
+    snapshot = load_snapshot(store, first)
+    assert snapshot is not None
     failures: list[BaseException] = []
 
-    def publish() -> None:
+    def write() -> None:
         one, generations = open_both(tmp_path / "db", UnsyncedDisk())
         generations = Generations(generations.folder, UnsyncedDisk(), lock_timeout=30)
         try:
             for _ in range(2):
-                sync(one, generations, EMBEDDER, rebuild=True)
+                publish(one, generations, snapshot, EMBEDDER)
         except BaseException as error:  # noqa: BLE001 - told to the test's own thread
             failures.append(error)
 
-    run_all([threading.Thread(target=publish) for _ in range(8)])
+    run_all([threading.Thread(target=write) for _ in range(8)])
     assert failures == []
     generations = Generations(tmp_path / "db" / "index")
     assert verify(store, generations).index == "ok"
-    assert generations.number() == 16
-    assert sorted(path.name for path in generations.folder.iterdir() if path.is_dir()) == ["15", "16"]
+    assert generations.number() == 17
+    assert sorted(path.name for path in generations.folder.iterdir() if path.is_dir()) == ["16", "17"]
 
 
 def test_what_a_dead_publisher_left_is_swept_by_the_next(tmp_path):

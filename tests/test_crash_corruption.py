@@ -152,7 +152,8 @@ def test_a_generation_dropped_while_it_is_read_is_read_again(folder):
         def _load(self, number: int):
             if self.late:
                 self.late = False
-                for _ in range(2):
+                for number in range(8, 10):
+                    store.add([record(number)])
                     sync(store, generations, EMBEDDER, rebuild=True)
             return super()._load(number)
 

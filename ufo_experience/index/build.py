@@ -181,6 +181,8 @@ def sync_from(
             if manifest is not None and not _is_whole(generations.of(manifest)):
                 start, anew = None, True
                 continue
+            if snapshot.base is not None and (standing := _standing(store, generations, snapshot, embedder)):
+                return meter.report(standing, len(snapshot.catalog), texts), None
             if anew:
                 snapshot.index.retain(snapshot.catalog.ids())
             generation = publish(store, generations, snapshot, embedder, rebuild=rebuild)
@@ -190,6 +192,24 @@ def sync_from(
         if saved is not None or not tries:  # where others write all the time, the records have it all
             return meter.report(manifest, len(snapshot.catalog), texts), saved
         start = None
+
+
+def _standing(
+    store: ExperienceStore, generations: Generations, snapshot: Snapshot, embedder: Embedder
+) -> Manifest | None:
+    """The current generation, if a rebuild found every byte of it, and would write the same again.
+
+    Raises `LockedError`, `StorageError` as `Generations.publisher`: what a dead writer left is swept here, too.
+    """
+    base = snapshot.base
+    if base is None or snapshot.unsaved:
+        return None
+    with generations.publisher():
+        if generations.number() != base.generation or generations.read_tail(base.generation):
+            return None
+        now = _manifest(store, snapshot, embedder.name, embedder.dim, base.calibration)
+        own = {"generation": base.generation, "files": base.files, "created_at": base.created_at}
+        return base if now.model_copy(update=own) == base else None
 
 
 def _is_whole(generation: Generation) -> bool:
@@ -337,7 +357,8 @@ def _start_anew(store: ExperienceStore, generations: Generations, embedder: Embe
     kept = unchanged(old.sources.digests, sources.of(old.sources.ids))
     gone = [one.decode("ascii") for one in old.sources.ids[~kept].tolist()]
     statuses = {name: time for name, time in mtimes.items() if name.startswith("status/")}
-    return replace(without(old, gone), manifest=None, mtimes=statuses, sources=sources)
+    base = None if gone else old.manifest
+    return replace(without(old, gone), manifest=None, mtimes=statuses, sources=sources, base=base)
 
 
 def _trusted_base(store: ExperienceStore, generations: Generations, embedder: Embedder) -> Snapshot | None:

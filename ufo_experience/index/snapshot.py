@@ -52,6 +52,7 @@ class Snapshot:
     tail: TailPosition | None = None
     sources: Sources | None = None
     unsaved: frozenset[str] = frozenset()
+    base: Manifest | None = None
 
     @property
     def count_changed(self) -> int:
