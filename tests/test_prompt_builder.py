@@ -652,8 +652,9 @@ def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | Non
     assert prompt.startswith(task)
     assert len(re.findall(r"<<<(?:end-)?past-experiences", prompt[len(task) :])) == 2
     records = parse_block(prompt, nonce)
-    assert len(records) == len(texts)
-    for text, record in zip(texts, records, strict=True):
+    text_of = {hit.experience.id: text for hit, text in zip(hits, texts, strict=True)}
+    assert {*block.ids, *block.dropped} == text_of.keys()
+    for text, record in zip([text_of[id] for id in block.ids], records, strict=True):
         (step,) = next(record[key] for key in _STEPS_OF if key in record)
         assert step["control"] == inert(clean(text, 400)) or PLACEHOLDER.search(text)
         assert all("\n" not in line or line == step["control"] for line in texts_of({**record, "parameters": {}}))
