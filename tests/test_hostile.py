@@ -161,7 +161,6 @@ def _held_by_caches(word: str) -> bool:
 
     gc.unfreeze()  # what was imported before is looked at, too
     kept = [one for one in gc.get_objects() if type(one).__name__ == "_lru_cache_wrapper"]
-    gc.freeze()
     seen, level = set(), [item for one in kept for item in gc.get_referents(one)]
     for _ in range(4):
         level = [item for item in level if id(item) not in seen and not isinstance(item, (type, ModuleType))]
