@@ -37,6 +37,11 @@ class Server:
         """Stop the server."""
         self._server.cleanup()
 
+    def restart(self) -> None:
+        """Stop the server, whoever is connected, and start it again on the same data."""
+        self._server.stop()
+        self._server.ensure_postgres_running()
+
     def _run(self, *statements: str) -> None:
         with self._psycopg.connect(self.url, autocommit=True) as connection:
             for statement in statements:

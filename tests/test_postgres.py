@@ -30,6 +30,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
 from ufo_experience.store import open_store
 from ufo_experience.store.exchange import export_json
+from ufo_experience.store.folder.signing import Signer
 from ufo_experience.store.folder.store import FileStore
 
 pytestmark = pytest.mark.server
@@ -141,6 +142,43 @@ def test_older_tables_are_brought_up_to_date_and_keep_their_records(url, server)
         found = connection.execute("SELECT version FROM ufo_experience.store").fetchone()
     assert found == (len(MIGRATIONS),)
     assert store.add([a_record(1)]).added
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "trust = 'approved'",
+        "trust = 'approved', signed_status = NULL",
+        "usage = '{\"helped\": 9}'",
+        "signed_status = replace(signed_status, 'verified', 'approved'), trust = 'approved'",
+        "signed_status = left(signed_status, 40)",
+    ],
+)
+def test_a_row_that_was_changed_without_the_key_counts_as_quarantined(url, change):
+    """Of a record as it was made and of one whose trust was raised; `verify` names each; approving signs again."""
+    signer = Signer(b"0123456789abcdef")
+    store = PostgresStore.open(url, signer=signer)
+    plain, raised = a_record(1, trust=Trust.OBSERVED), a_record(2, trust=Trust.OBSERVED)
+    store.add([plain, raised])
+    store.set_status(raised.id, trust=Trust.VERIFIED)
+    assert [store.get(one.id).trust for one in (plain, raised)] == [Trust.OBSERVED, Trust.VERIFIED]
+    assert store.verify().corrupt == []
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"UPDATE ufo_experience.records SET {change} WHERE id = '{raised.id}'")
+    assert store.get(raised.id).trust is Trust.QUARANTINED
+    assert store.get(plain.id).trust is Trust.OBSERVED
+    assert [problem.code for problem in store.verify().corrupt] == ["E_UNSIGNED"]
+    store.set_status(raised.id, trust=Trust.APPROVED)
+    assert store.get(raised.id).trust is Trust.APPROVED
+
+
+def test_rows_of_another_key_or_of_none_count_as_quarantined(url):
+    """Without a key nothing is checked, as before."""
+    PostgresStore.open(url).add([a_record(1, trust=Trust.APPROVED)])
+    PostgresStore.open(url, signer=Signer(b"another key, 16+")).add([a_record(2, trust=Trust.APPROVED)])
+    assert {one.trust for one in PostgresStore.open(url).scan()} == {Trust.APPROVED}
+    signed = PostgresStore.open(url, signer=Signer(b"0123456789abcdef"))
+    assert {one.trust for one in signed.scan()} == {Trust.QUARANTINED}
 
 
 def test_newer_tables_are_refused_untouched(url):
@@ -442,6 +480,21 @@ def test_a_reader_whose_connections_were_cut_answers_at_once(url, on_machine):
                 )
             found = memory.retrieve("Turn on Bluetooth")
             assert (len(found.hits), found.degraded) == (1, None)
+
+
+def test_a_reader_whose_server_was_restarted_finds_its_way_back(on_machine):
+    """Twice: the first question afterwards is answered, with nothing missing."""
+    running_one = running()
+    server = next(running_one)
+    with on_machine("reader", server.database()) as memory:
+        memory.store.add([a_record_of("Turn on Bluetooth", trust=Trust.APPROVED)])
+        memory.index()
+        assert memory.retrieve("Turn on Bluetooth").hits
+        for _ in range(2):
+            server.restart()
+            found = memory.retrieve("Turn on Bluetooth")
+            assert (len(found.hits), found.degraded) == (1, None)
+    running_one.close()
 
 
 @pytest.mark.parametrize("vectors", [True, False])

@@ -49,10 +49,10 @@ class Signer:
         return hmac.new(self._key, canonical(bare), sha256).hexdigest()
 
 
-def signer_from_environment(root: Path, environment: Mapping[str, str] | None = None) -> Signer | None:
+def signer_from_environment(root: Path | None, environment: Mapping[str, str] | None = None) -> Signer | None:
     """The signer of the key in `UFO_EXPERIENCE_HMAC_KEY`, or in the file `UFO_EXPERIENCE_HMAC_KEY_FILE` names.
 
-    None when neither is set.
+    None when neither is set. `root` is the folder of the store, None for one in a database.
 
     Raises:
         RefusedError: the key file lies inside the store: who can write records could then sign them.
@@ -61,7 +61,7 @@ def signer_from_environment(root: Path, environment: Mapping[str, str] | None = 
     env = os.environ if environment is None else environment
     if file := env.get(KEY_FILE):
         path = Path(file)
-        if path.resolve().is_relative_to(root.resolve()):
+        if root is not None and path.resolve().is_relative_to(root.resolve()):
             raise RefusedError(f"the key file {path} lies inside the store")
         try:
             return Signer(path.read_bytes().strip())

@@ -1,7 +1,8 @@
 """The tables of a store in PostgreSQL, made and brought up to date step by step.
 
     store        one row: id, version of the tables, and the revision: the number of the last commit
-    records      a record as it is written to a file, its hash included; trust and usage; columns for people's SQL
+    records      a record as it is written to a file, its hash and signature included; trust, usage and verdict, and
+                 the same once more as a signed status, where there is a key; columns for people's SQL
     tombstones   deletions
     shards       the revision in which each shard (`records/ab`, `status/ab`) changed last
     generations  published generations of the index, their files in pieces
@@ -65,7 +66,8 @@ CREATE TABLE ufo_experience.generation_files (
 ALTER TABLE ufo_experience.generation_files ALTER COLUMN data SET STORAGE EXTERNAL;
 """
 _VERDICTS = "ALTER TABLE ufo_experience.records ADD COLUMN verdict json;"
-MIGRATIONS = (_RECORDS, _GENERATIONS, _VERDICTS)
+_SEALS = "ALTER TABLE ufo_experience.records ADD COLUMN signed_status text;"
+MIGRATIONS = (_RECORDS, _GENERATIONS, _VERDICTS, _SEALS)
 _LOCK = 0x75666F5F657870  # of the advisory lock that lets one process at a time change the tables
 
 

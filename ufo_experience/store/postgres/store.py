@@ -16,9 +16,11 @@ from typing import Any
 from ufo_experience.errors import CorruptError, DataError, NotFoundError
 from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Problem, Usage, Verdict, validate
+from ufo_experience.schema import Experience, Problem, Trust, Usage, Verdict, validate
 from ufo_experience.store.base import Added, ChangesStatus, StoreReport
+from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder.location import LOCAL
+from ufo_experience.store.folder.signing import UNSIGNED, Signer, signer_from_environment
 from ufo_experience.store.postgres import cache_place
 from ufo_experience.store.postgres.schema import open_tables
 from ufo_experience.store.records import (
@@ -26,32 +28,36 @@ from ufo_experience.store.records import (
     check_expected,
     clean_verdict,
     decode_record,
+    decode_status,
     encode_record,
+    encode_status,
     experience_of,
+    verify_signature,
 )
 from ufo_experience.text.applications import application_key
 
 GROUP = 512  # records in one transaction
 PAGE = 500  # records fetched at once
 
-_COLUMNS = "id, record, trust, usage, changed, application, env, source, session, success, created_at"
+_COLUMNS = "id, record, trust, usage, changed, application, env, source, session, success, created_at, signed_status"
 # of those after the record, which goes in binary: as text every quote in it would be escaped
-_TYPES = ("text", "json", "bool", "text", "text", "text", "text", "bool", "timestamptz")
+_TYPES = ("text", "json", "bool", "text", "text", "text", "text", "bool", "timestamptz", "text")
 _INSERT = f"""
 INSERT INTO ufo_experience.records ({_COLUMNS})
 SELECT * FROM unnest(%s::text[], %b::text[], {", ".join(f"%s::{one}[]" for one in _TYPES)}) AS fresh ({_COLUMNS})
 WHERE NOT EXISTS (SELECT FROM ufo_experience.tombstones gone WHERE gone.id = fresh.id)
 ON CONFLICT DO NOTHING RETURNING id
 """
-_READ = "SELECT id, record, trust, usage, verdict FROM ufo_experience.records"
+_READ = "SELECT id, record, trust, usage, verdict, signed_status FROM ufo_experience.records"
 _UPDATE = """
 UPDATE ufo_experience.records SET trust = %(trust)s, usage = %(usage)s, verdict = %(verdict)s,
-    success = coalesce(%(success)s, success), changed = true
+    success = coalesce(%(success)s, success), changed = true, signed_status = %(signed_status)s
 WHERE id = %(id)s
 """
 _KNOWN_LIVE = "SELECT id FROM ufo_experience.records WHERE id = ANY(%(ids)s)"
 _KNOWN = f"{_KNOWN_LIVE} UNION ALL SELECT id FROM ufo_experience.tombstones WHERE id = ANY(%(ids)s)"
-_CHANGED = 4  # place of `changed` in a row
+_CHANGED = 4  # place of `changed` in a new row
+_VERDICT = 4  # place of `verdict` in a row that was read
 _ADVANCE = """
 WITH clock AS (UPDATE ufo_experience.store SET revision = %(revision)s)
 INSERT INTO ufo_experience.shards SELECT unnest(%(shards)s::text[]), %(revision)s
@@ -65,12 +71,19 @@ class PostgresStore(ChangesStatus):
 
     storage = LOCAL
 
-    def __init__(self, database: Database, store_id: str) -> None:
-        self.database, self._store_id = database, store_id
+    def __init__(self, database: Database, store_id: str, signer: Signer | None = None) -> None:
+        self.database, self._store_id, self._signer = database, store_id, signer
 
     @classmethod
     def open(
-        cls, url: str, *, create: bool = True, lock_timeout: float = 10, read_only: bool = False, network: bool = True
+        cls,
+        url: str,
+        *,
+        create: bool = True,
+        lock_timeout: float = 10,
+        read_only: bool = False,
+        network: bool = True,
+        signer: Signer | None = None,
     ) -> PostgresStore:
         """Open the store in a database, making its tables first if allowed.
 
@@ -78,6 +91,7 @@ class PostgresStore(ChangesStatus):
             url: `postgresql://user@host:5432/database`; the password belongs into `PGPASSWORD` or `~/.pgpass`.
             lock_timeout: seconds a write waits for another writer.
             network: nothing to allow, a server is made for it.
+            signer: signs what is written and mistrusts what is not; default: that of the environment (`signing.py`).
 
         Raises:
             ServiceError: no server answers there, or it does not let us in.
@@ -85,8 +99,9 @@ class PostgresStore(ChangesStatus):
             FormatVersionError: a newer version made it; nothing was touched.
             StorageError: its tables cannot be made.
         """
+        signer = signer or signer_from_environment(None)
         database = Database(url, lock_timeout=lock_timeout, read_only=read_only)
-        return cls(database, open_tables(database, create=create and not read_only))
+        return cls(database, open_tables(database, create=create and not read_only), signer)
 
     @property
     def location(self) -> str:
@@ -114,7 +129,7 @@ class PostgresStore(ChangesStatus):
         skipped: list[str] = []
         source = iter(experiences)
         while group := list(islice(source, GROUP)):
-            rows = {one.id: _row(one) for one in reversed(group)}  # of two with one id the first counts
+            rows = {one.id: _row(one, self._signer) for one in reversed(group)}  # of two with one id the first counts
             fresh = set(self._add_rows(rows, revive))
             for one in group:
                 (added if one.id in fresh else skipped).append(one.id)
@@ -168,8 +183,11 @@ class PostgresStore(ChangesStatus):
             found = self._usable(row)
             if isinstance(found, DataError):
                 report.corrupt.append(Problem(file=found.file or row[0], code=found.code, message=found.reason))
-            else:
-                report.records += 1
+                continue
+            report.records += 1
+            if reason := self._mistrusted(row):
+                message = f"{reason}; held as quarantined until approved"
+                report.corrupt.append(Problem(file=f"{self.location} records/{row[0]}", code=UNSIGNED, message=message))
         return report
 
     def shard_mtimes(self) -> dict[str, int]:
@@ -220,11 +238,12 @@ class PostgresStore(ChangesStatus):
                 raise self._not_found(id)
             experience = self._experience(*row)
             check_expected(experience, expected)
-            verdict = validate(Verdict, row[-1]) if row[-1] else None
+            verdict = validate(Verdict, row[_VERDICT]) if row[_VERDICT] else None
             old = Status(id=id, trust=experience.trust, usage=experience.usage, verdict=verdict)
             new = change(old)
             if new != old:
-                connection.execute(_UPDATE, {**_status_columns(new), "id": id})
+                signed = self._signed_status(new, row[1])
+                connection.execute(_UPDATE, {**_status_columns(new), "id": id, "signed_status": signed})
                 _advance(connection, revision, status=[id])
         return new
 
@@ -250,29 +269,70 @@ class PostgresStore(ChangesStatus):
         except DataError as error:
             return error
 
-    def _experience(self, id: str, record: str, trust: str, usage: object, verdict: object) -> Experience:
+    def _experience(
+        self, id: str, record: str, trust: str, usage: object, verdict: object, signed_status: str | None
+    ) -> Experience:
         """The record of a row. Raises `CorruptError`, `SchemaError`, `FormatVersionError` naming it."""
         file = f"{self.location} records/{id}"
         status = validate(Status, {"id": id, "trust": trust, "usage": usage, "verdict": verdict}, file=file)
-        return experience_of(decode_record(record.encode("utf-8"), id, file), status, file)
+        data = record.encode("utf-8")
+        payload = decode_record(data, id, file)
+        if self._unsigned(data, payload, status, signed_status):
+            alone = experience_of(payload, None, file)
+            return alone.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
+        return experience_of(payload, status, file)
+
+    def _mistrusted(self, row: Any) -> str | None:
+        """Why the signatures of a readable row do not hold."""
+        id, record, trust, usage, verdict, signed = row
+        status = validate(Status, {"id": id, "trust": trust, "usage": usage, "verdict": verdict})
+        data = record.encode("utf-8")
+        return self._unsigned(data, decode_record(data, id, self.location), status, signed)
+
+    def _unsigned(self, data: bytes, payload: dict[str, Any], status: Status, signed: str | None) -> str | None:
+        """Why a row may not be taken at its word; None when it may, or there is no key."""
+        if self._signer is None:
+            return None
+        if signed is None:
+            untouched = status.trust.value == payload["trust"] and status.usage == Usage() and status.verdict is None
+            return verify_signature(data, payload, None, self._signer) if untouched else "its status is not signed"
+        try:
+            told = decode_status(signed.encode("utf-8"), status.id, "signed_status")
+        except DataError as error:
+            return f"its signed status: {error.reason}"
+        if told.model_copy(update={"content": "", "hmac": ""}) != status:
+            return "its columns are not those of its signed status"
+        return verify_signature(data, payload, told, self._signer)
+
+    def _signed_status(self, status: Status, record: str) -> str | None:
+        if self._signer is None:
+            return None
+        bound = status.model_copy(update={"content": hash_in(record.encode("utf-8"))})
+        return encode_status(bound, self._signer).decode("utf-8")
 
     def _not_found(self, id: str) -> NotFoundError:
         return NotFoundError(f"no experience {id!r}", file=self.location)
 
 
-def _row(one: Experience) -> tuple[Any, ...]:
+def _row(one: Experience, signer: Signer | None) -> tuple[Any, ...]:
     """The columns of a new record. Raises `SchemaError` when it is over a limit."""
     state, origin = one.state, one.provenance
     texts = (application_key(state.application) or None, state.env, origin.source, origin.session)
+    data = encode_record(one, signer)
+    signed = None
+    if signer and one.usage != Usage():
+        status = Status(id=one.id, trust=one.trust, usage=one.usage, content=hash_in(data))
+        signed = encode_status(status, signer).decode("utf-8")
     return (
         one.id,
-        encode_record(one).decode("utf-8"),
+        data.decode("utf-8"),
         one.trust.value,
         _json(one.usage),
         one.usage != Usage(),
         *(text and text.replace("\0", "") for text in texts),
         one.outcome.success,
         one.created_at,
+        signed,
     )
 
 
