@@ -1,4 +1,4 @@
-"""Which experiences become examples: not the same way twice, not what is done to values of another kind."""
+"""Which experiences become examples: not the same way twice, not what is done to other values."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_the_same_way_with_other_values_is_shown_once(often, last, shown):
         ('The file "budget.xlsx" shall be called "Autumn"', True, False),
         ('The file "budget.xlsx" shall be called "Autumn"', False, True),
         ('Give the tab Sales the name "Autumn"', True, True),
-        ("Give the tab another name", True, True),
+        ("Give the tab another name", True, False),
     ],
     ids=["a file", "not found by words", "the same kinds", "no values"],
 )
-def test_what_was_found_by_its_words_is_no_example_for_values_of_other_kinds(task, compared, shown):
+def test_a_doubtful_hit_of_retrieval_is_no_example_for_other_values(task, compared, shown):
     """What is done to a sheet is not done to a file."""
     known = run(1, 'Call the sheet Staff "Harbour" from now on', click("Rename"), fill("Sheet name", "Harbour"))
     block = build_prompt(task, [hit(known, **({"query_coverage": 0.4} if compared else {}))])

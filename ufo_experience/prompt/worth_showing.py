@@ -1,7 +1,7 @@
 """Which experiences are worth their tokens: none that shows the way of a better one again with other values.
 
-Left out, too, is one that retrieval is not sure of and found by its words, for a task about a file or an address where
-it was about other things: what is done to a sheet is not done to a file.
+Left out, too, is one that retrieval is not sure of and found by its words, where the two requests do not name as many
+values of each type: what is done to a sheet is not done to a file, and a task with three values is seldom one with one.
 """
 
 from __future__ import annotations
@@ -18,28 +18,24 @@ from ufo_experience.text.controls import bare, is_fixed, role_of
 from ufo_experience.text.slots import find_slots, find_whole
 
 _COMPARED = "query_coverage"  # of the explanation of a hit: how much of the task its request says
-SURE = 0.75  # from this score on a hit is shown whatever its values are
-_THINGS = frozenset({"file", "path", "url"})
+SURE = 0.7  # from this score on a hit is shown whatever its values are
 _SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")
 _VALUE = "*"
 Skeleton = tuple[tuple[str, ...], ...]
 
 
 def fits(task: str, hit: Hit) -> bool:
-    """False for a doubtful hit found by its words, for a task that names a thing with a form of its own (a file, an
-    address of the web) where its request named only other values.
-    """
+    """False for a doubtful hit found by its words, whose request names other values than the task (number, types)."""
     request = _request(hit.experience)
     if hit.score >= SURE or _COMPARED not in hit.explanation or reads_alike(task, request):
         return True
-    own, asked = value_types(request), value_types(task)
-    return not (own - asked and (asked - own).keys() & _THINGS)
+    return value_types(request) == value_types(task)
 
 
 def is_shown_already(experience: Experience, shown: Iterable[Experience]) -> bool:
     """True when one of `shown` went the same way for the same words, but for its values and where it began."""
     way = _skeleton(experience)
-    return any(
+    return bool(way) and any(
         one.outcome.success == experience.outcome.success
         and _skeleton(one) == way
         and reads_alike(_request(one), _request(experience))
