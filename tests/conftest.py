@@ -119,7 +119,7 @@ def pytest_configure() -> None:
 def pytest_collection_finish() -> None:
     """What was imported and collected lives to the end: the garbage collector need not walk it at every turn."""
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)
+    gc.set_threshold(100_000, 10, 10)
     gc.enable()
 
 

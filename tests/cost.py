@@ -33,10 +33,10 @@ def lines_executed(work: Callable[[], object]) -> int:
 def growth(work: Callable[[int], object], size: int) -> float:
     """Processor time at `8 * size` divided by that at `size`: about 8 for linear work, 64 for quadratic.
 
-    Clocks are coarse and machines are busy: a size that takes less than two milliseconds is grown first, and the
+    Clocks are coarse and machines are busy: a size that takes less than one millisecond is grown first, and the
     smallest of four measurements counts where the first is not linear.
     """
-    while (small := _seconds(work, size, times=2)) < 0.002:
+    while (small := _seconds(work, size, times=2)) < 0.001:
         size *= 2
     smallest = _seconds(work, FACTOR * size) / small
     for _ in range(3):
