@@ -48,6 +48,7 @@ _SAYS_WHICH = _LASTING | {"text", "value", "key", "keys", "command"}  # for a cl
 # The word a field carries its own name under, and the one it carries its value under, in a form-like mapping.
 FIELD_NAMES = ("name", "label", "field", "control", "element", "selector", "placeholder", "id", "type")
 FIELD_VALUES = frozenset({"value", "text", "content", "val", "keys", "input"})
+_TAKES_TEXT = _TYPING | _PRESS | _COPY
 
 
 def is_typing(action: str) -> bool:
@@ -73,7 +74,7 @@ def is_paste(step: Step) -> bool:
 
 def takes_text(action: str) -> bool:
     """True when the parameters of an action are what a person would type."""
-    return is_typing(action) or is_press(action) or is_copy(action)
+    return plain(action) in _TAKES_TEXT
 
 
 def is_option(name: str) -> bool:

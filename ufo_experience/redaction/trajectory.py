@@ -46,7 +46,7 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = (), *, run: str) -> tu
     steps = keystrokes.join_steps(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
     fields = fields_of(steps)
-    texts = [*_texts(trajectory), *also]
+    texts = [text for text in dict.fromkeys([*_texts(trajectory), *also]) if text]
     vault = Vault(trajectory.slots, texts)
     pieces = [_typed_pieces(step, field) for step, field in zip(steps, fields, strict=True)]
     _collect(trajectory, pieces, vault, texts)
