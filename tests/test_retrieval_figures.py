@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 
 from tests.builders import a_record_of, memory_of
@@ -10,6 +12,8 @@ from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
 from ufo_experience.benchmark.retrieval.metrics import ndcg
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieval.contradictions import conflict
+from ufo_experience.retrieval.features import WordWeights, compare
+from ufo_experience.text.frames import record_frame, request_frame
 from ufo_experience.text.thesaurus import thesaurus
 
 AUTHORS = ("author_a", "author_b", "author_c")
@@ -127,3 +131,39 @@ def test_opposites_are_not_related_in_the_thesaurus():
     plain = [pair for pair in related if not {"not", "undo", "without"} & set(pair[1].split())]
     assert len(plain) > 1000
     assert [pair for pair in plain if conflict(*pair)] == []
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory) -> ExperienceMemory:
+    """Runs of one procedure that differ in a word, and of two that read as much alike."""
+    tasks = [f"Create a {kind} report from May to June" for kind in ("coupons", "tax", "shipping")]
+    return memory_of(tmp_path_factory.mktemp("reports") / "db", *map(a_record_of, [*tasks, "Mute the chat Lunch crew"]))
+
+
+@pytest.mark.parametrize(
+    ("task", "is_served"),
+    [
+        ("Create an invoice report from March to April", True),  # other runs differ there
+        ("Create a coupons template from May to June", False),  # none does
+        ("Pin the chat Lunch crew", False),
+    ],
+)
+def test_a_word_is_a_value_where_other_runs_differ(reports, task, is_served):
+    """What is swapped elsewhere is another procedure."""
+    assert bool(reports.retrieve(task).hits) is is_served
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "scope", "swapped"),
+    [
+        ("Apply the transition Fade to slide 2 only", "Apply the transition Fade to all slides", 1.0, 0.0),
+        ("Hide all slides", "Hide slide 7", 1.0, 0.0),
+        ("Share my contacts with Ann", "Share my calendar with Bob", 0.0, 1.0),
+        ("Email Ann about lunch", "Email Bob about dinner", 0.0, 0.0),
+    ],
+)
+def test_a_difference_is_told_by_its_kind(one, other, scope, swapped):
+    """All against some, and one known word for another between the same neighbours."""
+    query, record = request_frame(one), record_frame(other)
+    found = compare(query, record, WordWeights(defaultdict(lambda: 1.0), defaultdict(float)))
+    assert (found.scope, found.swapped) == (scope, swapped)

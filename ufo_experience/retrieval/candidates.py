@@ -16,7 +16,7 @@ from ufo_experience.retrieval.agreement import CatalogAgreement, Read
 from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
 from ufo_experience.retrieval.credit import harmful, usage_factor
-from ufo_experience.retrieval.features import WordWeights, as_array, compare_best
+from ufo_experience.retrieval.features import WordWeights, as_array, compare_all
 from ufo_experience.retrieval.fusion import FAR_BEHIND, STRANGER, Floats, Signals, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.schema import Trust
@@ -233,7 +233,7 @@ class CandidateFinder:
         stems = sorted({stem for frame in (*clauses, *frames.values()) for stem in frame.stems})
         idf = dict(zip(stems, self._words.idf(stems).tolist(), strict=True))
         weights = WordWeights(idf, dict(zip(stems, self._words.value_shares(stems), strict=True)))
-        pairs = {one: compare_best(clauses, frame, weights) for one, frame in frames.items()}
+        pairs = compare_all(clauses, frames, weights)
         return as_array([pairs[one] for one in parts])
 
 

@@ -9,6 +9,7 @@ something else.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 from ufo_experience.text.frames import PREPOSITIONS, Frame
 from ufo_experience.text.terms import COMMON, stem
@@ -16,30 +17,53 @@ from ufo_experience.text.terms import COMMON, stem
 DISTANT = 0.5  # how much two deeds differ that have nothing to do with each other, but both with a third one
 _LIGHT = frozenset(stem(word) for word in "put add insert place apply send take attach write start do".split())
 _SWITCHED_ON = frozenset(" ".join(map(stem, one.split())) for one in ("turn on", "switch on", "enable"))
-_VERB_FOLLOWS = frozenset("and then to or".split())
+_VERB_FOLLOWS = frozenset("and then to or please can could should must would will i you not let me".split())
 ONE_SIDE = 0.5  # what a swap counts of whose neighbours only those on one side agree
 _ARTICLES = frozenset("the a an my your his her our their this that".split())
-_ALL = frozenset(stem(word) for word in "all every each whole entire everything everywhere".split())
-_SOME = frozenset(stem(word) for word in "only just single one current".split())
+_ALL = frozenset(stem(word) for word in "all every whole entire everything everywhere".split())
+_SOME = frozenset(stem(word) for word in "only just single current".split())
 _EDGE = "$"
 
 
-def swapped(query: Frame, record: Frame, asked: Sequence[float], named: Sequence[float]) -> float:
-    """How surely a known word of the query stands for another known one of the record, in [0, 1].
+@dataclass(frozen=True)
+class Swap:
+    """Places of the words of a query and of a record that stand for each other, `between` the same neighbours; `share`
+    is 1.0, or `ONE_SIDE` where one neighbour agrees. `is_all`: nothing else that is known is left over.
+    """
+
+    share: float
+    is_all: bool
+    places: tuple[int, ...]
+    others: tuple[int, ...]
+    between: tuple[str, str]
+
+
+def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequence[float]) -> Swap | None:
+    """The surest swap of known words, or None.
 
     `asked` and `named` say of each word of query and record how much of it the other one has.
     """
     shared = query.words & record.words
-    left = [place for place, share in enumerate(asked) if not share and _tells(query, place)]
-    others = [place for place, share in enumerate(named) if not share and _tells(record, place)]
-    sides = [_neighbours(record.stems, other, shared) for other in others]
-    best = 0.0
-    for place in left if others else ():
-        before, behind = _neighbours(query.stems, place, shared)
-        for one, other in sides:
-            agree = (before == one) + (behind == other)
-            best = max(best, (0.0, ONE_SIDE, 1.0)[agree] if (before, behind) != (_EDGE, _EDGE) else 0.0)
-    return best
+    left = _left_between(query, asked, shared)
+    others = _left_between(record, named, shared)
+    if others:
+        for between, places in left.items():
+            if between in others and between != (_EDGE, _EDGE):
+                return Swap(1.0, len(left) == len(others) == 1, tuple(places), tuple(others[between]), between)
+        for between, places in left.items():
+            for one, found in others.items():
+                if between != (_EDGE, _EDGE) and (between[0] == one[0] or between[1] == one[1]):
+                    return Swap(ONE_SIDE, False, tuple(places), tuple(found), between)
+    return None
+
+
+def _left_between(frame: Frame, shares: Sequence[float], shared: Set[str]) -> dict[tuple[str, str], list[int]]:
+    """The places of known words the other one has nothing of, by the shared words they stand between."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for place, share in enumerate(shares):
+        if not share and _tells(frame, place):
+            found.setdefault(_neighbours(frame.stems, place, shared), []).append(place)
+    return found
 
 
 def other_deed(query: Frame, record: Frame) -> float:

@@ -23,11 +23,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.retrieval.differences import other_deed, scope_clash, swapped
+from ufo_experience.retrieval.differences import Swap, find_swap, other_deed, scope_clash
 from ufo_experience.text.frames import Frame
 from ufo_experience.text.terms import COMMON
 from ufo_experience.text.terms import stem as stem_of
@@ -35,6 +36,8 @@ from ufo_experience.text.terms import stem as stem_of
 RELATED, CLICKED, CLICKED_RELATED = 0.7, 0.5, 0.3
 COMMON_WEIGHT, VALUE_WEIGHT, RECORD_VALUE_WEIGHT = 0.3, 0.25, 0.15
 ARGUMENT_WEIGHT, UNKNOWN_WEIGHT = 0.35, 0.5
+MOSTLY_SHARED = 0.6  # of the rest of two requests that differ in a value alone
+SAME_STEPS = 0.7  # of the words on the controls that two records clicked are shared when their steps are the same
 ARGUMENT_LEFT = 0.5  # what a left-over word of an argument counts, where one of deed or object counts 1
 _TEXT_FOLLOWS = frozenset(stem_of(word) for word in "about regarding named called titled saying".split())
 _VALUE_FOLLOWS = _TEXT_FOLLOWS | {stem_of(word) for word in "to from for with at until".split()}
@@ -97,6 +100,40 @@ class _Tally:
         return (self.core + ARGUMENT_LEFT * self.argument) / self.said
 
 
+Key = TypeVar("Key")
+
+
+def compare_all(clauses: Sequence[Frame], records: Mapping[Key, Frame], weights: WordWeights) -> dict[Key, Pair]:
+    """The features of a request and each record.
+
+    Where records of the same steps differ from each other at the place where the query differs from them, that place
+    holds a value ("create a coupons report", "create an orders report"): there they are compared as values.
+    """
+    pairs = {key: compare_best(clauses, frame, weights) for key, frame in records.items()}
+    swaps = {
+        key: swap
+        for key, pair in pairs.items()
+        if pair.swapped == 1.0 and (swap := find_swap(clauses[0], records[key], *_shares(clauses[0], records[key])))
+    }
+    for key, swap in swaps.items():
+        if swap.is_all and any(_vary(records[key], swap, records[one], swaps[one]) for one in swaps):
+            query, record = clauses[0].with_values(swap.places), records[key].with_values(swap.others)
+            pair = compare(query, record, weights)
+            if min(pair.query_coverage, pair.record_coverage) >= MOSTLY_SHARED:
+                pairs[key] = pair
+    return pairs
+
+
+def _vary(one: Frame, swap: Swap, other: Frame, others: Swap) -> bool:
+    """True for two records of the same steps with other words in the same place."""
+    words, others_words = ({frame.stems[place] for place in places}
+                           for frame, places in ((one, swap.others), (other, others.others)))  # fmt: skip
+    if swap.between != others.between or words & others_words:
+        return False
+    every = one.clicked | other.clicked
+    return len(one.clicked & other.clicked) >= SAME_STEPS * len(every)
+
+
 def compare_best(clauses: Sequence[Frame], record: Frame, weights: WordWeights) -> Pair:
     """The features of a request that may say more than its task, and a record: those of the clause that fits best."""
     pairs = (compare(clause, record, weights) for clause in clauses)
@@ -105,12 +142,12 @@ def compare_best(clauses: Sequence[Frame], record: Frame, weights: WordWeights) 
 
 def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
     """The features of a query and a record."""
-    had_of = [_held(query, place, record) for place in range(len(query.stems))]
-    asked = _tally(query, had_of, weights, record.slots)
-    named = [_named(record, place, query) for place in range(len(record.stems))]
+    shares, named = _shares(query, record)
+    asked = _tally(query, shares, weights, record.slots)
     had = _tally(record, named, weights, _NONE, RECORD_VALUE_WEIGHT)
     words = zip(query.stems, query.kinds, strict=True)
     clicked = (weights.of(one, "") for one, kind in words if not kind and one in record.clicked and one not in COMMON)
+    swap = find_swap(query, record, shares, named)
     return Pair(
         query_coverage=asked.held / asked.total if asked.total else 0.0,
         record_coverage=had.held / had.total if had.total else 0.0,
@@ -121,9 +158,15 @@ def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
         other_object=_differ(query, query.object, record, record.object),
         other_argument=min(asked.argument, had.argument) / min(asked.said, had.said),
         inversions=_inversions(query.stems, record.stems),
-        swapped=swapped(query, record, had_of, named),
+        swapped=swap.share if swap else 0.0,
         scope=scope_clash(query, record),
     )
+
+
+def _shares(query: Frame, record: Frame) -> tuple[list[float], list[float]]:
+    """Of each word of the query how much the record has of it, and the other way round."""
+    asked = [_held(query, place, record) for place in range(len(query.stems))]
+    return asked, [_named(record, place, query) for place in range(len(record.stems))]
 
 
 def as_array(pairs: Sequence[Pair]) -> NDArray[np.float64]:

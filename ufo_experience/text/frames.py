@@ -8,8 +8,8 @@ case decides nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ufo_experience.text.remembered import remembered
@@ -39,6 +39,7 @@ _TIMES = frozenset(
     " week weekend month quarter year january february march april june july august september october november december"
     " monday tuesday wednesday thursday friday saturday sunday".split()
 )
+VARIED = "varied"  # the kind of a value that only other runs of the procedure show to be one
 TYPED = "typed"  # the kind of a value that only the steps show to be one
 
 
@@ -54,6 +55,11 @@ class Frame:
     entries: tuple[Entries, ...]
     clicked: frozenset[str] = frozenset()
     clicked_entries: Entries = frozenset()
+
+    def with_values(self, places: Collection[int]) -> Frame:
+        """The same with the words at these places as values."""
+        kinds = tuple(VARIED if place in places else kind for place, kind in enumerate(self.kinds))
+        return replace(self, kinds=kinds)
 
     @cached_property
     def words(self) -> frozenset[str]:
