@@ -8,7 +8,9 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import typer.main
 import typer.testing
 from typer.testing import CliRunner
 
@@ -16,6 +18,13 @@ from ufo_experience.cli import app
 
 # Typer makes all commands anew for each call of the runner, which takes ten times as long as running one of them.
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
+
+
+@cache
+def commands() -> Any:
+    """All our commands, as the library below Typer sees them."""
+    return typer.main.get_command(app)
+
 
 ENV = {
     name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_", "UFO_EXPERIENCE_"))

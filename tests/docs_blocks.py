@@ -14,15 +14,11 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import typer.main
 import yaml
 
-from tests.cli_runner import Cli
-from ufo_experience.cli import app
+from tests.cli_runner import Cli, commands
 
 ROOT = Path(__file__).resolve().parents[1]
 REASON = re.compile(r"# needs (a key|a server|a browser|a framework|a client|a download|some minutes|a checkout)\b")
@@ -175,15 +171,9 @@ def check_script(arguments: list[str]) -> None:
     assert {one for one in options if f'"{one}"' not in texts} == set(), arguments
 
 
-@cache
-def _program() -> Any:
-    """All our commands; Typer would make them anew for each question."""
-    return typer.main.get_command(app)
-
-
 def check_arguments(arguments: list[str]) -> None:
     """Parse a command line of ours without running it."""
-    command, context = _program(), None
+    command, context = commands(), None
     while True:
         context = command.make_context(command.name, list(arguments), parent=context)
         known = vars(context)
@@ -195,7 +185,7 @@ def check_arguments(arguments: list[str]) -> None:
 
 def options_of(command: str) -> set[str]:
     """The options of a command, by all their names; "" is the program itself."""
-    found = _program()
+    found = commands()
     for name in command.split():
         found = found.commands[name]
     return {name for one in found.params for name in one.opts}

@@ -8,12 +8,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from tests.builders import a_record_of, memory_of
-from tests.cli_runner import Cli
+from tests.cli_runner import Cli, commands
 from ufo_experience import ExperienceMemory
-from ufo_experience.cli import app
 from ufo_experience.cli.console import Console, _columns_that_fit
 from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.cli.pipeline import telling_what_was_kept
@@ -246,11 +244,10 @@ def test_the_version_is_told(cli):
 
 def test_help_shows_the_commands_in_panels_of_the_pipeline():
     """Every command has its panel, in the order of the pipeline."""
-    import typer.main
 
-    from ufo_experience.cli.app import PANELS, app
+    from ufo_experience.cli.app import PANELS
 
-    group = typer.main.get_command(app)
+    group = commands()
     names = group.list_commands(None)
     order = [name for panel in PANELS.values() for name in panel if name in names]
     assert names == order
@@ -503,12 +500,11 @@ def test_no_text_of_a_record_or_an_argument_moves_the_cursor(command, tmp_path):
     assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")
 
 
-@pytest.mark.parametrize("command", sorted(get_command(app).commands))
-def test_every_command_takes_db_and_json(command):
+def test_every_command_takes_db_and_json():
     """As the README says; `mcp` speaks its protocol on stdout, `bench` measures stores of its own."""
-    found = get_command(app).commands[command]
-    names = {name for one in found.params for name in one.opts}
-    assert {"--db", "--json"} - names == {"mcp": {"--json"}, "bench": {"--db", "--json"}}.get(command, set())
+    options = {name: {opt for one in found.params for opt in one.opts} for name, found in commands().commands.items()}
+    lacking = {name: {"--db", "--json"} - own for name, own in options.items() if not {"--db", "--json"} <= own}
+    assert lacking == {"mcp": {"--json"}, "bench": {"--db", "--json"}}
 
 
 def test_demo_keeps_what_it_learned_where_it_is_told_to(cli):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_runner import Cli
+from tests.cli_runner import Cli, commands
 from tests.docs_blocks import Page, blocks_of, commands_of
 from tests.postgres_server import running
 from ufo_experience.cli.demo import run_demo
@@ -117,11 +117,7 @@ def test_the_python_of_the_readme_is_short():
 
 def test_every_command_stands_in_the_readme_and_has_help():
     """No command without a line that says what it is for."""
-    import typer.main
-
-    from ufo_experience.cli import app
-
-    names = typer.main.get_command(app).commands
+    names = commands().commands
     table = README.read_text(encoding="utf-8").split("| command | stage |")[1].split("\n\n")[0]
     assert [name for name in names if f"`{name}`" not in table] == []
     assert [name for name, command in names.items() if not command.help] == []
