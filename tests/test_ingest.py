@@ -23,7 +23,7 @@ from ufo_experience.store import open_store
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.summarizer import ExtractiveSummarizer
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.builder import Given
+from ufo_experience.traces.builder import LogDefaults
 
 
 def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:
@@ -54,8 +54,8 @@ def test_a_run_too_large_for_a_record_is_listed_and_the_others_are_learned(tmp_p
 def test_a_run_is_named_to_the_terminal_without_its_secrets():
     """What was skipped is told with the sub-task, and a person may have said a password in it."""
     run = a_run(a_step(1, "click", "Log in"), subtask="Log in to Jira, password is Zw9!ppR4")
-    assert "Zw9!ppR4" not in _redacted(run, Given()).source
-    assert "Log in to Jira" in _redacted(run, Given()).source
+    assert "Zw9!ppR4" not in _redacted(run, LogDefaults()).source
+    assert "Log in to Jira" in _redacted(run, LogDefaults()).source
 
 
 def test_what_memory_injected_is_not_learned_again(tmp_path):

@@ -24,7 +24,7 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarizer import ExtractiveSummarizer, Summarizer, experience_id
 from ufo_experience.text.remembered import forget_texts
 from ufo_experience.traces import ReadReport, find_sources, read_source
-from ufo_experience.traces.builder import Given
+from ufo_experience.traces.builder import LogDefaults
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.traces.reader import Found
 from ufo_experience.trust.completeness import missing
@@ -118,8 +118,8 @@ def ingest(
     report = IngestReport()
     before = summarizer.spending.cost
     waiting: dict[str, Experience] = {}
-    given = Given(task, application, success)
-    for run in _runs(sources, format, jobs, report, given, offline=isinstance(summarizer, ExtractiveSummarizer)):
+    defaults = LogDefaults(task, application, success)
+    for run in _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer)):
         experience = None
         report.read += bool(run.trajectory.steps) or run.trajectory.outcome.success is False
         known = next((one for one in (run.id, *run.others) if one in waiting or one in store), None)
@@ -184,21 +184,21 @@ def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> Experience | D
 
 
 def _runs(
-    sources: Iterable[Source], format: str, jobs: int, report: IngestReport, said: Given, *, offline: bool
+    sources: Iterable[Source], format: str, jobs: int, report: IngestReport, defaults: LogDefaults, *, offline: bool
 ) -> Iterator[_ReadRun]:
     """The redacted runs of all sources in their order; what could not be read goes into the report."""
-    for given in sources:
+    for source in sources:
         reading = ReadReport()
-        if not isinstance(given, (str, os.PathLike)):
-            for trajectory in _given_runs(given, reading):
-                yield _redacted(trajectory, said)
+        if not isinstance(source, (str, os.PathLike)):
+            for trajectory in _runs_of_value(source, reading):
+                yield _redacted(trajectory, defaults)
         else:
-            found = find_sources(Path(given), format=format, report=reading)
+            logs = find_sources(Path(source), format=format, report=reading)
             if jobs == 1:
-                for one in found:
-                    yield from _read(one, format, reading, said)
+                for log in logs:
+                    yield from _read(log, format, reading, defaults)
             else:
-                for runs, notes in _read_in_processes(found, format, jobs, said, summarize=offline):
+                for runs, notes in _read_in_processes(logs, format, jobs, defaults, summarize=offline):
                     reading.extend(notes)
                     yield from runs
         report.problems += reading.problems
@@ -214,26 +214,26 @@ def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None) -> Ex
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
 
 
-def _given_runs(given: Mapping[str, Any] | IO[Any], reading: ReadReport) -> Iterator[Trajectory]:
+def _runs_of_value(source: Mapping[str, Any] | IO[Any], reading: ReadReport) -> Iterator[Trajectory]:
     """The runs of an open file, or of a run as a mapping."""
-    if isinstance(given, (bytes, int)) or not (isinstance(given, (Mapping, list)) or hasattr(given, "read")):
-        raise UsageError(f"a source is a path, an open file or a dict with task and steps, not {type(given).__name__}")
-    name = str(getattr(given, "name", "the given value"))
+    if isinstance(source, (bytes, int)) or not (isinstance(source, (Mapping, list)) or hasattr(source, "read")):
+        raise UsageError(f"a source is a path, an open file or a dict with task and steps, not {type(source).__name__}")
+    name = str(getattr(source, "name", "the given value"))
     try:
-        values = [given] if isinstance(given, (Mapping, list)) else json_values(given.read(), file=name)
+        values = [source] if isinstance(source, (Mapping, list)) else json_values(source.read(), file=name)
         for value in values:
             yield from (run.trajectory for run in runs_in(value))
     except DataError as error:
         reading.failed.append((name, str(error)))
 
 
-def _read(found: Found, format: str, report: ReadReport, said: Given) -> Iterator[_ReadRun]:
-    for trajectory in read_source(found, format=format, report=report):
-        yield _redacted(trajectory, said)
+def _read(log: Found, format: str, report: ReadReport, defaults: LogDefaults) -> Iterator[_ReadRun]:
+    for trajectory in read_source(log, format=format, report=report):
+        yield _redacted(trajectory, defaults)
 
 
-def _redacted(logged: Trajectory, said: Given) -> _ReadRun:
-    trajectory = said.fill(logged)
+def _redacted(logged: Trajectory, defaults: LogDefaults) -> _ReadRun:
+    trajectory = defaults.fill(logged)
     clean = redact(_without_our_prompts(trajectory))
     own = experience_id(clean)
     others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
@@ -242,22 +242,22 @@ def _redacted(logged: Trajectory, said: Given) -> _ReadRun:
 
 def _ids_by_outcome(clean: Trajectory) -> set[str]:
     """The ids of a run whose log leaves open how it ended, for all that may have been said of it."""
-    said = (clean.outcome.model_copy(update={"success": success}) for success in (None, True, False))
-    return {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in said}
+    outcomes = (clean.outcome.model_copy(update={"success": success}) for success in (None, True, False))
+    return {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in outcomes}
 
 
 _Batch = tuple[list[_ReadRun], ReadReport]
 
 
 def _read_in_processes(
-    sources: Iterator[Found], format: str, jobs: int, said: Given, *, summarize: bool
+    sources: Iterator[Found], format: str, jobs: int, defaults: LogDefaults, *, summarize: bool
 ) -> Iterator[_Batch]:
     """Read sources in several processes; what they give comes in the order of the sources."""
     from concurrent.futures import Future, ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    read = partial(_read_batch, format=format, said=said, summarize=summarize)
+    read = partial(_read_batch, format=format, defaults=defaults, summarize=summarize)
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         ahead: deque[Future[_Batch]] = deque()
         try:
@@ -270,10 +270,10 @@ def _read_in_processes(
             raise StorageError("a process that read logs has died; what was stored before is kept") from error
 
 
-def _read_batch(sources: list[Found], *, format: str, said: Given, summarize: bool) -> _Batch:
+def _read_batch(sources: list[Found], *, format: str, defaults: LogDefaults, summarize: bool) -> _Batch:
     """What one process does with some sources."""
     report = ReadReport()
-    runs = [run for found in sources for run in _read(found, format, report, said)]
+    runs = [run for log in sources for run in _read(log, format, report, defaults)]
     if summarize:
         summarizer = ExtractiveSummarizer()
         runs = [replace(run, summary=_summarize(summarizer, run.trajectory)) for run in runs]

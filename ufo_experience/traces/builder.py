@@ -202,7 +202,7 @@ class LogGaps(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Given:
+class LogDefaults:
     """What a person says of logs that do not say it themselves. What a log says stands."""
 
     task: str | None = None
