@@ -49,6 +49,7 @@ _PIPED = re.compile(
     r"\becho (?:-n )?[\"']?(?P<v>[^\s\"'|][^\"'|\n]{2,60}?)[\"']? ?\| ?(?:sudo|su|openssl|cryptsetup|gpg|passwd"
     r"|chpasswd)\b"
 )
+_NET_USER = re.compile(r"(?i)\bnet user [^\s/]{1,40} (?P<v>[^\s/*][^\s]{3,60})")
 _FIELD = re.compile(
     r"(?m)^[ \t]{0,8}(?P<name>[^\n:=]{2,40}?)[ \t]{0,4}:?[ \t]{0,4}"
     r"\n[ \t]{0,8}[\[>|\"]?[ \t]{0,3}(?P<v>[^\s\[\]\n]{5,60})[ \t]{0,3}[\]|\"]?[ \t]{0,4}$"
@@ -70,7 +71,8 @@ _PARTS = (
 _ATTRIBUTES = hinted(_ATTRIBUTE, "value")
 _OPTIONS = hinted(_OPTION, "-")
 _PIPES = hinted(_PIPED, "echo")
-HINTED = (*SAID, _HEADED, _KEYED, *_PARTS, _ATTRIBUTES, _OPTIONS, _PIPES)
+_NET_USERS = hinted(_NET_USER, "net user ,net user")
+HINTED = (*SAID, _HEADED, _KEYED, *_PARTS, _ATTRIBUTES, _OPTIONS, _PIPES, _NET_USERS)
 
 
 def find_slots_of_credentials(searched: Searched) -> Iterator[Found]:
@@ -172,7 +174,8 @@ def _commands(searched: Searched) -> Iterator[Found]:
                 continue
         if len(value) >= 4 and (option == "U" or is_chosen(value)) and ":" not in value:
             yield Found(start, start + len(value), "password")
-    yield from (found_at(match) for match in searched.matches(_PIPES))
+    for pattern in (_PIPES, _NET_USERS):
+        yield from (found_at(match) for match in searched.matches(pattern))
 
 
 def _fields(searched: Searched) -> Iterator[Found]:

@@ -20,7 +20,7 @@ from ufo_experience.redaction.spoken import Found
 
 _LINE = re.compile(r"[^\n]{1,4000}")
 _LOCKS = (  # what is locked
-    r"(?:pad|bike|door|gate|dead|key)?lock|locker|safe|vault|alarm|keypad|suitcase|voicemail|front door"
+    r"(?:pad|bike|door|gate|dead|key)?lock|locker|safe|vault|alarm\w{0,10}|keypad|suitcase|voicemail|front door"
     r"|back door|gate"
     r"|garage|door|bank card|debit card|credit card|cash (?:machine|point)|atm|sim|handy|beamer"
     r"|\w{0,12}(?:tresor|schloss|schloß|tür|alarmanlage|koffer)|cadenas|coffre|alarme|digicode|candado|alarma"
@@ -31,7 +31,8 @@ _LOCKS = (  # what is locked
 _ACCESS = (  # and what lets in, or is let into
     rf"{_LOCKS}|wi-?fi|wlan|hotspot|router|nas|zugang|anmeldung|unlocks?|unlocked|opens|decrypts?|lets? (?:you"
     rf"|me|us|them)"
-    r" in|gets? you in|\w{0,4}sperr\w{0,6}|\w{0,16}schlüssel\w{0,4}|meldet sich|se connecte|\w{0,6}(?:inlog"
+    r" in|gets? you in|\w{0,4}sperr\w{0,6}|\w{0,16}schlüssel\w{0,4}|meldet sich|se connecte|entra|accedi"
+    r"|\w{0,6}(?:inlog"
     r"|anmelde|zugangs)\w{0,10}|account|konto|konta|login|log ?in|logs? (?:in|on)|sign ?in"
     r"|guest network|shared (?:in)?box|panel|portal|lösen|locks you out"
 )
@@ -79,7 +80,8 @@ _OPENED = re.compile(
 _CODE_IS = re.compile(
     r"(?i)(?<!area )(?<!postal )(?<!post )(?<!zip )(?<!country )(?<!error )(?<!status )(?<!exit )(?<!product )"
     r"(?<!order )"
-    r"(?<!colour )(?<!color )(?<!dialling )(?<!article )\bcode\b[^\d\n:=]{0,32}?(?:\b(?:is|ist|est|es|è|är)\b"
+    r"(?<!colour )(?<!color )(?<!dialling )(?<!article )\bcode\b(?! (?:postal|article|erreur|promo"
+    r"|barre))[^\d\n:=]{0,32}?(?:\b(?:is|ist|est|es|è|är)\b"
     r"|[:=])\s{1,2}"
     r"(?P<v>\d{4,8})(?=[.,;!?)]?(?:\s|$))"
 )
@@ -94,10 +96,36 @@ _SAYS = re.compile(
     r"(?P<v>[^\s\"'<>,;:/\\()]{2,40}[_&+@*#%.][^\s\"'<>,;:/\\()]{2,40})"
 )
 _VOUCHER = re.compile(
-    r"(?i:\b(?:voucher|gift ?card|gutschein\w{0,6}|licen[cs]e(?: key)?|activation(?: (?:key|code))?|redeem"
+    r"(?i:\b(?:voucher|gift ?card|gutschein\w{0,6}|licen[cs]e(?: key)?|activation(?: (?:key|code))?"
+    r"|(?:invit\w{0,8}|einladungs?|zugangs?|freischalt\w{0,4}|aktivierungs?|join)[ -]?code|redeem"
     r"|coupon|product key))\b"
     r"[^\n\w]{0,4}(?:(?:is|code|no|nr)[^\n\w]{1,3})?(?P<v>(?=[A-Z-]{0,16}\d)[A-Z\d]{2,8}(?:-[A-Z\d]{1,8}){1,6})"
     r"(?![\w-])"
+)
+_HASHED = re.compile(r"(?<![\w#.,/-])(?P<v>\d{4,8})#(?!\w)")
+_COMBINATION = re.compile(
+    r"(?i)\b(?:combination|kombination|combinaison|combinación|combinazione|cijferslot)\b[^\d\n]{0,24}"
+    r"(?P<v>\d{2,8}(?:[ -]\d{1,4}){0,5})(?![\w%]|[.,:/]\d)"
+)
+_KEY_NAMED = re.compile(
+    r"(?i)\b(?:api|access|auth|secret|deploy|service)[ _-]?(?:token|key)\b(?: is| ist|:|=)?\s{1,2}"
+    r"(?P<v>(?=(?:[a-z]{0,12}\d){3})[a-z\d_-]{8,120})(?![\w./])"
+)
+_PHRASE_NAMED = re.compile(
+    r"(?i)\b(?:pass ?phrase|recovery (?:words|phrase)|seed (?:words|phrase)|mnemonic|merksatz"
+    r"|phrase de passe)\b[^\n:=]{0,40}?"
+    r"(?:\b(?:is|are|ist|lautet|est)\b|\)|:)\s{1,2}"
+    r"(?P<v>[a-z]{2,16}(?:[ -][a-z]{2,16}){2,11})(?=[.!]?(?:\s*$|\n))"
+)
+_PROSE = re.compile(
+    r"(?i)\b(?:required|needed|wrong|incorrect|missing|to|the|not|must|an?|be|case|too|or|of|was|has|been"
+    r"|stored|kept|for"
+    r"|never|only|set|changed|shown|long|short|und|der|die|das|nicht)\b"
+)
+_COLON_PAIR = re.compile(
+    r"(?i)\b(?:basic auth|auth|login|creds?|credentials?|zugang\w{0,6}|accès"
+    r"|acceso)\b[^\n:/]{0,20}?\s[a-z][\w.@-]{1,30}:"
+    r"(?P<v>[^\s,;\"'<>/]{5,60})"
 )
 _COUNTED = re.compile(
     r"(?i)\b(?P<count>two|three|four|five|six|seven|eight|drei|vier|fünf|sechs|trois|quatre|tres|cuatro|tre"
@@ -152,6 +180,7 @@ _SLASHED = re.compile(
     r"|sign ?in|anmeldung)\b[^\n/]{0,40}?"
     r"[\w.@-]{2,30} ?/ ?(?P<v>[^\s/\[\](){}\"',;]{5,40})"
 )
+_NETWORK = re.compile(r"(?i)wi-?fi|wlan|hotspot")
 _CHORD = re.compile(r"(?i)(?:ctrl|control|alt|shift|cmd|meta|win)\w{0,4}[+-]")
 _LOCK_HINTS = (
     "lock safe vault alarm keypad suitcase voicemail door gate garage card cash atm sim handy beamer tresor schlo tür"
@@ -160,7 +189,7 @@ _LOCK_HINTS = (
 )
 _ACCESS_HINTS = (
     f"{_LOCK_HINTS} fi wlan hotspot router nas zugang anmeldung opens decrypt let get sperr schlüssel meldet connecte"
-    " inlog anmelde account konto konta log sign guest shared panel portal lösen パス 密钥 キー"
+    " entra accedi inlog anmelde account konto konta log sign guest shared panel portal lösen パス 密钥 キー"
 )
 _LOCKED_NAMES = hinted(_LOCKED, _LOCK_HINTS)
 _ENTRIES = hinted(_LETS_IN, _ACCESS_HINTS)
@@ -173,8 +202,11 @@ _BY_PLACE = (
     (hinted(_KEYPAD, digit=True), "code"),
     (hinted(_OPENED, "open unlock sperr ffnet ouvre abre apre otwiera", digit=True), "code"),
     (hinted(_CODE_IS, "code", digit=True), "code"),
-    (hinted(_VOUCHER, "voucher gift gutschein licen activation redeem coupon product", digit=True), "code"),
+    (hinted(_VOUCHER, "voucher gift gutschein licen activation redeem coupon product code", digit=True), "code"),
     (hinted(_BASE32, "2fa mfa otp authenticator seed setup secret"), "key"),
+    (hinted(_HASHED, "#", digit=True), "code"),
+    (hinted(_COMBINATION, "combin kombination cijferslot", digit=True), "code"),
+    (hinted(_KEY_NAMED, "token key", digit=True), "key"),
     (hinted(_CARD, digit=True), "card"),
     (hinted(_NUMBERED, digit=True), "document number"),
     (hinted(_UNDER_DOCUMENT, "document passport id", digit=True), "document number"),
@@ -185,13 +217,16 @@ _SAYING = (
     hinted(_USER_AND, "login user account benutzer usuario utilisateur utente gebruiker användare логин"),
     hinted(_PGPASS, ":", digit=True),
     hinted(_SAYS, _STRONG_HINTS),
+    hinted(_COLON_PAIR, ":"),
 )
+_PHRASES_NAMED = hinted(_PHRASE_NAMED, "phrase recovery seed mnemonic merksatz")
 _COUNTINGS = hinted(_COUNTED, digit=True)
 _SLASHES = hinted(_SLASHED, "/")
 _HOOKS = hinted(_HOOK, "hook")
 _SPACED = hinted(_APART)
 SAID = (
-    _LOCKED_NAMES, _ENTRIES, *(one for one, _ in _BY_PLACE), *_SAYING, _COUNTINGS, _SLASHES, _HOOKS, _QUIETS,
+    _LOCKED_NAMES, _ENTRIES, *(one for one, _ in _BY_PLACE), *_SAYING, _PHRASES_NAMED,
+    _COUNTINGS, _SLASHES, _HOOKS, _QUIETS,
 )  # fmt: skip
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _WINDOW = 96
@@ -232,7 +267,8 @@ def _locked(searched: Searched) -> Iterator[Found]:
         end = _line_end(text, match.end())
         for said in _AFTER_ACCESS.finditer(text, match.end(), end):
             value = said["v"].rstrip(".:!?)]") if not said["v"].endswith("!") else said["v"]
-            if is_chosen(value) and _reads_odd(value):
+            network = _NETWORK.fullmatch(match[0]) and len(value) >= 8 and value.islower() and value.isalnum()
+            if is_chosen(value) and (network or _reads_odd(value)):
                 yield Found(said.start("v"), said.start("v") + len(value), "password")
     for match in searched.matches(_SLASHES):
         if is_chosen(match["v"]):
@@ -317,8 +353,12 @@ def _aloud(match: re.Match[str]) -> Iterator[Found]:
 def _answers(searched: Searched) -> Iterator[Found]:
     for pattern in _SAYING:
         for match in searched.matches(pattern):
-            if not _KNOWN.fullmatch(match["v"]):
+            chosen = pattern.pattern is not _COLON_PAIR or is_chosen(match["v"])
+            if chosen and not _KNOWN.fullmatch(match["v"]):
                 yield found_at(match)
+    for match in searched.matches(_PHRASES_NAMED):
+        if not _PROSE.search(match["v"]):
+            yield found_at(match)
 
 
 def _line_end(text: str, start: int) -> int:

@@ -135,6 +135,10 @@ _IDENTIFIED = re.compile(  # the id of a request, or a document within an addres
     r"[\"']?\s?[:=]?\s?[\"']?$|[\w-]\.[a-z]{2,12}/(?:[a-z]{1,16}/){0,2}(?:d|e|document|file|folders?"
     r"|spreadsheets|v|watch|p|id)/$"
 )
+_NAME_OF_A_THING = re.compile(  # "Nord-Dark-2", "Team_Docs_22", "Plan_Q3", "1Password"
+    r"[A-Z][a-z]+(?:-[A-Z][a-z]+)+-\d|\d{1,2}[A-Z][a-z]+"
+    r"|[A-Za-z]{2,24}(?:_(?:[A-Za-z]{2,24}|v\d{1,3}|[QqHh]\d|(?:19|20)\d\d|\d{2})){1,5}"
+)
 _SIGN = frozenset("!#$%^&*~+=?@§|")
 _LEAST_WALLET = 11 * len("abc ") - 1  # characters of the shortest run of words of a wallet
 
@@ -157,11 +161,12 @@ _FORMS = (
 _SERIAL_KEYS = hinted(_SERIAL_KEY, "-")
 _GROUPED = hinted(_GROUPS, "-", digit=True)  # groups count that mix letters and digits
 _PAIRS = hinted(_PAIR, "-")
+_TRIPLES = hinted(re.compile(r"(?<![\w./-])[A-Za-z0-9]{3}(?:-[A-Za-z0-9]{3}){2,5}(?![\w-])"), "-")
 _SIX_DIGITS = hinted(_DIGITS, digit=True)
 _IN_FOURS = hinted(_TOTP, digit=True)
 _RUNS = hinted(_LONG, digit=True)  # what looks generated has digits
 _HINTS = hints_of((
-    *HINTED, *_PLACED, _PAIRS, *(one for one, _ in _FORMS),
+    *HINTED, *_PLACED, _PAIRS, _TRIPLES, *(one for one, _ in _FORMS),
     _STRONG_NAMES, _WEAK_NAMES, _USES, _CODE_NAMES, _PHRASE_NAMES, _SERIAL_KEYS,
 ))  # fmt: skip
 
@@ -175,6 +180,7 @@ def find_shapes(text: str) -> Iterator[Found]:
         _chosen(plain),
         _named(one),
         _fixed(one),
+        _grouped(one),
         _codes(one),
         find_spoken(one),
         find_slots_of_credentials(one),
@@ -244,7 +250,7 @@ def _is_coined(token: str) -> bool:
     """True for words put together with a number as no name is: `mintVelvet88`, `Oyster_Bell_5`, `Qu1lt.Stone`."""
     if not 8 <= len(token) <= 32 or _KNOWN.fullmatch(token) or any(c in "/\\:()[]{}=<>,@" for c in token):
         return False
-    if re.search(r"\.[a-z]{3,4}$", token) or re.fullmatch(r"[A-Za-z]+(?:-[A-Z][a-z]+)+-\d", token):
+    if re.search(r"\.[a-z]{3,4}$", token) or _NAME_OF_A_THING.fullmatch(token):
         return False
     if any(c in _SIGN for c in token[1:-1]) and re.search(r"[a-zà-ÿ]{2}[A-ZÀ-Þ][a-zà-ÿ]", token):
         return True
@@ -317,6 +323,8 @@ def _looks_chosen(token: str, doubt: bool) -> bool:
     signs = sum(c in _SIGN for c in token[1:])
     inner_upper = any(c.isupper() for c in token[1:]) and lower
     if doubt:
+        if _NAME_OF_A_THING.fullmatch(token):
+            return False
         return (lower and digit and (upper or signs > 0 or len(token) >= 9)) or (lower and upper and signs > 0)
     if token[0].isupper() and lower and "_" in token[1:-1]:
         return True
@@ -334,20 +342,30 @@ def _fixed(searched: Searched) -> Iterator[Found]:
         yield Found(match.start(), match.end(), "key")
 
 
-def _codes(searched: Searched) -> Iterator[Found]:
-    """Codes of groups, one-time codes where a line asks for one, and the words of a wallet."""
-    text = searched.text
+def _grouped(searched: Searched) -> Iterator[Found]:
+    """Groups of letters and digits in which both are mixed: vouchers, recovery codes."""
     for match in searched.matches(_GROUPED):
         groups = match[0].split("-")
         mixed = sum(any(map(str.isdigit, one)) and any(map(str.isalpha, one)) for one in groups)
         if mixed >= 2 and not _UUID.search(match[0]):
             yield Found(match.start(), match.end(), "code")
+    for match in searched.matches(_TRIPLES):
+        mixed = sum(any(map(str.isdigit, one)) and any(map(str.isalpha, one)) for one in match[0].split("-"))
+        if mixed >= 2 and any(map(str.islower, match[0])) and any(map(str.isupper, match[0])):
+            yield Found(match.start(), match.end(), "code")
     for match in searched.matches(_PAIRS):
         if all(_FIGURE_INSIDE.search(group) for group in match.groups()):
             yield Found(match.start(), match.end(), "code")
+
+
+def _codes(searched: Searched) -> Iterator[Found]:
+    """One-time codes where a line asks for one, and the words of a wallet."""
+    text = searched.text
     for match in searched.matches(_SIX_DIGITS):
         start, end = max(0, match.start() - WINDOW), min(len(text), match.end() + WINDOW)
         around = text[start:end]
+        if re.search(r"[\d+)][ -]?$", text[start : match.start()]):
+            continue  # the end of a longer number
         if _ASKED_FOR.search(around) and not _OTHER_CODE.search(around):
             yield Found(match.start(), match.end(), "code")
     for match in searched.matches(_IN_FOURS):
