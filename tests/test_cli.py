@@ -548,6 +548,9 @@ def test_at_a_terminal_the_person_is_asked(monkeypatch, answer, refused):
         (["retrieve", "Turn on Bluetooth", "--app", ""], "is a variable not set?"),
         (["prompt", "Turn on Bluetooth", "--env", " "], "is a variable not set?"),
         (["remove", "--source", ""], "is a variable not set?"),
+        (["ingest", SAMPLES, "--app", ""], "is a variable not set?"),
+        (["remember", "Send it", "--steps", "[]", "--app", ""], "is a variable not set?"),
+        (["report", "6935f48a", "--outcome", "success", "--session", ""], "is a variable not set?"),
         (["show", "6935f48a3e7f3f16f49b2993cde6d011"[:3]], "too short: give at least 4 digits"),
     ],
 )

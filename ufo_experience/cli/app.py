@@ -140,7 +140,7 @@ app = typer.Typer(
 )
 
 
-def _filled(value: str | None) -> str | None:
+def filled(value: str | None) -> str | None:
     """A text that was given and is not empty: an empty one is an unset variable of a shell, and would mean no filter,
     or one that nothing passes.
     """
@@ -162,10 +162,10 @@ HttpService = Annotated[
 Task = Annotated[list[str], typer.Argument(help="What the agent is to do, in the user's words.", metavar="TASK")]
 App = Annotated[
     str | None,
-    typer.Option("--app", "--application", callback=_filled, help="Only experiences of this application (exact)."),
+    typer.Option("--app", "--application", callback=filled, help="Only experiences of this application (exact)."),
 ]
 Env = Annotated[
-    str | None, typer.Option("--env", callback=_filled, help="Only experiences of this environment (exact).")
+    str | None, typer.Option("--env", callback=filled, help="Only experiences of this environment (exact).")
 ]
 TopK = Annotated[int | None, typer.Option("-k", "--top-k", help="How many at most (1 to 50). Default: 3.")]
 Threshold = Annotated[str, typer.Option(help="Lowest score: a number from 0 to 1, or auto.")]
@@ -269,17 +269,17 @@ def record_filter(
     everything: Annotated[bool, typer.Option("--all", help="Every record.")] = False,
     application: Annotated[
         str | None,
-        typer.Option("--app", "--application", callback=_filled, help="Records of this application (exact)."),
+        typer.Option("--app", "--application", callback=filled, help="Records of this application (exact)."),
     ] = None,
     source: Annotated[
-        str | None, typer.Option(callback=_filled, help="Records from this file, folder or session.")
+        str | None, typer.Option(callback=filled, help="Records from this file, folder or session.")
     ] = None,
-    session: Annotated[str | None, typer.Option(callback=_filled, help="Records of this session.")] = None,
-    format: Annotated[str | None, typer.Option(callback=_filled, help="Records from logs of this format.")] = None,
+    session: Annotated[str | None, typer.Option(callback=filled, help="Records of this session.")] = None,
+    format: Annotated[str | None, typer.Option(callback=filled, help="Records from logs of this format.")] = None,
     outcome: Annotated[Outcomes | None, typer.Option(help="Records of runs that ended so.")] = None,
     trust: Annotated[Trusts | None, typer.Option(help="Records of this trust.")] = None,
     risk: Annotated[str | None, typer.Option(help="Records with a risky step: any, none, or a kind.")] = None,
-    search: Annotated[str | None, typer.Option(callback=_filled, help="Records that hold all of these words.")] = None,
+    search: Annotated[str | None, typer.Option(callback=filled, help="Records that hold all of these words.")] = None,
     since: Annotated[datetime | None, typer.Option(help="Records made then or later, such as 2025-11-12.")] = None,
 ) -> Any:
     """The `RecordFilter` that these options make."""

@@ -32,6 +32,7 @@ from ufo_experience.cli.app import (
     Trusts,
     app,
     console_for,
+    filled,
     open_memory,
     read_json,
     shared,
@@ -97,9 +98,12 @@ def ingest(
     trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes that read, for many logs.")] = 1,
-    task: Annotated[str | None, typer.Option("--task", help="The task of logs that do not say it.")] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", callback=filled, help="The task of logs that do not say it.")
+    ] = None,
     application: Annotated[
-        str | None, typer.Option("--app", "--application", help="The application of logs that do not say it.")
+        str | None,
+        typer.Option("--app", "--application", callback=filled, help="The application of logs that do not say it."),
     ] = None,
     success: Annotated[
         bool | None, typer.Option("--success/--failure", help="Your judgement of runs that nobody has judged.")
@@ -189,13 +193,15 @@ def remember(
     task: Task,
     steps: Annotated[str, typer.Option(help="The steps: a JSON file, - for stdin, or a JSON list itself.")],
     application: Annotated[
-        str | None, typer.Option("--app", "--application", help="The application it ran in.")
+        str | None, typer.Option("--app", "--application", callback=filled, help="The application it ran in.")
     ] = None,
     success: Annotated[bool | None, typer.Option("--success/--failure", help="How it ended. Default: unknown.")] = None,
     judge: Annotated[
         Literal["person", "program", "llm", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")
     ] = None,
-    session: Annotated[str | None, typer.Option(help="Name of the run; handed in again, it is stored once.")] = None,
+    session: Annotated[
+        str | None, typer.Option(callback=filled, help="Name of the run; handed in again, it is stored once.")
+    ] = None,
     reason: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
     db: Db = None,
     network: Network = None,
@@ -261,7 +267,9 @@ def prompt(
 def report(
     ids: Ids,
     outcome: Annotated[Literal["success", "failure"], typer.Option(help="What became of the run.")],
-    session: Annotated[str | None, typer.Option(help="Name of the run; reported twice, it counts once.")] = None,
+    session: Annotated[
+        str | None, typer.Option(callback=filled, help="Name of the run; reported twice, it counts once.")
+    ] = None,
     db: Db = None,
     network: Network = None,
     json: Json = False,
