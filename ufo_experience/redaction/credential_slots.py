@@ -27,6 +27,7 @@ _HEADS = frozenset(
     " motdepasse contraseña senha hasło heslo lösenord wachtwoord geheimnis".split()
 )
 _KEY_HEADS = frozenset("key token auth apikey appid appkey signature sig signing bearer salt".split())
+_SHORT_KEYS = frozenset("sig signature apikey appkey auth bearer".split())
 _SETTING = re.compile(
     r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]{1,60})[\"']?[ \t]{0,3}(?:=>|[:=])[ \t]{0,3}"
     r"(?:\"(?P<a>[^\"\n]{3,200})\"|'(?P<b>[^'\n]{3,200})'|(?P<c>[^\s\"'<>,;(){}\[\]][^\s\"'<>,;]{2,200}))"
@@ -133,7 +134,7 @@ def _settings(searched: Searched) -> Iterator[Found]:
         value = match[group]
         if _has_head(head, match["name"]) and (group != "c" or _is_no_word(value) or "\n" in text):
             yield Found(match.start(group), match.end(group), "password")
-        elif head and head[0] in _KEY_HEADS and _looks_made(value):
+        elif head and head[0] in _KEY_HEADS and _looks_made(value, 10 if head[0] in _SHORT_KEYS else 16):
             yield Found(match.start(group), match.end(group), "key")
     for match in searched.matches(_ATTRIBUTES):
         if _has_head(words_of(match["name"])[-1:], match["name"]):
@@ -151,11 +152,11 @@ def _is_no_word(value: str) -> bool:
     return not value.isalpha() or (not value.islower() and not value[1:].islower())
 
 
-def _looks_made(value: str) -> bool:
-    """True for a key: sixteen characters or more, letters and figures, no file, address or name of a thing."""
+def _looks_made(value: str, least: int) -> bool:
+    """True for a key: so many characters or more, letters and figures, no file, address or name of a thing."""
     digits = sum(c.isdigit() for c in value)
     return (
-        len(value) >= 16
+        len(value) >= least
         and digits >= 3
         and digits < len(value)
         and not _KNOWN.fullmatch(value)

@@ -20,7 +20,8 @@ from ufo_experience.redaction.spoken import Found
 
 _LINE = re.compile(r"[^\n]{1,4000}")
 _LOCKS = (  # what is locked
-    r"(?:pad|bike|door|gate|dead|key)?lock|locker|safe|vault|alarm\w{0,10}|keypad|suitcase|voicemail|front door"
+    r"(?:pad|bike|door|gate|dead|key)?lock|lock ?box|locker|safe|vault|alarm\w{0,10}|keypad|suitcase"
+    r"|voicemail|front door"
     r"|back door|gate"
     r"|garage|door|bank card|debit card|credit card|cash (?:machine|point)|atm|sim|handy|beamer"
     r"|\w{0,12}(?:tresor|schloss|schloß|tür|alarmanlage|koffer)|cadenas|coffre|alarme|digicode|candado|alarma"
@@ -50,7 +51,8 @@ _QUIET = re.compile(  # what is said of a secret, and of nothing else
     r"|(?:name|pet|birthday|geburtstag|hint)\b[^\n]{0,40}?(?:,| so | also )"
 )
 _SAID = (
-    r"(?:\b(?:is|are|was|be|becomes|reads|ist|sind|lautet|est|es|son|era|è|é|är|er|jest|to|with|via|using|by"
+    r"(?:\b(?:it's|it is|c'est|is|are|was|be|becomes|reads|ist|sind|lautet|est|es|son|era|è|é|är|er|jest|to"
+    r"|with|via|using|by"
     r"|type|try|use"
     r"|enter|says?|now|jetzt|steht|mit|durch|avec|par|con|med|przez|so|also|then|dann)|[:=→>»–](?=\s)|は|[。：])"
 )
@@ -96,7 +98,8 @@ _SAYS = re.compile(
     r"(?P<v>[^\s\"'<>,;:/\\()]{2,40}[_&+@*#%.][^\s\"'<>,;:/\\()]{2,40})"
 )
 _VOUCHER = re.compile(
-    r"(?i:\b(?:voucher|gift ?card|gutschein\w{0,6}|licen[cs]e(?: key)?|activation(?: (?:key|code))?"
+    r"(?i:\b(?:(?:backup|recovery|rescue|emergency|ersatz|notfall)[ -]?codes?(?: ?\d{1,2})?|voucher"
+    r"|gift ?card|gutschein\w{0,6}|licen[cs]e(?: key)?|activation(?: (?:key|code))?"
     r"|(?:invit\w{0,8}|einladungs?|zugangs?|freischalt\w{0,4}|aktivierungs?|join)[ -]?code|redeem"
     r"|coupon|product key))\b"
     r"[^\n\w]{0,4}(?:(?:is|code|no|nr)[^\n\w]{1,3})?(?P<v>(?=[A-Z-]{0,16}\d)[A-Z\d]{2,8}(?:-[A-Z\d]{1,8}){1,6})"
@@ -127,6 +130,18 @@ _COLON_PAIR = re.compile(
     r"|acceso)\b[^\n:/]{0,20}?\s[a-z][\w.@-]{1,30}:"
     r"(?P<v>[^\s,;\"'<>/]{5,60})"
 )
+_USER_SLASH = re.compile(r"(?<![\w/.@:-])[a-z][\w.-]{1,30}/(?P<v>[^\s/@:]{5,60})@[\w.-]{2,60}")  # user/password@service
+_ENTERS_WITH = re.compile(
+    r"(?i)(?<!\w)(?:log(?:ged|s)? ?(?:in|on)|sign(?:ed|s)? in|logga in|logg inn|log ind|inloggen|einloggen"
+    r"|anmelden|se connecter"
+    r"|connecte-toi|iniciar sesión|entrar|entra|accedi|accedere|zaloguj się|wpisz|войти|вход)"
+    r"\s(?:with|using|med|mit|con|avec|com|met|z|с|по)?\s?(?P<v>[^\s\"'<>,;:/]{6,60})"
+)
+_CODE_FOR = re.compile(
+    r"(?i)\bcode (?:for|voor|für|pour|para|per|van|to|of|till)\b[^\n:=]{0,32}?(?:\b(?:is|ist|est|es|è|är)\b|[:=])\s"
+    r"(?P<v>[^\s\"'<>,;:/]{5,60})"
+)
+_NETWORK_HAS = re.compile(r"(?i)\b(?:wi-?fi|wlan|hotspot)\s(?:key |code |pw )?(?P<v>[^\s\"'<>,;:/()]{6,60})")
 _COUNTED = re.compile(
     r"(?i)\b(?P<count>two|three|four|five|six|seven|eight|drei|vier|fünf|sechs|trois|quatre|tres|cuatro|tre"
     r"|quattro)\b"
@@ -176,7 +191,8 @@ _ANSWERED = re.compile(
     r"|[.,;]|$)"
 )
 _SLASHED = re.compile(
-    r"(?i)(?<!\w)(?:zugang|\w{0,4}log(?:in|geg)\w{0,8}|access|accès|acceso|accesso|creds|account|konto|user"
+    r"(?i)(?<!\w)(?:zugang|вход|логин|ログイン|로그인|\w{0,4}log(?:in|geg)\w{0,8}|access|accès|acceso|accesso|creds"
+    r"|account|konto|user"
     r"|sign ?in|anmeldung)\b[^\n/]{0,40}?"
     r"[\w.@-]{2,30} ?/ ?(?P<v>[^\s/\[\](){}\"',;]{5,40})"
 )
@@ -217,7 +233,16 @@ _SAYING = (
     hinted(_USER_AND, "login user account benutzer usuario utilisateur utente gebruiker användare логин"),
     hinted(_PGPASS, ":", digit=True),
     hinted(_SAYS, _STRONG_HINTS),
+)
+_CHOSEN_BEHIND = (
     hinted(_COLON_PAIR, ":"),
+    hinted(_USER_SLASH, "@"),
+    hinted(
+        _ENTERS_WITH,
+        "log sign inloggen einloggen anmelden connecte iniciar entra accedi accedere zaloguj wpisz войти вход",
+    ),
+    hinted(_CODE_FOR, "code"),
+    hinted(_NETWORK_HAS, "wi-fi wifi wlan hotspot"),
 )
 _PHRASES_NAMED = hinted(_PHRASE_NAMED, "phrase recovery seed mnemonic merksatz")
 _COUNTINGS = hinted(_COUNTED, digit=True)
@@ -225,7 +250,7 @@ _SLASHES = hinted(_SLASHED, "/")
 _HOOKS = hinted(_HOOK, "hook")
 _SPACED = hinted(_APART)
 SAID = (
-    _LOCKED_NAMES, _ENTRIES, *(one for one, _ in _BY_PLACE), *_SAYING, _PHRASES_NAMED,
+    _LOCKED_NAMES, _ENTRIES, *(one for one, _ in _BY_PLACE), *_SAYING, *_CHOSEN_BEHIND, _PHRASES_NAMED,
     _COUNTINGS, _SLASHES, _HOOKS, _QUIETS,
 )  # fmt: skip
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -353,9 +378,13 @@ def _aloud(match: re.Match[str]) -> Iterator[Found]:
 def _answers(searched: Searched) -> Iterator[Found]:
     for pattern in _SAYING:
         for match in searched.matches(pattern):
-            chosen = pattern.pattern is not _COLON_PAIR or is_chosen(match["v"])
-            if chosen and not _KNOWN.fullmatch(match["v"]):
+            if not _KNOWN.fullmatch(match["v"]):
                 yield found_at(match)
+    for pattern in _CHOSEN_BEHIND:
+        for match in searched.matches(pattern):
+            value = match["v"].rstrip(".:?)")
+            if is_chosen(value) and not re.search(r"\.[a-z]{2,4}$", value):
+                yield Found(match.start("v"), match.start("v") + len(value), "password")
     for match in searched.matches(_PHRASES_NAMED):
         if not _PROSE.search(match["v"]):
             yield found_at(match)

@@ -37,7 +37,7 @@ STRONG = (
     r"kata sandi|katasandi|sandi|kata laluan"
     r"|fjalëkalimi|parolă|גישה|סיסמה|סיסמא|كلمة المرور|كلمة السر|رمز عبور|گذرواژه|پاس ورڈ|पासवर्ड|পাসওয়ার্ড|"
     r"கடவுச்சொல்|รหัสผ่าน"
-    r"|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호"
+    r"|密码|密碼|口令|パスワード|暗証番号|비밀번호|비번|암호"
 )
 WEAK = (
     r"login|log-in|logon|log on|sign-?in|anmeldung|connexion|identifiants?|unlock\w*|opens with|wifi key|"
@@ -68,7 +68,7 @@ STRONG_HINTS = (
     "pass pw pa$$ p/w cred sudo kennw zugangsdaten passe mdp contrase contrasen clave senha parol wachtwoord lösen"
     " losenord adgangskode kodeord salasana hasł haslo hesl jelsz lozink geslo zaporka parool slaptažodis lykilorð"
     " pasahitza şifre sifre парол лозинк κωδικ συνθηματικ mật sandi laluan fjalëkalimi גישה סיסמ كلمة رمز گذرواژه"
-    " پاس पासवर्ड পাসওয়ার্ড கடவுச்சொல் รหัสผ่าน 密码 密碼 口令 パスワード 暗証番号 비밀번호 암호"
+    " پاس पासवर्ड পাসওয়ার্ড கடவுச்சொல் รหัสผ่าน 密码 密碼 口令 パスワード 暗証番号 비밀번호 비번 암호"
 )
 WEAK_HINTS = (
     "log in,login,log-in,logon,log on,sign,anmeldung,connexion,identifiant,unlock,opens with,fi key,network key,"
