@@ -21,7 +21,7 @@ from ufo_experience.index.generations import Manifest
 from ufo_experience.index.sources import Digests, Sources, as_digests
 from ufo_experience.index.tail import Frame, TailPosition, changed_since, decode, merge
 from ufo_experience.schema import Experience
-from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.base import Batched, ExperienceStore
 
 MTIME_GRANULARITY_NS = (
     2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
@@ -94,6 +94,8 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
     fresh: set[str] = set()
     young: dict[str, str] = {}
 
+    ahead = _Ahead(store, snapshot, changed if limit is None else ())
+
     def seen(id: str, version: str) -> bool:
         return version != "" and snapshot.young.get(id) == version
 
@@ -107,10 +109,10 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
         whole = True
         kind, _, prefix = shard.partition("/")
         if kind == "records":
-            here = set(store.ids_in(shard))
+            here = set(ahead.ids_in(shard))
             known = set(catalog.ids_with_prefix(prefix))
             removed += sorted(known - here)
-            found = list(store.scan(sorted(here - known)))
+            found = ahead.scan(here - known)
             added += found
             whole = len(found) == len(here - known)
             if not known:  # each record was read with its status, which is no older than its mtime
@@ -128,6 +130,29 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
         if not whole:  # what could not be read now may be readable next time
             mtimes[shard] = ALWAYS_STALE
     return Changes(added, updated, removed, mtimes, revision, young)
+
+
+class _Ahead:
+    """What is new in changed shards: in two requests of a store that can answer so, one by one of another."""
+
+    def __init__(self, store: ExperienceStore, snapshot: Snapshot, changed: Sequence[str]) -> None:
+        self._store = store
+        shards = [shard for shard in changed if shard.startswith("records/")]
+        self._listed = store.ids_in_each(shards) if shards and isinstance(store, Batched) else {}
+        listed = [id for ids in self._listed.values() for id in ids]
+        rows = snapshot.catalog.find(listed).tolist() if listed else []
+        self._new = [id for id, row in zip(listed, rows, strict=True) if row < 0]
+        self._read = {one.id: one for one in store.scan(self._new)} if self._new else {}
+
+    def ids_in(self, shard: str) -> list[str]:
+        """The ids of a shard of records."""
+        return self._listed[shard] if shard in self._listed else self._store.ids_in(shard)
+
+    def scan(self, ids: set[str]) -> list[Experience]:
+        """The records of these ids, in order, as far as they can be read."""
+        if self._listed:
+            return [self._read[id] for id in sorted(ids) if id in self._read]
+        return list(self._store.scan(sorted(ids)))
 
 
 def find_removed(store: ExperienceStore, snapshot: Snapshot) -> list[str]:

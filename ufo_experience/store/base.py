@@ -204,6 +204,15 @@ class ExperienceStore(Protocol):
 
 
 @runtime_checkable
+class Batched(Protocol):
+    """A store that is asked over a network, where one long answer is cheaper than many short ones."""
+
+    def ids_in_each(self, shards: Sequence[str]) -> dict[str, list[str]]:
+        """The answer of `ids_in` for each of some shards of records."""
+        ...
+
+
+@runtime_checkable
 class Digested(Protocol):
     """A store that can tell, without decoding them, which records are as they were."""
 
