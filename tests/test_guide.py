@@ -350,6 +350,7 @@ def test_what_the_task_names_and_no_step_speaks_of_is_left_to_the_agent_once():
     view = screen(control("New", "MenuItem"), control("Folder name", "Edit"))
     one.note(one.next(view))
     assert [said(one.next(view)) for _ in range(2)] == ["unbound_slot", "set_edit_text Folder name Alpha"]
+    assert (one.ahead(view)[0].action, one.stopped) == ("set_edit_text", None)
 
 
 def test_a_way_of_a_task_that_reads_otherwise_is_not_offered():

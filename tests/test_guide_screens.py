@@ -9,9 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.guide_world import control, experience, guide, screen
+from ufo_experience.errors import UsageError
 from ufo_experience.guide.binding import bind
 from ufo_experience.guide.guide import Act, Guide, Stop
 from ufo_experience.guide.procedure import procedure_of
+from ufo_experience.guide.screen import read_screen
 from ufo_experience.text.controls import bare, role_of
 from ufo_experience.traces.surroundings import ListedControl, around
 
@@ -278,3 +280,10 @@ def test_a_switch_goes_the_way_it_went_then():
         for now in (True, False)
     ]
     assert [getattr(one, "reason", "act") for one in answers] == ["done", "act"]
+
+
+@pytest.mark.parametrize("controls", [[{"foo": 1}], ["File"], [None]])
+def test_controls_that_cannot_be_read_are_refused(controls):
+    """Not taken for an empty screen."""
+    with pytest.raises(UsageError, match="id, name and type"):
+        read_screen(controls)

@@ -103,6 +103,7 @@ class Guide:
         self.procedure = procedure
         self.sure = True
         self.detours = 0
+        self.stopped: Stop | None = None  # why the last `ahead` was empty
         self._max_detours, self._max_looks = max_detours, max_looks
         self._steps = procedure.steps
         self._known = frozenset(bare(one.target.name) for one in self._steps if one.target)
@@ -158,10 +159,11 @@ class Guide:
         filled in (`Act.fill`), and what should be asked for is said (`Act.confirm`).
 
         Only the first is checked against the screen, and what follows on the same screen; a target of a later screen
-        has no `id` yet. Empty when there is no next step.
+        has no `id` yet. Empty when there is no next step; `stopped` then says why.
         """
         screen = self._observed(controls)
         first = Stop("gave_up", self._given_up) if self._given_up else self._look(screen, application, True, fill=True)
+        self.stopped = first if isinstance(first, Stop) else None
         if isinstance(first, Stop) or limit < 1:
             return ()
         acts = [first]

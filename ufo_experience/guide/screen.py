@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from ufo_experience.errors import UsageError
 from ufo_experience.redaction.names import listed
 from ufo_experience.retrieval.on_screen import OnScreen
+from ufo_experience.schema import clip
 from ufo_experience.text.controls import bare, fingerprint, is_fixed, role_of
 
 APPLICATION = "application"
@@ -126,10 +128,16 @@ def read_screen(controls: Screen | Iterable[Any]) -> Screen:
     """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known the rest.
 
     A screen that was read already is given back: who asks several things of one view reads it once.
+
+    Raises:
+        UsageError: none of the controls can be read as one.
     """
     if isinstance(controls, Screen):
         return controls
-    shown = tuple(Control(given, place) for place, given in enumerate(controls))
+    given = tuple(controls)
+    if given and not any(map(_is_control, given)):
+        raise UsageError(f"controls: mappings or objects with id, name and type, not {clip(repr(given[0]), 80)}")
+    shown = tuple(Control(one, place) for place, one in enumerate(given))
     dialogs = {one.bare for one in shown if one.role in _DIALOGS or (one.role == "window" and one.place)}
     if dialogs:
         for one in shown:
@@ -149,6 +157,14 @@ def read_screen(controls: Screen | Iterable[Any]) -> Screen:
 def in_view(controls: Iterable[Any], done: Iterable[str] = (), application: str | None = None) -> OnScreen:
     """The same controls as retrieval looks at them, with the names of those acted on so far."""
     return OnScreen.of(((one.name, one.type, one.within) for one in read_screen(controls).controls), done, application)
+
+
+def _is_control(given: Any) -> bool:
+    """True for a mapping or an object that says at least one of id, name and type."""
+    if isinstance(given, (str, bytes, int, float, type(None))):
+        return False
+    read = given.get if isinstance(given, Mapping) else partial(getattr, given)
+    return any(_first(read, part) is not None for part in ("id", "name", "type"))
 
 
 def _first(read: Read, part: str) -> Any:
