@@ -29,7 +29,7 @@ _HEADS = frozenset(
 _KEY_HEADS = frozenset("key token auth apikey appid appkey signature sig signing bearer salt".split())
 _SHORT_KEYS = frozenset("sig signature apikey appkey auth bearer".split())
 _SETTING = re.compile(
-    r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]{1,60})[\"']?[ \t]{0,3}(?:=>|[:=])[ \t]{0,3}"
+    r"(?<![\w.-])(?P<name>[A-Za-z][\w.-]{1,60})[\"']?\]?[ \t]{0,3}(?:=>|[:=])[ \t]{0,3}"
     r"(?:\"(?P<a>[^\"\n]{3,200})\"|'(?P<b>[^'\n]{3,200})'|(?P<c>[^\s\"'<>,;(){}\[\]][^\s\"'<>,;]{2,200}))"
 )
 _ATTRIBUTE = re.compile(
@@ -38,13 +38,17 @@ _ATTRIBUTE = re.compile(
 )
 _WIFI = re.compile(r"WIFI:(?:[A-OQ-Z]:[^;\n]{0,80};){0,4}P:(?P<v>[^;\n]{3,80})")
 _QUERY = re.compile(
-    r"(?i)[?&](?:auth|sig|signature|key|apikey|api_key|token|pass|pwd|secret|access)=(?P<v>[^\s&\"'<>]{6,200})"
+    r"(?i)[?&](?:auth|sig|signature|key|apikey|api_key|token|pass|pwd|secret|access"
+    r"|app_?id(?==[0-9a-f]{24}))=(?P<v>[^\s&\"'<>]{6,200})"
 )
 _HEADER = re.compile(r"(?i)\bX-[\w-]{0,20}(?:Auth|Key|Token|Secret)[\w-]{0,12}:\s{0,2}(?P<v>[^\s\"']{8,200})")
 _OPTION = re.compile(  # -p VALUE, -k VALUE, -U user%VALUE of a command
     r"(?:^|(?<=[\s|;&($`]))(?P<program>[a-z][\w.-]{1,24})(?P<before>(?: [^\n|;&]{0,160}?)?) "
     r"-(?P<option>[pPW](?=[ =]?)|[akU](?=[ =]))[ =]?[\"']?(?P<v>[^\s\"'|-][^\s\"'|]{3,80})",
     re.MULTILINE,
+)
+_LONG_OPTION = re.compile(
+    r"(?<!\S)--?[a-z][\w-]{0,30}?(?:pass|pwd|passwd|secret)[ =][\"']?(?P<v>[^\s\"'<>|-][^\s\"'<>|]{4,80})"
 )
 _PIPED = re.compile(
     r"\becho (?:-n )?[\"']?(?P<v>[^\s\"'|][^\"'|\n]{2,60}?)[\"']? ?\| ?(?:sudo|su|openssl|cryptsetup|gpg|passwd"
@@ -66,14 +70,15 @@ _HEADED = hinted(
 _KEYED = hinted(re.compile(r"(?i)key|token|auth|appid|sig|bearer|salt"), "key token auth appid sig bearer salt")
 _PARTS = (
     hinted(_WIFI, "wifi:"),
-    hinted(_QUERY, "auth sig key token pass pwd secret access"),
+    hinted(_QUERY, "auth sig key token pass pwd secret access app"),
     hinted(_HEADER, "x-"),
 )
 _ATTRIBUTES = hinted(_ATTRIBUTE, "value")
 _OPTIONS = hinted(_OPTION, "-")
+_LONG_OPTIONS = hinted(_LONG_OPTION, "pass pwd secret")
 _PIPES = hinted(_PIPED, "echo")
 _NET_USERS = hinted(_NET_USER, "net user ,net user")
-HINTED = (*SAID, _HEADED, _KEYED, *_PARTS, _ATTRIBUTES, _OPTIONS, _PIPES, _NET_USERS)
+HINTED = (*SAID, _HEADED, _KEYED, *_PARTS, _ATTRIBUTES, _OPTIONS, _LONG_OPTIONS, _PIPES, _NET_USERS)
 
 
 def find_slots_of_credentials(searched: Searched) -> Iterator[Found]:
@@ -175,6 +180,9 @@ def _commands(searched: Searched) -> Iterator[Found]:
                 continue
         if len(value) >= 4 and (option == "U" or is_chosen(value)) and ":" not in value:
             yield Found(start, start + len(value), "password")
+    for match in searched.matches(_LONG_OPTIONS):
+        if is_chosen(match["v"]):
+            yield found_at(match)
     for pattern in (_PIPES, _NET_USERS):
         yield from (found_at(match) for match in searched.matches(pattern))
 

@@ -11,6 +11,7 @@ import base64
 import binascii
 import hashlib
 import re
+import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
@@ -421,12 +422,18 @@ def _is_telling(found: str, key: _Key) -> bool:
 def _runs_of_digits(reading: Reading, aloud: bool) -> Iterator[tuple[int, int, str]]:
     """(start, end, digits) of runs of digits with at most two signs between them.
 
-    Written, a number of fewer than six digits counts only with every digit apart, or half the dates would be one.
+    Written, a number of fewer than six digits counts only with every digit apart, or half the dates would be one, or in
+    figures of another script.
     """
     for match in _DIGIT_RUN.finditer(reading.text):
-        digits = "".join(c for c in match[0] if c.isdigit())
+        digits = "".join(str(unicodedata.decimal(c)) for c in match[0] if c.isdecimal())
         signs = re.findall(r"\D+", match[0])
-        if aloud or len(digits) >= LEAST or (len(signs) == len(digits) - 1 and len(set(signs)) == 1):
+        if (
+            aloud
+            or not match[0].isascii()
+            or len(digits) >= LEAST
+            or (len(signs) == len(digits) - 1 and len(set(signs)) == 1)
+        ):
             yield match.start(), match.end(), digits
 
 
@@ -476,6 +483,8 @@ def _from_hex(run: str) -> Iterator[bytes]:
 def _from_numbers(run: str) -> Iterator[bytes]:
     codes = [int(code) for code in re.findall(r"\d+", run)]
     yield bytes(code for code in codes if code < 256)
+    if any(code > 127 for code in codes):  # characters, not bytes
+        yield "".join(chr(code) for code in codes if code < 0xD800).encode()
 
 
 def _from_morse(run: str) -> Iterator[bytes]:

@@ -123,7 +123,7 @@ def folded(text: str) -> str:
         text = unicodedata.normalize("NFKD", text)
     text = text.casefold()
     if not text.isascii():
-        text = text.translate(_LOOKS_LIKE)
+        text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text.translate(_LOOKS_LIKE))
     return text if text.isalnum() and text.isascii() else "".join(c for c in text if c.isalnum())
 
 

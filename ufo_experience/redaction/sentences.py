@@ -105,10 +105,29 @@ _VOUCHER = re.compile(
     r"[^\n\w]{0,4}(?:(?:is|code|no|nr)[^\n\w]{1,3})?(?P<v>(?=[A-Z-]{0,16}\d)[A-Z\d]{2,8}(?:-[A-Z\d]{1,8}){1,6})"
     r"(?![\w-])"
 )
+# What a service sends for one use.
+_SENT = (
+    r"(?:(?-i:TAN|OTP)|(?:one[- ]time|single[- ]use|sign[- ]?in|log[- ]?in|verification|confirmation|security|access)"
+    r" (?:code|passcode|pin)|(?:einmal|bestätigungs|sicherheits|freigabe|anmelde)[- ]?(?:code|pin)"
+    r"|code d(?:e |')(?:vérification|sécurité|confirmation|accès)|código de (?:verificación|seguridad|acceso|um uso)"
+    r"|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod (?:weryfikacyjny|autoryzacyjny|dostępu)"
+    r"|код (?:подтверждения|доступа)|digicode|認証(?:番号|コード)|验证码|驗證碼|인증번호)"
+)
+_FOR_ONCE = (
+    r"(?P<v>(?-i:(?=[A-Z]{0,7}\d)[A-Z\d]{4,8}|(?=[A-Z-]{0,7}\d)[A-Z\d]{3,6}-[A-Z\d]{2,6}))(?![\w%€$£]|[.,:/-]\d)"
+)
+_SENT_CODE = re.compile(
+    rf"(?i)(?<![^\W\d_]){_SENT}(?:[^\w\n]{{1,4}}|[^\n]{{0,64}}?(?:\b(?:is|ist|lautet|est|es|è|är|jest)\b|[:=】])"
+    rf"[ \t]{{0,2}}){_FOR_ONCE}"
+)
+_IS_SENT_CODE = re.compile(
+    rf"(?i)(?<![\w.,])(?:[A-Z]-)?(?P<v>\d{{4,8}}) (?:is|ist|est|es|è|är) (?:your|the|ihr|dein|votre|ton|su|tu|il tuo"
+    rf"|din)[^\n]{{0,24}}? {_SENT}"
+)
 _HASHED = re.compile(r"(?<![\w#.,/-])(?P<v>\d{4,8})#(?!\w)")
 _COMBINATION = re.compile(
     r"(?i)\b(?:combination|kombination|combinaison|combinación|combinazione|cijferslot)\b[^\d\n]{0,24}"
-    r"(?P<v>\d{2,8}(?:[ -]\d{1,4}){0,5})(?![\w%]|[.,:/]\d)"
+    r"(?P<v>(?=\d[ \d-]\d)\d{1,8}(?:[ -]\d{1,4}){0,5})(?![\w%]|[.,:/]\d)"
 )
 _KEY_NAMED = re.compile(
     r"(?i)\b(?:api|access|auth|secret|deploy|service)[ _-]?(?:token|key)\b(?: is| ist|:|=)?\s{1,2}"
@@ -218,6 +237,8 @@ _BY_PLACE = (
     (hinted(_KEYPAD, digit=True), "code"),
     (hinted(_OPENED, "open unlock sperr ffnet ouvre abre apre otwiera", digit=True), "code"),
     (hinted(_CODE_IS, "code", digit=True), "code"),
+    (hinted(_SENT_CODE, "tan otp code pin código codice kod код 認証 验证 驗證 인증"), "code"),
+    (hinted(_IS_SENT_CODE, "tan otp code pin código codice kod код 認証 验证 驗證 인증", digit=True), "code"),
     (hinted(_VOUCHER, "voucher gift gutschein licen activation redeem coupon product code", digit=True), "code"),
     (hinted(_BASE32, "2fa mfa otp authenticator seed setup secret"), "key"),
     (hinted(_HASHED, "#", digit=True), "code"),

@@ -88,6 +88,7 @@ KNOWN = re.compile(  # what tokens with letters and digits usually are
     r"(?:[a-z]{1,5}-?)?\d+(?:st|nd|rd|th|er|e|x)?"
     r"|\w{1,4}-\d{1,4}|min\.?|max\.?|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|x|h|mp|ipv|base|rs|usb|http|tls|"
     r"ssl)-?\d+\w{0,4}|\(?min\.?|(?-i:[A-Z0-9]{1,10})"
+    r"|(?:ctrl|control|strg|alt|shift|cmd|meta|win)(?:\+\w{1,12}){1,4}"
 )
 
 # What a sentence says of a secret without naming it a password: "the four digits are …", "user …, word …",
