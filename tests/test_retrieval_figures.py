@@ -19,7 +19,7 @@ from ufo_experience.text.thesaurus import thesaurus
 AUTHORS = ("author_a", "author_b", "author_c")
 BOUNDS = {  # at least ndcg, hit, right; at most wrong, strangers
     "author_a": (0.94, 0.905, 0.775, 0.06, 0.04),
-    "author_b": (0.87, 0.815, 0.65, 0.10, 0.055),
+    "author_b": (0.87, 0.805, 0.65, 0.10, 0.055),
     "author_c": (0.93, 0.91, 0.735, 0.13, 0.02),
 }
 

@@ -17,7 +17,15 @@ from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
 from ufo_experience.retrieval.credit import harmful, usage_factor
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_all
-from ufo_experience.retrieval.fusion import FAR_BEHIND, STRANGER, Floats, Signals, order, relevance
+from ufo_experience.retrieval.fusion import (
+    FAR_BEHIND,
+    STRANGER,
+    Floats,
+    Signals,
+    order,
+    relevance,
+    with_same_values,
+)
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.schema import Trust
 from ufo_experience.text.frames import Frame, record_frame, request_frames
@@ -210,8 +218,8 @@ class CandidateFinder:
         ranked = np.round(order(signals, best), 6)
         lead = _lead(ranked, catalog.column("task")[rows])
         factor = usage_factor(catalog, rows)
-        score = np.round(relevance(signals, lead, self.size) * factor, 6)
-        ranked = np.round(ranked * factor, 6)
+        score, bonus = with_same_values(relevance(signals, lead, self.size), signals)
+        score, ranked = np.round(score * factor, 6), np.round((ranked + bonus) * factor, 6)
         top = np.lexsort((catalog.column("id")[rows], -ranked))
         return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top])
 

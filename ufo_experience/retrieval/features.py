@@ -10,6 +10,7 @@
     inversions        share of pairs of shared words that stand in the other order ("from A to B")
     swapped           1 where a known word stands for another one between the same neighbours
     scope             1 where one is about all of them and the other about some
+    same_values       how much of the record's values (by rarity) the query names, too
 
 A word counts as held exactly (1), by a related one (0.7), by a word on a clicked control (0.5) or one related to it
 (0.3). A known word is one of the thesaurus: of an unknown one nobody can say that it means something else.
@@ -61,6 +62,7 @@ class Pair:
     inversions: float
     swapped: float
     scope: float
+    same_values: float
 
 
 NAMES = tuple(field.name for field in fields(Pair))
@@ -160,7 +162,15 @@ def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
         inversions=_inversions(query.stems, record.stems),
         swapped=swap.share if swap else 0.0,
         scope=scope_clash(query, record),
+        same_values=_same_values(query, record, weights),
     )
+
+
+def _same_values(query: Frame, record: Frame, weights: WordWeights) -> float:
+    """The share of the record's values that stand in the query, by the rarity of their words."""
+    values = [stem for stem, kind in zip(record.stems, record.kinds, strict=True) if kind]
+    total = sum(weights.idf[stem] for stem in values)
+    return sum(weights.idf[stem] for stem in values if stem in query.words) / total if total else 0.0
 
 
 def _shares(query: Frame, record: Frame) -> tuple[list[float], list[float]]:
