@@ -64,7 +64,7 @@ def test_the_guard_ends_what_a_killed_bench_has_left(tmp_path):
     with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE) as bench:
         assert bench.stdout is not None
         bench.stdout.readline()
-        assert len(alive(mark)) == 3  # the bench, its guard, its child
+        assert eventually(lambda: len(alive(mark)) == 3, 20)  # the bench, its guard, its child
         bench.kill()
     assert eventually(lambda: not alive(mark), 10)
 
