@@ -15,7 +15,7 @@ from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder, measure_scale
 from ufo_experience.retrieval.credit import credited, harmful, usage_factor, usefulness
 from ufo_experience.retrieval.features import NAMES
-from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
+from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance, with_same_values
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.schema import MAX_SESSIONS, Usage
 
@@ -93,6 +93,16 @@ def signals(*, words=0.5, coverage=0.5, near=np.nan, vector_weight=0.0) -> Signa
     pair = np.array([[coverage if name.endswith("coverage") else 0.0 for name in NAMES]])
     one = np.array([words])
     return Signals(one, one, pair, np.array([near]), np.array([near]), vector_weight)
+
+
+@pytest.mark.parametrize(("score", "raised", "bonus"), [(0.2, 0.28, 0.2), (0.8, 0.82, 0.0), (0.0, 0.1, 0.2)])
+def test_the_same_values_say_a_little_and_order_what_is_doubtful_alone(score, raised, bonus):
+    """A tenth of the way to certainty at most: nothing is served for its values."""
+    plain, same = signals(), signals()
+    same.pair[0, NAMES.index("same_values")] = 1.0
+    found = [part.item() for part in with_same_values(np.array([score]), same)]
+    assert found == pytest.approx([raised, bonus])
+    assert [part.item() for part in with_same_values(np.array([score]), plain)] == [score, 0.0]
 
 
 def test_without_a_voice_a_vector_changes_nothing():

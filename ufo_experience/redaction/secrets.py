@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ufo_experience.redaction import checksums
 from ufo_experience.redaction.shapes import find_shapes
+from ufo_experience.redaction.spoken import ONE_TIME, ONE_TIME_HINTS
 from ufo_experience.text.remembered import remembered
 
 Match = re.Match[str]
@@ -134,14 +135,9 @@ _PASSWORD_WORDS = (
     r"(?:password|passcode|passphrase|passwort|kennwort|mot de passe|contraseña|senha|wachtwoord|пароль"
     r"|密码|密碼|パスワード)"
 )
-_CODE_WORDS = (
-    r"(?:otp|pin(?:[ -]?code)?|cvv2?|cvc2?|one[- ]time pass(?:word|code)"
-    r"|(?:one[- ]time|verification|security|authentication|authenticator|confirmation|log-?in|access|2fa|mfa|sms)"
-    r" (?:pass)?code|(?:bestätigungs|sicherheits|zugangs|anmelde|einmal)code|code de (?:vérification|sécurité)"
-    r"|código de (?:verificación|seguridad))"
-)
+_CODE_WORDS = rf"(?:otp|pin(?:[ -]?code)?|cvv2?|cvc2?|{ONE_TIME})"
 _PROSE_HINTS = _hints("passw passcode passphrase kennwort mot contraseña senha wachtwoord пароль 密码 密碼 パスワード")
-_CODE_HINTS = _hints("otp pin cvv cvc code código one")
+_CODE_HINTS = _hints(f"otp cvv cvc {ONE_TIME_HINTS}")
 _SAID = r"(?:is|was|to|as|of|ist|est|es|auf|lautet|lauten|是|为|=|:)"
 _LINK = rf"(?:\s{{1,9}}(?:field|box|input))?\s{{0,9}}(?:{_SAID}\s{{0,9}})?"
 _TYPED = r"(?i)\b(?:type|enter|put|write|input|paste|use|fill)\s{1,3}(?:in\s)?"  # … a value into a field of some name

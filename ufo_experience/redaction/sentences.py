@@ -14,9 +14,9 @@ from itertools import chain
 from ufo_experience.redaction.hints import Searched, hinted
 from ufo_experience.redaction.readings import digit_of, speaks_of_characters
 from ufo_experience.redaction.spoken import KNOWN as _KNOWN
+from ufo_experience.redaction.spoken import ONE_TIME, ONE_TIME_HINTS, Found
 from ufo_experience.redaction.spoken import STRONG as _STRONG
 from ufo_experience.redaction.spoken import STRONG_HINTS as _STRONG_HINTS
-from ufo_experience.redaction.spoken import Found
 
 _LINE = re.compile(r"[^\n]{1,4000}")
 _LOCKS = (  # what is locked
@@ -105,14 +105,7 @@ _VOUCHER = re.compile(
     r"[^\n\w]{0,4}(?:(?:is|code|no|nr)[^\n\w]{1,3})?(?P<v>(?=[A-Z-]{0,16}\d)[A-Z\d]{2,8}(?:-[A-Z\d]{1,8}){1,6})"
     r"(?![\w-])"
 )
-# What a service sends for one use.
-_SENT = (
-    r"(?:(?-i:TAN|OTP)|(?:one[- ]time|single[- ]use|sign[- ]?in|log[- ]?in|verification|confirmation|security|access)"
-    r" (?:code|passcode|pin)|(?:einmal|bestätigungs|sicherheits|freigabe|anmelde)[- ]?(?:code|pin)"
-    r"|code d(?:e |')(?:vérification|sécurité|confirmation|accès)|código de (?:verificación|seguridad|acceso|um uso)"
-    r"|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod (?:weryfikacyjny|autoryzacyjny|dostępu)"
-    r"|код (?:подтверждения|доступа)|digicode|認証(?:番号|コード)|验证码|驗證碼|인증번호)"
-)
+_SENT = rf"(?:(?-i:TAN|OTP)|{ONE_TIME})"
 _FOR_ONCE = (
     r"(?P<v>(?-i:(?=[A-Z]{0,7}\d)[A-Z\d]{4,8}|(?=[A-Z-]{0,7}\d)[A-Z\d]{3,6}-[A-Z\d]{2,6}))(?![\w%€$£]|[.,:/-]\d)"
 )
@@ -237,8 +230,8 @@ _BY_PLACE = (
     (hinted(_KEYPAD, digit=True), "code"),
     (hinted(_OPENED, "open unlock sperr ffnet ouvre abre apre otwiera", digit=True), "code"),
     (hinted(_CODE_IS, "code", digit=True), "code"),
-    (hinted(_SENT_CODE, "tan otp code pin código codice kod код 認証 验证 驗證 인증"), "code"),
-    (hinted(_IS_SENT_CODE, "tan otp code pin código codice kod код 認証 验证 驗證 인증", digit=True), "code"),
+    (hinted(_SENT_CODE, f"tan otp {ONE_TIME_HINTS}"), "code"),
+    (hinted(_IS_SENT_CODE, f"tan otp {ONE_TIME_HINTS}", digit=True), "code"),
     (hinted(_VOUCHER, "voucher gift gutschein licen activation redeem coupon product code", digit=True), "code"),
     (hinted(_BASE32, "2fa mfa otp authenticator seed setup secret"), "key"),
     (hinted(_HASHED, "#", digit=True), "code"),

@@ -52,6 +52,16 @@ CODES = (
     r"one-time codes?|einmalcode|zugangscode"
     r"|código de (?:acceso|recuperación)|codice di accesso|код доступа|恢复代码|备用代码|リカバリーコード"
 )
+# What a service sends for one use, as it is called in a sentence, and a part of each of these names.
+ONE_TIME = (
+    r"(?:one[- ]time|single[- ]use|sign[- ]?in|log[- ]?in|verification|confirmation|security|authentication"
+    r"|authenticator|access|2fa|mfa|sms) (?:(?:pass)?code|pin)|one[- ]time password"
+    r"|(?:einmal|bestätigungs|sicherheits|freigabe|anmelde|zugangs)[- ]?(?:code|pin)"
+    r"|code d(?:e |')(?:vérification|sécurité|confirmation|accès)|código de (?:verificación|seguridad|acceso|um uso)"
+    r"|codice di (?:verifica|sicurezza|accesso)|verificatiecode|kod (?:weryfikacyjny|autoryzacyjny|dostępu)"
+    r"|код (?:подтверждения|доступа)|digicode|認証(?:番号|コード)|验证码|驗證碼|인증번호"
+)
+ONE_TIME_HINTS = "code pin password código codice kod код 認証 验证 驗證 인증"
 PHRASES = (
     r"(?:seed|recovery|mnemonic|unlock|secret|backup|wallet) (?:phrase|words|seed)|mnemonic|seed|passphrase|"
     r"(?:key|code|magic) ?(?:phrase|sentence)|"

@@ -33,7 +33,7 @@ _ORDER = {
 _NEAR = 1.3
 # The same file, person or number says little of what is to be done with it, and more than nothing: it decides between
 # records that words leave far behind, and hardly lifts one above a threshold. Not fitted: of four pairs of round
-# numbers, the one best on authors D and E that left A, B and C as they were.
+# numbers, the one best on authors D and E that cost A and B no more than .005 (`docs/retrieval.md`).
 _SAME_VALUES_ORDER, _SAME_VALUES_SCORE = 0.2, 0.1
 FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
 STRANGER = 0.3  # order of the best stranger in a store of some size: in a small one nothing else may come that near

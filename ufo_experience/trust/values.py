@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -218,7 +218,7 @@ class _Filter:
         self._task, self._request = plain_text(task), plain_text(state.request or state.task)
         own = " ".join((state.task, state.request))
         self._values: list[Slot] = find_slots(state.request or state.task)
-        spoken = f"{task} {_without_values(own, self._values)}"
+        spoken = f"{task} {_without_values(own)}"
         self._spoken = frozenset(_known_forms(spoken)) - PLAIN
         self._known = self._spoken | frozenset(_known_forms(state.application or "")) | PLAIN | INTERFACE
         self._slots = dict(experience.slots)
@@ -459,9 +459,8 @@ def _optional(experience: Experience, agreement: Agreement) -> dict[int, tuple[i
     return found
 
 
-def _without_values(text: str, values: Sequence[Slot]) -> str:
+def _without_values(text: str) -> str:
     """The words of a recorded task but for its values: those belong to that run."""
-    del values
     return " ".join(word for word in mask_slots(text).split() if not word.startswith("<"))
 
 
