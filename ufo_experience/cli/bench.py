@@ -145,6 +145,9 @@ def steps(
     logs: Annotated[
         Path | None, typer.Option("--logs", help="Folder to keep session logs and stores in; removed without.")
     ] = None,
+    embedder: Annotated[
+        str, typer.Option("--embedder", help="What finds the experiences: hashing, local:FOLDER, openai, …")
+    ] = "hashing",
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Browsers that run at a time.")] = 2,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the report, a plot, JSON.")] = None,
     json: Json = False,
@@ -169,6 +172,7 @@ def steps(
                 agent_timeout=max(300.0, 2 * timeout),
                 folder=logs,
                 jobs=jobs,
+                embedder=embedder,
                 progress=progress,
             )
         if output is not None:

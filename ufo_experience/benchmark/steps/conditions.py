@@ -168,12 +168,15 @@ def _folder(experience: Experience) -> str:
     return Path(experience.provenance.source).parent.name
 
 
-def calibrated(learned: Learned, goals: Sequence[tuple[str, str]], folder: Path) -> ExperienceMemory | None:
+def calibrated(
+    learned: Learned, goals: Sequence[tuple[str, str]], folder: Path, embedder: str
+) -> ExperienceMemory | None:
     """A copy of the memory whose threshold is set by what was learned: goals of one task are alike, of two are not.
 
     Args:
         goals: task and goal of each learned variant.
         folder: where the copy and the pairs go.
+        embedder: that of the memory.
 
     Returns:
         None where the goals do not tell tasks apart.
@@ -189,7 +192,7 @@ def calibrated(learned: Learned, goals: Sequence[tuple[str, str]], folder: Path)
     shutil.copytree(learned.memory.store.location, folder / "db")
     labels = folder / "labels.jsonl"
     labels.write_text("".join(json.dumps(one) + "\n" for one in pairs), encoding="utf-8", newline="\n")
-    memory = ExperienceMemory.open(folder / "db", embedder="hashing")
+    memory = ExperienceMemory.open(folder / "db", embedder=embedder)
     try:
         memory.calibrate(labels, precision=_PRECISION)
     except DataError as error:  # tasks too much alike

@@ -64,7 +64,8 @@ def report_text(report: StepReport) -> str:
     lines = [
         "# Model calls, actions and tokens with and without memory",
         "",
-        f"Agent: **{report.agent}**. {report.date}; {report.machine}; {report.seconds:.0f} s in all; "
+        f"Agent: **{report.agent}**. Embedder: {report.embedder}. {report.date}; {report.machine}; "
+        f"{report.seconds:.0f} s in all; "
         f"{len(report.runs)} test sessions, {len(report.families)} tasks learned "
         f"({sum(report.families.values())} experiences).",
         "",

@@ -114,6 +114,7 @@ class StepReport:
     seconds: float
     machine: str
     date: str
+    embedder: str = "hashing"
 
     def paired(self) -> list[Paired]:
         """Each group and condition against `off`: per environment, and together where there are several."""
@@ -141,6 +142,7 @@ class StepReport:
         comparison = self.comparison
         return {
             "agent": self.agent,
+            "embedder": self.embedder,
             "learned": dict(self.families),
             "figures": [_without_times(asdict(one)) for one in self.paired()],
             "retrieved_right": self.retrieved_right(),

@@ -106,6 +106,7 @@ class Bench:
     browsers: Browsers
     demonstrated: bool = False
     agent_timeout: float = RecoveryPolicy.agent_timeout
+    embedder: str = "hashing"
 
     def run(
         self,
@@ -145,11 +146,11 @@ class Bench:
         learned = self.remember(name, folders, failures=False)
         # Tasks of MiniWoB++ overlap (four kinds of forwarding a mail): they do not tell what is another task.
         goals = [(case.family, outcomes[case].goal) for case in cases if case.kind != MINIWOB]
-        return replace(learned, calibrated=calibrated(learned, goals, self.root / f"labels-{name}"))
+        return replace(learned, calibrated=calibrated(learned, goals, self.root / f"labels-{name}", self.embedder))
 
     def remember(self, name: str, folders: Mapping[str, str], *, failures: bool) -> Learned:
         """The memory of everything recorded under `learn-NAME`."""
-        memory = ExperienceMemory.open(self.root / f"db-{name}", embedder="hashing")
+        memory = ExperienceMemory.open(self.root / f"db-{name}", embedder=self.embedder)
         if folders:
             memory.ingest(self.root / f"learn-{name}", include_failures=failures)
         return Learned.of(memory, folders)
@@ -215,6 +216,7 @@ def run_steps(
     agent_timeout: float = RecoveryPolicy.agent_timeout,
     folder: Path | None = None,
     jobs: int = 2,
+    embedder: str = "hashing",
     progress: Progress = lambda done, total: None,
 ) -> StepReport:
     """Run a plan.
@@ -228,6 +230,7 @@ def run_steps(
         agent_timeout: seconds an agent may take for one decision.
         folder: where logs and stores are kept; None for a folder that is removed.
         jobs: how many browsers run at a time.
+        embedder: what finds the experiences; see `open_embedder`.
         progress: called with the number of tests done and of all tests.
 
     Raises:
@@ -237,7 +240,8 @@ def run_steps(
     """
     chosen = _conditions(conditions)
     started = time.perf_counter()
-    with child_processes.stop_on_sigterm(), _bench(make_agent, folder, jobs, demonstrated, agent_timeout) as bench:
+    with child_processes.stop_on_sigterm(), _folder_and_browsers(folder, jobs) as (root, browsers):
+        bench = Bench(make_agent, root, browsers, demonstrated, agent_timeout, embedder)
         memories = {name: bench.learn(name, cases) for name, cases in plan.lessons.items()}
         tests = _Tests(bench, memories, chosen, _Counter(sum(len(chosen[one.group]) for one in plan.tests), progress))
         runs = [run for found in bench.each(tests.run, plan.tests) for run in found]
@@ -254,7 +258,14 @@ def run_steps(
             seconds=time.perf_counter() - started,
             machine=f"{platform.machine()}, Python {platform.python_version()}, {platform.system()}",
             date=date.today().isoformat(),
+            embedder=_without_folder(embedder),
         )
+
+
+def _without_folder(spec: str) -> str:
+    """The spec of an embedder without the path of a model's folder: a report says nothing of the machine."""
+    provider, colon, model = spec.partition(":")
+    return f"{provider}{colon}{Path(model).name}"
 
 
 def _temporary_folder() -> TemporaryDirectory[str]:
@@ -262,12 +273,10 @@ def _temporary_folder() -> TemporaryDirectory[str]:
 
 
 @contextmanager
-def _bench(
-    make_agent: MakeAgent, folder: Path | None, jobs: int, demonstrated: bool, agent_timeout: float
-) -> Iterator[Bench]:
+def _folder_and_browsers(folder: Path | None, jobs: int) -> Iterator[tuple[Path, Browsers]]:
     with ExitStack() as closing:
         root = folder or Path(closing.enter_context(_temporary_folder()))
-        yield Bench(make_agent, root, Browsers(jobs, closing), demonstrated, agent_timeout)
+        yield root, Browsers(jobs, closing)
 
 
 def _conditions(named: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
@@ -332,7 +341,7 @@ def _practice(bench: Bench, tasks: Sequence[str]) -> tuple[PracticePoint, ...]:
     """Each task again and again, in other variants, with a memory that keeps and credits every run."""
 
     def runs_of(task: str) -> list[Outcome]:
-        memory = ExperienceMemory.open(bench.root / f"db-practice-{task}", embedder="hashing")
+        memory = ExperienceMemory.open(bench.root / f"db-practice-{task}", embedder=bench.embedder)
         cases = [Case("practice", DESKTOP, task, seed) for seed in PRACTICE]
         return [bench.run(case, memory, f"practice-{task}", save=True) for case in cases]
 
