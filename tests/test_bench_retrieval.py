@@ -238,7 +238,7 @@ def test_the_set_of_an_author_is_measured_by_kind_and_what_scores_stand_for(tmp_
         task_set, queries=[one for one in task_set.queries if one.id in task_set.relevant or one.id[-1] == "1"]
     )
     assert (len(task_set.corpus), bool(task_set.corpus[0].steps)) == (10, True)
-    plain, judged = (run(task_set, judge=judge) for judge in (None, 1.0))
+    plain, judged = (run(task_set, judge=judge) for judge in (None, "1"))
     kinds = {one.kind: one for one in judged.product.kinds}
     assert kinds["stranger"].answered == 0.0
     assert judged.product.served.right >= plain.product.served.right

@@ -11,6 +11,8 @@ import pytest
 from tests.builders import a_record_of
 from tests.openai_stub import OpenAIStub, content, out_of_quota
 from ufo_experience import ExperienceMemory
+from ufo_experience.benchmark.retrieval.beir import read_beir, write_beir
+from ufo_experience.benchmark.retrieval.run import run
 from ufo_experience.config import Settings
 from ufo_experience.errors import UsageError
 
@@ -86,3 +88,17 @@ def test_nobody_is_asked_about_a_stranger(stub, tmp_path):
 def test_an_unknown_judge_is_named(stub, tmp_path):
     with pytest.raises(UsageError, match="known are: none, openai:MODEL"):
         open_memory(tmp_path / "db", "gpt").retrieve(KNOWN[0])
+
+
+def test_bench_retrieval_measures_a_model_as_the_judge(stub, tmp_path):
+    """By the spec of the setting; another word is refused."""
+    write_beir(
+        tmp_path,
+        [{"_id": str(number), "text": text} for number, text in enumerate(KNOWN)],
+        [{"_id": "later", "text": "Keep the newsletter of May for later"}],
+        [("later", "2", 1)],
+    )
+    measured = run(read_beir(tmp_path), judge="openai:gpt-4.1-mini").product
+    assert (measured.served.right, measured.judged) == (1.0, 1)
+    with pytest.raises(UsageError, match="a number from 0 to 1"):
+        run(read_beir(tmp_path), judge="1.5")

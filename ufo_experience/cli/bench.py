@@ -28,7 +28,8 @@ def retrieval(
         typer.Option(help="hashing (default), local:FOLDER, openai:MODEL, simulated:KIND|all:SPEC, …; more than once."),
     ] = None,
     judge: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Put a judge behind it that tells the truth in this share.")
+        str | None,
+        typer.Option(help="Put a judge behind it: openai:MODEL, or 0.9 for one that tells the truth in 90 %."),
     ] = None,
     views: Annotated[bool, typer.Option("--views", help="Compare what of a text could be embedded.")] = False,
     top_k: Annotated[int, typer.Option("-k", "--top-k", min=1, max=50, help="How many are served at most.")] = 3,

@@ -31,10 +31,13 @@ from ufo_experience.benchmark.retrieval.simulated import KINDS, SimulatedEmbedde
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
+from ufo_experience.errors import UsageError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.openai_api.settings import OpenAISettings
 from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Retrieval
+from ufo_experience.retrieval.judge import Judge, open_judge
 from ufo_experience.retrieval.retriever import Query, Ranking, Retriever
 from ufo_experience.schema import (
     MAX_NAME,
@@ -113,15 +116,15 @@ def run(
     embedders: Sequence[str] = ("hashing",),
     *,
     k: int = 3,
-    judge: float | None = None,
+    judge: str | None = None,
     views: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Measure a set with every embedder: specs as for `open_embedder`, `simulated:KIND:SPEC` for one seen through one
     of `simulated.KINDS`, `simulated:all:SPEC` for words alone, the embedder itself and all kinds.
 
-    `views` adds a row for each view of the text that could be embedded. `judge` puts one behind the product that knows
-    the answers and tells the truth in this share of them.
+    `views` adds a row for each view of the text that could be embedded. `judge` puts one behind the product:
+    `openai:MODEL`, or a number from 0 to 1 for one that knows the answers and tells the truth in this share of them.
 
     Raises:
         UsageError, MissingExtraError, ServiceError: an embedder cannot be made, or cannot answer.
@@ -189,10 +192,11 @@ def as_data(report: Report) -> dict[str, Any]:
 class _Bench:
     """A set in a store, indexed with one embedder."""
 
-    def __init__(self, task_set: TaskSet, embedder: Embedder, folder: Path, judge: float | None) -> None:
+    def __init__(self, task_set: TaskSet, embedder: Embedder, folder: Path, judge: str | None) -> None:
         self._set, self._embedder = task_set, embedder
-        self._judge = None if judge is None else SimulatedJudge(task_set, judge)
         self._memory = ExperienceMemory.open(settings=Settings(db=str(folder)), embedder=embedder)
+        service = self._memory.wiring.service_settings()
+        self._judge = None if judge is None else _CountedJudge(_open_judge(judge, task_set, service))
         records = [_record(task_set.name, entry) for entry in task_set.corpus]
         self._entry = {record.id: entry.id for record, entry in zip(records, task_set.corpus, strict=True)}
         self._sessions = {entry.id: entry.session for entry in task_set.corpus} if task_set.leave_one_out else {}
@@ -273,6 +277,31 @@ class _Bench:
             abstention_precision=share([query not in relevant for query in silent]) if answered else None,
             abstention_recall=share([not one for one in answered]),
         )
+
+
+class _CountedJudge:
+    """A judge, and how often it was asked."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge, self.asked = judge, 0
+
+    def same(self, task: str, known: Sequence[str]) -> list[bool]:
+        """Of each known task whether it is the same procedure."""
+        self.asked += 1
+        return self._judge.same(task, known)
+
+
+def _open_judge(spec: str, task_set: TaskSet, service: OpenAISettings) -> Judge:
+    """The judge of a spec: `openai:MODEL`, or the share in which a simulated one tells the truth."""
+    try:
+        accuracy = float(spec)
+    except ValueError:
+        judge = None if spec == "none" else open_judge(spec, service)
+    else:
+        judge = SimulatedJudge(task_set, accuracy) if 0 <= accuracy <= 1 else None
+    if judge is None:
+        raise UsageError(f"a judge is openai:MODEL or a number from 0 to 1, not {spec!r}")
+    return judge
 
 
 def _bm25(task_set: TaskSet) -> dict[str, list[str]]:

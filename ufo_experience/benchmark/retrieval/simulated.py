@@ -105,7 +105,7 @@ class SimulatedJudge:
     the same of the same pair."""
 
     def __init__(self, task_set: TaskSet, accuracy: float) -> None:
-        self._accuracy, self.asked = accuracy, 0
+        self._accuracy = accuracy
         texts = {entry.id: redact_text(entry.text) for entry in task_set.corpus}
         self._right = {
             (redact_text(query.text), texts[entry])
@@ -115,7 +115,6 @@ class SimulatedJudge:
 
     def same(self, task: str, known: Sequence[str]) -> list[bool]:
         """Of each known task whether it is the same procedure."""
-        self.asked += 1
         return [((task, one) in self._right) is self._is_true(f"{task}\n{one}") for one in known]
 
     def _is_true(self, pair: str) -> bool:
