@@ -48,7 +48,7 @@ def test_what_the_judge_takes_for_the_task_is_served_below_the_threshold_too(stu
     assert (len(plain), stub.requests) == (0, [])
     found = open_memory(tmp_path / "judged").retrieve("Keep the newsletter of May for later")
     assert [hit.experience.state.request for hit in found] == [KNOWN[2]]
-    assert found[0].score < 0.5
+    assert found[0].explanation["before_judge"] < 0.5 <= found[0].score
 
 
 def test_what_the_judge_takes_for_another_task_is_withheld(stub, tmp_path):
@@ -73,11 +73,11 @@ def test_an_equal_question_is_asked_once(stub, tmp_path):
     assert len(stub.requests) == 1
 
 
-def test_a_threshold_that_was_asked_for_holds_for_the_judge(stub, tmp_path):
-    assert (
-        len(open_memory(tmp_path / "db").retrieve("Keep the newsletter of May for later", similarity_threshold=0.5))
-        == 0
-    )
+def test_a_threshold_holds_for_the_score_that_a_yes_has_raised(stub, tmp_path):
+    memory, task = open_memory(tmp_path / "db"), "Keep the newsletter of May for later"
+    score = memory.retrieve(task)[0].score
+    assert len(memory.retrieve(task, similarity_threshold=score - 0.001)) == 1
+    assert len(memory.retrieve(task, similarity_threshold=score + 0.001)) == 0
 
 
 def test_nobody_is_asked_about_a_stranger(stub, tmp_path):

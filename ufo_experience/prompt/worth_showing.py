@@ -18,6 +18,7 @@ from ufo_experience.text.controls import bare, is_fixed, role_of
 from ufo_experience.text.slots import find_slots, find_whole
 
 _COMPARED = "query_coverage"  # of the explanation of a hit: how much of the task its request says
+_JUDGED = "before_judge"  # the same, of a hit that a judge took for the task
 SURE = 0.7  # from this score on a hit is shown whatever its values are
 _SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")
 _VALUE = "*"
@@ -27,7 +28,8 @@ Skeleton = tuple[tuple[str, ...], ...]
 def fits(task: str, hit: Hit) -> bool:
     """False for a doubtful hit found by its words, whose request names other values than the task (number, types)."""
     request = _request(hit.experience)
-    if hit.score >= SURE or _COMPARED not in hit.explanation or reads_alike(task, request):
+    known = hit.score >= SURE or _JUDGED in hit.explanation or _COMPARED not in hit.explanation
+    if known or reads_alike(task, request):
         return True
     return value_types(request) == value_types(task)
 

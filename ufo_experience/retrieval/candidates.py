@@ -42,13 +42,16 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Row numbers of the catalog by `order`, best first (ties by id), their scores, and the signals behind them."""
+    """Row numbers of the catalog by `order`, best first (ties by id), their scores, and the signals behind them;
+    `before_judge` are the scores before a judge was heard.
+    """
 
     rows: Rows
     order: Floats
     score: Floats
     signals: Signals
     cosine: Floats
+    before_judge: Floats | None = None
 
 
 @dataclass(frozen=True)

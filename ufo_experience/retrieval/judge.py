@@ -19,10 +19,14 @@ from ufo_experience.text.remembered import on_forgetting
 from ufo_experience.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from openai import OpenAI
 
 JUDGED = 6  # hits of one question at most
-JUDGED_FROM = 0.1  # the lowest score that is worth a question: about the median of strangers
+_LEAST = 0.1  # the lowest score that is worth a question: about the median of strangers
+_TRUTH = 0.95  # the share of its verdicts in which a judge is taken to be right: it sets what its "yes" is worth
+_ODDS = _TRUTH / (1 - _TRUTH)
 _OUTPUT_TOKENS = 200
 _KEPT = 1_024  # answers that are remembered
 _SYSTEM = """You are given a task for a computer user and a numbered list of tasks whose steps are known. Say which of \
@@ -108,6 +112,17 @@ def open_judge(spec: str, settings: OpenAISettings) -> Judge | None:
     if provider != "openai" or not model:
         raise UsageError(f"unknown judge {spec!r}; known are: none, openai:MODEL")
     return OpenAIJudge(model, settings)
+
+
+def after_yes(score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability that a hit helps once the judge said yes, by Bayes' rule, of what it was before."""
+    return _ODDS * score / (1 + (_ODDS - 1) * score)
+
+
+def judged_from(threshold: float) -> float:
+    """The lowest score that is worth a question: one that a "yes" lifts to the threshold, and not a stranger's."""
+    lifted = threshold / (_ODDS - (_ODDS - 1) * threshold)
+    return min(threshold, max(_LEAST, lifted))
 
 
 def verdicts(judge: Judge, task: str, known: Sequence[str]) -> list[bool | None]:

@@ -136,9 +136,10 @@ class Retriever:
         """What of a ranking is served for the (redacted) text of a query: threshold, opposites, diversity."""
         threshold = self._threshold(query, ranking.fusion)
         said = list(notes)
-        chosen, turned_away = self._judged(text, query, ranking, threshold)
+        chosen, turned_away, judged = self._judged(text, query, ranking, threshold)
         failed = self._choose(text, ranking, threshold, True, query.on_screen)
-        hits, negatives = (self._served(places, query, ranking, said, now) for places in (chosen, failed))
+        hits = self._served(chosen, query, judged, said, now)
+        negatives = self._served(failed, query, ranking, said, now)
         hits = self._with_parted(hits, query)
         withheld = (*turned_away, *self._withheld(text, ranking, threshold))
         if not hits and not withheld and query.application is not None:
@@ -166,26 +167,29 @@ class Retriever:
 
     def _judged(
         self, text: str, query: Query, ranking: Ranking, threshold: float
-    ) -> tuple[Iterator[int], tuple[Withheld, ...]]:
-        """Places of what may be served, best first, and what the judge keeps back of what reaches the threshold.
-
-        A judge is shown what lies below the default threshold, too; never what lies below one that was asked for.
+    ) -> tuple[Iterator[int], tuple[Withheld, ...], Ranking]:
+        """Places of what may be served, best first, what the judge keeps back of what reaches the threshold, and the
+        ranking with the scores that its "yes" raised: it is shown what reaches the threshold with one, too.
         """
         if self._judge is None:
-            return self._choose(text, ranking, threshold, False, query.on_screen), ()
-        from ufo_experience.retrieval.judge import JUDGED, JUDGED_FROM, verdicts
+            return self._choose(text, ranking, threshold, False, query.on_screen), (), ranking
+        from ufo_experience.retrieval.judge import JUDGED, after_yes, judged_from, verdicts
 
-        lowest = min(threshold, JUDGED_FROM) if query.threshold is None else threshold
+        lowest = judged_from(threshold)
         places = list(islice(self._choose(text, ranking, lowest, False, query.on_screen), JUDGED))
-        rows = ranking.candidates.rows[places].tolist()
+        candidates = ranking.candidates
+        rows = candidates.rows[places].tolist()
         said = verdicts(self._judge, text, [self._catalog.text(row) for row in rows])
-        scores = ranking.candidates.score[places].tolist()
         kept_back = [
             self._entry(row, score, "unjudged" if verdict is None else "rejected")
-            for row, score, verdict in zip(rows, scores, said, strict=True)
+            for row, score, verdict in zip(rows, candidates.score[places].tolist(), said, strict=True)
             if not verdict and score >= threshold
         ]
-        return (place for place, verdict in zip(places, said, strict=True) if verdict), tuple(kept_back)
+        passed = [place for place, verdict in zip(places, said, strict=True) if verdict]
+        score = candidates.score.copy()
+        score[passed] = after_yes(score[passed])
+        raised = replace(candidates, score=score, before_judge=candidates.score)
+        return iter(passed), tuple(kept_back), replace(ranking, candidates=raised)
 
     def _served(
         self, places: Iterator[int], query: Query, ranking: Ranking, notes: list[str], now: datetime | None
@@ -340,6 +344,7 @@ class Retriever:
         parts: dict[str, NDArray[Any]] = {
             **candidates.signals.taken(np.array(places, np.int64)).named(),
             "cosine": candidates.cosine[places],
+            **({} if candidates.before_judge is None else {"before_judge": candidates.before_judge[places]}),
             "order": candidates.order[places],
             "usage_factor": usage_factor(self._catalog, rows),
             "usefulness": usefulness(column("helped")[rows], column("hurt")[rows]),
