@@ -22,6 +22,7 @@ import pytest
 
 import ufo_experience
 from ufo_experience.errors import MissingExtraError
+from ufo_experience.text.lazy_re import Lazy
 
 if sys.version_info >= (3, 11):
     from re import _constants as codes
@@ -57,6 +58,7 @@ def patterns() -> dict[str, re.Pattern[Any]]:
     found: dict[str, re.Pattern[Any]] = {}
 
     def look(name: str, value: Any, levels: int) -> None:
+        value = value.compiled if isinstance(value, Lazy) else value
         if isinstance(value, re.Pattern):
             if value not in found.values():
                 found[name] = value

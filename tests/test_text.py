@@ -183,7 +183,7 @@ def test_every_value_in_ascii_holds_a_sign_of_its_kind(signs, pattern):
     """A pattern that is passed over for want of its signs could not have matched."""
 
     @settings(max_examples=settings.default.max_examples // 4)
-    @given(st.from_regex(pattern))
+    @given(st.from_regex(pattern.compiled))
     def check(text):
         assert not text.isascii() or not signs.isdisjoint(text.lower())
 
@@ -195,7 +195,7 @@ def test_every_phrase_holds_one_of_its_words(needed, pattern):
     """A phrase that is passed over for want of its words could not have matched."""
 
     @settings(max_examples=settings.default.max_examples // 4)
-    @given(st.from_regex(pattern))
+    @given(st.from_regex(pattern.compiled))
     def check(text):
         assert not needed.isdisjoint(re.findall("[a-z]+", text))
 

@@ -8,7 +8,6 @@ gives the same bytes on every platform and in every process.
 from __future__ import annotations
 
 import math
-import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from ufo_experience.embedding.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
 from ufo_experience.schema import MAX_TEXT
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import on_forgetting
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import stem, without_politeness, words

@@ -15,7 +15,6 @@ before they are copied into the next generation.
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -58,6 +57,7 @@ from ufo_experience.index.tail import (
 )
 from ufo_experience.store import scheme_of
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.text import lazy_re as re
 
 AUTO = "auto"
 

@@ -6,7 +6,6 @@ Reading is strict to the byte: what differs from how it was written is damage, w
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.fileio.strict_json import parse
+from ufo_experience.text import lazy_re as re
 
 FORMAT = 3  # 1 lacks the terms of runs (`document.run_term`), 2 has a weight of each term that nobody used
 MAX_BYTES = 2**20

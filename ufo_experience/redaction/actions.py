@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from ufo_experience.redaction.names import listed
 from ufo_experience.schema import Step
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 
 _TYPING = listed(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from itertools import pairwise
 
 from ufo_experience.redaction.names import listed
+from ufo_experience.text import lazy_re as re
 
 _CARD_PREFIXES = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})"  # Visa

@@ -6,7 +6,6 @@ pattern looks at a window of fixed length.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import chain
 
@@ -16,6 +15,7 @@ from ufo_experience.redaction.names import is_secret_name, words_of
 from ufo_experience.redaction.sentences import SAID, find_said, found_at, is_chosen
 from ufo_experience.redaction.spoken import KNOWN as _KNOWN
 from ufo_experience.redaction.spoken import Found
+from ufo_experience.text import lazy_re as re
 
 _CELLS = re.compile(r"[^;,\t|\n]+")
 _DELIMITED = re.compile(r"[;,\t|]")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import re
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +30,7 @@ from ufo_experience.redaction.readings import (
     spelled,
     unescaped,
 )
+from ufo_experience.text import lazy_re as re
 
 LEAST = 6  # letters and digits of what is looked for by its parts
 _SHORT = 4  # of a number that is looked for spelled out

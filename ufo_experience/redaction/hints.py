@@ -7,9 +7,10 @@ from each pattern that no match can do without its hints.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+from ufo_experience.text import lazy_re as re
 
 _DIGIT = re.compile(r"\d")
 # Letters that equal another letter when case is ignored, and whose lower case is not that letter.

@@ -6,7 +6,6 @@ control, are text: no detector would see a password in its single letters.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -15,6 +14,7 @@ from pydantic import JsonValue
 from ufo_experience.redaction.actions import is_press, is_typing, typed_leaf
 from ufo_experience.redaction.names import listed
 from ufo_experience.schema import Step
+from ufo_experience.text import lazy_re as re
 
 _MODIFIERS = listed(
     "ctrl control alt shift win windows lwin rwin cmd command meta super option menu lcontrol rcontrol lshift "

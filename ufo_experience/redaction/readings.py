@@ -7,10 +7,11 @@ a reading, however it is written, is taken out of the original.
 from __future__ import annotations
 
 import html
-import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from ufo_experience.text import lazy_re as re
 
 _LOOKS_LIKE = str.maketrans(  # Cyrillic and Greek small letters that look like Latin ones
     "\u0430\u0435\u043e\u0440\u0441\u0445\u0443\u043a\u0442\u043c\u043d\u0432\u0456\u0458\u0455"

@@ -6,13 +6,13 @@ invoice numbers, GUIDs, commit hashes, telephone numbers and the like must pass 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ufo_experience.redaction import checksums
 from ufo_experience.redaction.shapes import find_shapes
 from ufo_experience.redaction.spoken import ONE_TIME, ONE_TIME_HINTS
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 
 Match = re.Match[str]

@@ -7,7 +7,6 @@ Every pattern looks at a window of fixed length.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import chain
 
@@ -17,6 +16,7 @@ from ufo_experience.redaction.spoken import KNOWN as _KNOWN
 from ufo_experience.redaction.spoken import ONE_TIME, ONE_TIME_HINTS, Found
 from ufo_experience.redaction.spoken import STRONG as _STRONG
 from ufo_experience.redaction.spoken import STRONG_HINTS as _STRONG_HINTS
+from ufo_experience.text import lazy_re as re
 
 _LINE = re.compile(r"[^\n]{1,4000}")
 _LOCKS = (  # what is locked

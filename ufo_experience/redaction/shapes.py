@@ -7,7 +7,6 @@ forty languages. Everything here is linear: a token is looked at once, a named p
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import chain, islice, pairwise
@@ -50,6 +49,7 @@ from ufo_experience.redaction.spoken import (
 from ufo_experience.redaction.spoken import (
     WEAK as _WEAK,
 )
+from ufo_experience.text import lazy_re as re
 
 WINDOW = 64  # characters after a word that names a secret, up to the end of its line
 _PIECES = 7  # tokens looked at in a window

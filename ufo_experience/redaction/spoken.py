@@ -6,12 +6,12 @@ that a secret follows. Every pattern looks at a window of fixed length.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ufo_experience.redaction.checksums import is_stand_in
 from ufo_experience.redaction.hints import Searched, hinted
+from ufo_experience.text import lazy_re as re
 
 
 class Found(NamedTuple):

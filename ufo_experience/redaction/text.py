@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from ufo_experience.redaction.checksums import has_digit_and_letter
 from ufo_experience.redaction.names import is_secret_name
 from ufo_experience.redaction.secrets import MAX_REMEMBERED, MAX_REMEMBERED_CHARS, Finding, find_by_rule, find_secrets
 from ufo_experience.schema import expect
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 
 IMAGE = "<image>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -14,6 +13,7 @@ from ufo_experience.redaction.secrets import find_secrets
 from ufo_experience.redaction.text import PLACEHOLDER, scrub
 from ufo_experience.redaction.vault import TaskValues, Vault
 from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Source, Step, Trajectory, clip
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.slots import find_whole
 
 # Shorter ones are removed where they were found, not everywhere: a PIN in a sentence, the single keys of a password.

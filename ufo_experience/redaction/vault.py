@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ufo_experience.redaction.disguises import Disguised, Disguises
 from ufo_experience.redaction.forms import bare, coded_forms, exact_forms, is_loose, loose_pattern
 from ufo_experience.redaction.text import PLACEHOLDER, SECRET, strip_urls
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.slots import Slot, find_slots, find_whole
 
 # "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a

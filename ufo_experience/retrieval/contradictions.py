@@ -8,10 +8,10 @@ both ends of an axis stand in one request, that axis decides nothing.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from ufo_experience.retrieval.antonyms import AXES, NEGATED_AXES
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.terms import stem
 

@@ -9,12 +9,12 @@ The next target of a way is that of the step after the last one already done; of
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ufo_experience.schema import Experience, Hit, Step
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.controls import bare, role_of
 

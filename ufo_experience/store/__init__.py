@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 
 from ufo_experience.errors import UsageError
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
+from ufo_experience.text import lazy_re as re
 
 __all__ = ["Added", "ExperienceStore", "StoreReport", "open_store", "scheme_of"]
 

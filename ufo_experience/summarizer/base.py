@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from ufo_experience.schema import (
     clip,
     validate,
 )
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.completeness import missing
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 from ufo_experience.redaction.actions import plain, typed_leaf
 from ufo_experience.redaction.names import listed, words_of
 from ufo_experience.schema import Step
 from ufo_experience.summarizer.shortest_path import VisibleBefore, shortest_path
+from ufo_experience.text import lazy_re as re
 
 _NOTHING: VisibleBefore = {}
 _NO_EFFECT = listed(

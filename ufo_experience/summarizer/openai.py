@@ -8,7 +8,6 @@ the service itself), its extractive summary is used instead and `provenance.note
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from ufo_experience.summarizer.base import Summary, build_experience, redacted
 from ufo_experience.summarizer.effective_steps import has_effect, is_skipped
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer, extract
 from ufo_experience.summarizer.log_prompt import render_log
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.slots import find_slots, mask_slots
 from ufo_experience.text.templates import load_templates
 from ufo_experience.text.tokens import estimate_tokens

@@ -7,11 +7,11 @@ case decides nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import cut_values
 from ufo_experience.text.terms import COMMON, stem, without_politeness, words

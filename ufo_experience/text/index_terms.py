@@ -10,11 +10,11 @@ The skeleton of a *query* does not look at letter case: a word is a value when t
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.frames import TYPED, Frame, digits, record_frame
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import COMMON, stem, without_politeness, words

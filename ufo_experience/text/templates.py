@@ -5,7 +5,6 @@ In a wheel the folder is inside the package; in a checkout it stands beside it. 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from ufo_experience.errors import DataError
+from ufo_experience.text import lazy_re as re
 
 _SLOT = re.compile(r"<<([a-z_]+)>>")
 

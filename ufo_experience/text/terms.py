@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import on_forgetting
 
 _COMMON_WORDS = (

@@ -8,13 +8,13 @@ run knows is one too: nobody can say what it does.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import dropwhile
 
 from ufo_experience.redaction.actions import is_press, is_typing, plain
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Step
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 from ufo_experience.trust.risk import runs_commands
 

@@ -14,7 +14,6 @@ language or encoding it is written. What stays is the way: the verb, the kind of
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.vault import slot_type
 from ufo_experience.schema import Action, Control, Experience, Step, Trust
+from ufo_experience.text import lazy_re as re
 from ufo_experience.text.alike import plain_text, words_in
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.slots import Slot, find_slots, find_whole, mask_slots

@@ -7,7 +7,6 @@ Readers take no lock. Nothing is listed or rewritten to add a record, so that co
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -27,6 +26,7 @@ from ufo_experience.store.folder.layout import RECORDS, STORE_FILE, TOMBSTONES, 
 from ufo_experience.store.folder.location import StorageLocation, storage_location
 from ufo_experience.store.folder.signing import Signer, signer_from_environment
 from ufo_experience.store.records import Status, check_expected, encode_record, encode_status, encode_tombstone
+from ufo_experience.text import lazy_re as re
 
 GROUP = 512  # records in one commit; the lock is free between groups
 
