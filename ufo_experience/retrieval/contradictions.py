@@ -32,7 +32,7 @@ _PHRASES = [
     ("read", r"\bread[- ]only\b", "readonly"),
     # Which access somebody is given is a value of the request, as its name is: the way is the same.
     (
-        "read write edit view",
+        "read write edit view reading writing editing viewing",
         r"\b(?:read|write|edit|view)(?:ing)?(?=(?: and \w+)? (?:access|permissions?|rights?)\b)",
         "some",
     ),
