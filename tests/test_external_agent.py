@@ -166,8 +166,11 @@ def test_an_answer_may_take_what_was_foreseen_and_fill_in_what_it_leaves_open():
     assert [(one.name, one.parameters.get("text")) for one in filled] == [("Delete", None), ("Name", "b"), ("OK", None)]
     open_, _ = read_answer('{"take": 3}', SCREEN, foreseen)
     assert [one.name for one in open_] == ["Delete"]
-    with pytest.raises(DataError):
-        read_answer('{"take": "all"}', SCREEN, foreseen)
+    chosen, _ = read_answer('{"way": 2, "take": 1}', SCREEN, (), {1: foreseen[1:], 2: foreseen})
+    assert [one.name for one in chosen] == ["Delete"]
+    for wrong in ('{"take": "all"}', '{"take": 1, "way": "first"}'):
+        with pytest.raises(DataError):
+            read_answer(wrong, SCREEN, foreseen)
 
 
 def test_the_way_is_told_once_and_then_only_its_place():

@@ -6,7 +6,8 @@ import pytest
 
 from tests.guide_world import choose, click, experience, fill
 from ufo_experience.guide.offer import offer
-from ufo_experience.guide.rewording import has_same_values, match_values
+from ufo_experience.guide.procedure import procedure_of
+from ufo_experience.guide.rewording import fits, match_values
 from ufo_experience.schema import Hit
 from ufo_experience.text.slots import find_slots
 
@@ -32,8 +33,19 @@ LET = 'Let "lena@lab.example" see the file "minutes.txt"'
         ('Write a subject "A" and a text "B"', 'Mail it, subject "C", saying "D"', "A=C B=D"),
         ('Write "A" and then "B"', 'Mail "C", saying "D"', ""),
         ("Send 3 to Bob", "Give Ann and Tom 4", "3=4"),
+        ('Write with the subject "A" and "B"', 'Mail about "C" with the words "D"', ""),
+        ('Forget the network "A"', 'Drop "B" from the known WLANs of HQ', "A=B"),
     ],
-    ids=["by type", "by preposition", "by quotes", "by the word before", "in doubt", "another number of names"],
+    ids=[
+        "by type",
+        "by preposition",
+        "by quotes",
+        "by the word before",
+        "in doubt",
+        "another number of names",
+        "another word after the preposition",
+        "names beside",
+    ],
 )
 def test_values_of_a_rewording_are_matched_where_nothing_is_in_doubt(old, new, pairs):
     """Order alone tells nothing."""
@@ -71,4 +83,18 @@ def test_what_only_the_old_words_name_stays_open_in_a_rewording():
     guide = offer('Save this computer every day from "06:45" on', [hit])
     assert guide is not None
     assert [bool(step.unbound) for step in guide.procedure.steps] == [True, False]
-    assert has_same_values('at "19:20"', 'from "06:45" on')
+
+
+@pytest.mark.parametrize(
+    ("task", "fitting"),
+    [
+        ('Grant "jane@corp.example" access to "thesis.docx"', True),
+        ('Let our PC at HQ give "jane@corp.example" access to "thesis.docx"', True),
+        ('Let "Jane" see "thesis.docx"', False),
+        ('Let "jane@corp.example" see the file "a.txt" as "guest"', False),
+    ],
+    ids=["the same types", "names that may be no values", "no address", "one more in quotes"],
+)
+def test_a_task_in_other_words_needs_a_value_of_each_type_and_has_no_other(task, fitting):
+    """What the steps of the way take of its own request."""
+    assert fits(procedure_of(experience(*SHARE, task=LET)), task) is fitting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ class BackupApp:
         return "done"
 
 
+IN_OTHER_WORDS = 'Have copies of all files made "weekly", the first at 07:15'
 ANSWERS = {"Frequency": "weekly", "Time": "07:15"}
 WEEKLY = [
     "click Backup",
@@ -125,12 +127,12 @@ def memory_of(tmp_path: Path, *steps: dict[str, Any], helped: int = 0, **more: A
 
 
 def session_of(tmp_path: Path, memory: ExperienceMemory | None, app: BackupApp, agent: Reader, **more: Any):
-    evaluator = more.pop("evaluator", YES)
+    evaluator, request = more.pop("evaluator", YES), more.pop("request", NEW_TASK)
     settings = config(tmp_path, **more)
     parts = SessionParts(
         app_agent=agent, dispatcher=app.dispatcher(), evaluator=evaluator, memory=memory, config=settings
     )
-    return LinuxSession("task", True, 0, NEW_TASK, application_name="Settings", parts=parts)
+    return LinuxSession("task", True, 0, request, application_name="Settings", parts=parts)
 
 
 # ---- ahead
@@ -313,3 +315,31 @@ def test_an_unknown_way_of_recalling_is_refused():
     """With the names there are."""
     with pytest.raises(UsageError, match="advise, ahead, replay"):
         SessionConfig(recall="allways")
+
+
+class Chooser(Reader):
+    """Takes the way that was learned for what it is to do, else does what is in view."""
+
+    asked = "schedule a backup"
+
+    async def act(self, turn: Turn) -> Decision:
+        ways = {one["way"]: one for one in parse_block(turn.ahead) if "way" in one}
+        fitting = [one["next_actions"] for one in ways.values() if self.asked in one["asked"]]
+        if not fitting or turn.proposed is not None or self.app.saved is not None:
+            return await super().act(replace(turn, ahead="") if ways else turn)
+        self.turns.append(turn)
+        return Decision(AgentStatus.FINISH, tuple(map(self.command, fitting[0])))
+
+
+@pytest.mark.parametrize(("asked", "calls", "credited"), [("schedule a backup", 1, 1), ("never learned", 2, 1)])
+def test_of_ways_that_may_be_meant_the_one_the_agent_answers_with_is_followed(tmp_path, asked, calls, credited):
+    """Each is told with what it was learned for; an agent that goes the same way by itself is led on."""
+    memory, app = memory_of(tmp_path), BackupApp()
+    agent = Chooser(app)
+    agent.asked = asked
+    session = session_of(tmp_path, memory, app, agent, request=IN_OTHER_WORDS, recall="ahead")
+    run(session)
+    assert app.done == WEEKLY
+    assert len(agent.turns) == calls
+    assert memory.store.get("0" * 32).usage.helped == credited
+    assert len(session.followed) == credited

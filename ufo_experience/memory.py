@@ -346,6 +346,24 @@ class ExperienceMemory(Maintenance):
         agreement = self.wiring.finder().agreement
         return offer(task, found, binder=binder, proven_after=proven_after, agreement=agreement)
 
+    def choices(
+        self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, limit: int = 3
+    ) -> tuple[Guide, ...]:
+        """Guides along at most `limit` ways that may be meant, best first, for an agent to choose from.
+
+        For a task for which `guide` finds none: retrieval thinks each of them possible, not likely, and the task has
+        the values it takes. Whoever chooses has to read what it was learned for (`guide.procedure.task`).
+
+        Args:
+            hits: what was retrieved for the task already, with what came near (retrieved here when not given).
+        """
+        from ufo_experience.guide.offer import LOOKED_THROUGH, choices
+
+        if hits is None:
+            found = self.retrieve(task, application=application, near=LOOKED_THROUGH)
+            hits = [*found, *found.near]
+        return choices(task, hits, limit=limit, agreement=self.wiring.finder().agreement) if hits else ()
+
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None
     ) -> Ids:

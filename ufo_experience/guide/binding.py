@@ -18,12 +18,12 @@ from difflib import SequenceMatcher
 from typing import Any, Protocol
 
 from ufo_experience.guide.procedure import LookedUp, Procedure, ProcedureStep
-from ufo_experience.guide.rewording import match_values
+from ufo_experience.guide.rewording import fields_of, match_values
 from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.vault import SLOT_TYPE, slot_type
 from ufo_experience.text.alike import SMALL_WORDS
-from ufo_experience.text.controls import is_fixed
+from ufo_experience.text.controls import bare, is_fixed
 from ufo_experience.text.slots import Slot, find_slots, mask_slots
 from ufo_experience.text.terms import stem
 
@@ -93,7 +93,7 @@ def find_values(procedure: Procedure, task: str) -> Values:
     """What the rules say stands for what."""
     old, new = (find_slots(PLACEHOLDER.sub("<secret>", text)) for text in (procedure.request, task))
     if procedure.reworded:
-        places = match_values(old, new, procedure.request, task)
+        places = match_values(old, new, procedure.request, task, fields_of(procedure))
     else:
         places = _places(old, new, same=_intent(procedure.request) == _intent(task))
     words = {old[at].value.casefold(): new[to].value for at, to in places.items()}
@@ -179,6 +179,8 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
             is_fixed(step.role) or step.kind == "switch"
         )  # labels, whatever a task calls them
         name, within = fill(target.name, constant=not own), fill(target.within, constant=not procedure.reworded)
+        if own and step.varies and name == target.name and _is_of_old_task(bare(name), procedure.request, task):
+            open_slots[name] = None  # no label: runs of the same task chose among several
         target = replace(target, name=name, within=within)
         value = _value_in(target.name, step.target.name if step.target else "", values)
     free = ("text", "value") if step.kind != "switch" or not procedure.reworded else ()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from ufo_experience.guide.guide import Act
+from ufo_experience.guide.guide import Act, Guide
 from ufo_experience.prompt.cleaning import clean_json
 from ufo_experience.prompt.data_block import frame, new_nonce
 from ufo_experience.prompt.notation import encode
+from ufo_experience.text.slots import mask_slots
+from ufo_experience.trust.values import asked_first
 
 NEXT_ACTIONS, NOTES = "next_actions", "notes"
+WAY, ASKED = "way", "asked"
+_SLOT = re.compile(r"<(\w+)>")
 _TEXT = 200  # characters of a name or value
 
 
@@ -19,6 +24,10 @@ SEEN = '"seen" is where the past run found the value.'
 READ = 'Where "read" is true leave the text as it is: the value is read off the screen on the way.'
 RESUMED = "The way was left. It can be taken up again here, with the first of these."
 REWORDED = "Learned for a task that was put in other words: take them only if yours is the same."
+CHOOSE = (
+    "Nothing known asks for this in the same words. Each of these ways was learned for what its asked says: take the "
+    "one that asks for the same as your task, if one does; else none."
+)
 CONFIRM = 'What has "confirm" is hard to take back: to answer with it is to say that it is meant.'
 
 
@@ -34,11 +43,33 @@ def ahead_block(acts: Sequence[Act], nonce: str | None = None, note: str = "", *
     if not acts:
         return ""
     actions = [action_of(act) for act in acts]
+    notes = [*_explained(actions), *filter(None, (note, RESUMED if resumed else ""))]
+    return frame([encode({NEXT_ACTIONS: actions, **({NOTES: notes} if notes else {})})], nonce or new_nonce())
+
+
+def choice_block(ways: Sequence[tuple[Guide, Sequence[Act]]], nonce: str | None = None) -> str:
+    """Several ways, with what was asked when each was learned, one record each, of which the agent may take one; "" for
+    none.
+
+    Raises:
+        UsageError: the nonce is not 32 hex digits.
+    """
+    if not ways:
+        return ""
+    told = [[action_of(act) for act in acts] for _, acts in ways]
+    asked = [clean_json(_SLOT.sub(r"[\1]", mask_slots(asked_first(one.procedure.task))), _TEXT) for one, _ in ways]
+    records: list[dict[str, Any]] = [
+        {WAY: number, ASKED: request, NEXT_ACTIONS: actions}
+        for number, (request, actions) in enumerate(zip(asked, told, strict=True), start=1)
+    ]
+    records[0][NOTES] = [CHOOSE, *_explained([one for actions in told for one in actions])]
+    return frame([encode(one) for one in records], nonce or new_nonce())
+
+
+def _explained(actions: Sequence[dict[str, Any]]) -> list[str]:
+    """What the marks of some actions stand for."""
     marks = {FILL: "fill", SEEN: "seen", READ: "read", CONFIRM: "confirm"}
-    said = [text for text, mark in marks.items() if any(mark in one for one in actions)]
-    told = (*said, note, RESUMED if resumed else "")
-    notes = {NOTES: kept} if (kept := [one for one in told if one]) else {}
-    return frame([encode({NEXT_ACTIONS: actions, **notes})], nonce or new_nonce())
+    return [text for text, mark in marks.items() if any(mark in one for one in actions)]
 
 
 def action_of(act: Act) -> dict[str, Any]:

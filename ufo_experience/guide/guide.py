@@ -20,6 +20,7 @@ from ufo_experience.guide.looking_up import read_value, where_seen
 from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find, is_plain_click, stood_beside
 from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of, needs_consent
 from ufo_experience.guide.screen import Control, Screen, read_screen
+from ufo_experience.guide.screen_binding import named_in_task, option_in_task, renamed
 from ufo_experience.schema import expect
 from ufo_experience.text.controls import bare, is_fixed, role_of
 
@@ -222,8 +223,13 @@ class Guide:
         passed = self._passed_over(screen)
         if passed is None:
             return self._next_door(screen) or 0
-        both = zip(self._steps[self._at : passed], acts, strict=False)
+        behind = min(self.agrees(acts), passed - self._at)
         self._at = passed
+        return behind
+
+    def agrees(self, acts: Sequence[Act]) -> int:
+        """How many of `acts`, from the first on, are the next steps of the way."""
+        both = zip(self._steps[self._at :], acts, strict=False)
         return sum(1 for _ in takewhile(lambda one: _is_same(*one), both))
 
     def resume(self, controls: Screen | Iterable[Any], *, application: str | None = None) -> bool:
@@ -269,13 +275,29 @@ class Guide:
     # ---- within
 
     def _observed(self, controls: Screen | Iterable[Any]) -> Screen:
-        """The screen, off which values were read that the run of the way had looked up there."""
+        """The screen, off which values were read that the run of the way had looked up there, or that it tells."""
         screen = read_screen(controls)
+        self._told_by(screen)
         for place, step in enumerate(self._steps[self._at :], start=self._at):
             seen = step.seen if place not in self._read else None
             if seen is not None and seen.place <= self._at and (value := read_value(seen, screen)):
                 self._read[place] = value
         return screen
+
+    def _told_by(self, screen: Screen) -> None:
+        """Settle what the next step means where the words of the task leave it open and the screen does not."""
+        step = self._steps[self._at] if self._at < len(self._steps) else None
+        if step is None or step.target is None or self._at in self._read:
+            return
+        task = self.procedure.request
+        if step.kind in ("type", "select") and step.can_be_filled:
+            control = self._find(self._at, screen)
+            option = option_in_task(control, task) if isinstance(control, Control) else ""
+            self._read |= {self._at: option} if option else {}
+        elif step.kind == "click" and (step.unbound or (self.procedure.reworded and step.value)):
+            meant = named_in_task(step, screen, task, self._known - {bare(step.target.name)})
+            if meant is not None and (step.unbound or isinstance(self._find(self._at, screen), Miss)):
+                self._steps = renamed(self._steps, self._at, meant.name)
 
     def _parameters(self, place: int) -> dict[str, Any]:
         """What a step is done with: the value of an open slot once it was read, until then the name of its field."""

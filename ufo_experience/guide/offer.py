@@ -9,8 +9,8 @@ from typing import Any
 from ufo_experience.errors import DataError
 from ufo_experience.guide.binding import Binder, bind
 from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.procedure import procedure_of
-from ufo_experience.guide.rewording import has_same_values
+from ufo_experience.guide.procedure import Procedure, procedure_of
+from ufo_experience.guide.rewording import fits
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.forks import partings, told_apart
 from ufo_experience.schema import Experience, Hit, Trust, Usage
@@ -18,6 +18,9 @@ from ufo_experience.text.alike import reads_alike
 from ufo_experience.trust.values import Agreement, presentable
 
 _COMPARED = "query_coverage"  # of the explanation of a hit: how much of the task its request says
+LEAST_LIKELY = 0.05  # score of a way that an agent is given to choose
+LOOKED_THROUGH = 12  # of what came near, for those
+MAX_CHOICES = 3
 PROVEN_AFTER = 2  # times a way has helped, before it is replayed
 
 
@@ -33,32 +36,74 @@ def offer(
 
     Left out are ways that are no procedure, that contradict the task, that misled since they last helped, and that are
     not `proven_after` so many times. One of a task that reads otherwise comes last and is marked (`reworded`), and only
-    where retrieval compared the two and they hold as many values of each type: nothing on a screen tells a way that
+    where retrieval compared the two and the task has a value for all it takes: nothing on a screen tells a way that
     fits it and leads elsewhere, so that it is for an agent to take, and never replayed. `agreement` is what other runs
     tell too: a name or value that only one record knows is not told ahead.
     """
     served = list(hits)
     found = [hit.experience for hit in served]
-    fitting = [hit for hit in served if not misled(hit.experience.usage) and is_proven(hit.experience, proven_after)]
-    fitting = [hit for hit in fitting if not conflict(task, _request(hit.experience))]
+    fitting = [hit for hit in _fitting(task, served) if is_proven(hit.experience, proven_after)]
     alike = [hit.experience for hit in fitting if reads_alike(task, _request(hit.experience))]
-    reworded = [hit.experience for hit in fitting if hit.experience not in alike and _is_reworded(task, hit)]
+    reworded = [hit.experience for hit in fitting if hit.experience not in alike and _COMPARED in hit.explanation]
     for experience in (*alike, *reworded):
-        try:
-            shown = presentable(experience, task, agreement)
-            parted = partings(experience, found)
-            procedure = procedure_of(
-                experience, shown.experience, shown.constants, **_as_far_as(experience, parted, task)
-            )
-        except DataError:
-            continue  # no way to follow; it is shown as an example all the same
-        return Guide(bind(replace(procedure, reworded=experience not in alike), task, binder))
+        procedure = _procedure(experience, found, task, agreement, reworded=experience not in alike)
+        if procedure is not None:  # what is no way to follow is shown as an example all the same
+            return Guide(bind(procedure, task, binder))
     return None
 
 
-def _is_reworded(task: str, hit: Hit) -> bool:
-    """True when retrieval has compared the words of two requests, and their values are of the same types."""
-    return _COMPARED in hit.explanation and has_same_values(_request(hit.experience), task)
+def choices(
+    task: str, hits: Iterable[Hit], *, limit: int = MAX_CHOICES, agreement: Agreement | None = None
+) -> tuple[Guide, ...]:
+    """Guides along the ways among `hits` (best first) that may be meant, at most `limit`, for an agent to choose from.
+
+    They are those that retrieval finds likely in one case of twenty or more, and for all of whose values the task has
+    one of the same type. All are `reworded`: not one of them is replayed.
+    """
+    likely = [hit for hit in hits if hit.score >= LEAST_LIKELY and _COMPARED in hit.explanation]
+    found: list[Guide] = []
+    for hit in _fitting(task, likely):
+        procedure = _procedure(hit.experience, [one.experience for one in likely], task, agreement, reworded=True)
+        bound = None if procedure is None else bind(procedure, task)
+        if bound is not None and not any(_are_alike(bound, one.procedure) for one in found):
+            found.append(Guide(bound))
+        if len(found) == limit:
+            break
+    return tuple(found)
+
+
+def _are_alike(one: Procedure, other: Procedure) -> bool:
+    """True for ways of the same steps."""
+    return [(step.action, step.target) for step in one.steps] == [(step.action, step.target) for step in other.steps]
+
+
+def _fitting(task: str, hits: Iterable[Hit]) -> list[Hit]:
+    """Those that have not misled and do not contradict the task."""
+    kept = (hit for hit in hits if not misled(hit.experience.usage))
+    return [hit for hit in kept if not conflict(task, _request(hit.experience))]
+
+
+def _procedure(
+    experience: Experience, found: list[Experience], task: str, agreement: Agreement | None, *, reworded: bool
+) -> Procedure | None:
+    """The way of a run as far as it may be offered; None where it is no way to follow, or the task lacks its values."""
+    try:
+        shown = presentable(experience, task, agreement)
+        as_far_as = _as_far_as(experience, partings(experience, found), task)
+        varying = _varying(experience, agreement) if reworded and agreement is not None else ()
+        procedure = procedure_of(experience, shown.experience, shown.constants, **as_far_as, varying=varying)
+    except DataError:
+        return None
+    if reworded and not fits(procedure, task):
+        return None
+    return replace(procedure, reworded=reworded)
+
+
+def _varying(experience: Experience, agreement: Agreement) -> frozenset[str]:
+    """The names a run acted on that are not those of all runs of the same task."""
+    names = {step.target_control.name for step in experience.action.steps}
+    counted = {name: agreement.share(name, experience) for name in names if name.strip()}
+    return frozenset(name for name, (holding, runs) in counted.items() if holding < runs)
 
 
 def _request(experience: Experience) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -80,7 +80,8 @@ class ProcedureStep:
     `confirm` says that a person is asked before, `pending` that this is only so for what was chosen before it. `value`
     is the value of the task that the target bears, as a file in a list does. `seen` is where the run looked up what it
     typed, `around` is what stood around it when the
-    way was gone. `told` is False where only this record knows the name, `hidden` are parameters of that kind.
+    way was gone. `told` is False where only this record knows the name, `hidden` are parameters of that kind. `varies`
+    says that other runs of the same task acted on something else there: the name is a value.
     """
 
     number: int
@@ -98,6 +99,7 @@ class ProcedureStep:
     around: Around | None = None
     pending: bool = False
     seen: LookedUp | None = None
+    varies: bool = False
 
     @property
     def role(self) -> str:
@@ -155,6 +157,7 @@ def procedure_of(
     *,
     until: int | None = None,
     parts: str = "",
+    varying: Collection[str] = (),
 ) -> Procedure:
     """The way a run went.
 
@@ -164,6 +167,7 @@ def procedure_of(
         constants: the values of placeholders that are the same for every task.
         until: the number of the first step that is not offered, since runs of the same words went two ways from there,
             as `parts` says.
+        varying: names that only some of the runs of the same task acted on.
 
     Raises:
         DataError: it may not be offered: the run did not succeed, a step was never executed or names no control, or
@@ -196,6 +200,7 @@ def procedure_of(
                 told=_may_be_told(step, told.get(step.step_number, step)),
                 hidden=_hidden(step, told.get(step.step_number, step)),
                 seen=_looked_up(step, done),
+                varies=step.target_control.name in varying,
             )
             for number, step in enumerate(done, start=1)
         ),

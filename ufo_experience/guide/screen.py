@@ -74,6 +74,12 @@ class Control:
         return _first(self._read, "value")
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """What a list offers to choose from, empty where that is not known."""
+        said = self._read("options", None)
+        return tuple(one for one in said if isinstance(one, str)) if isinstance(said, (list, tuple)) else ()
+
+    @property
     def checked(self) -> bool | None:
         """Whether a switch is on."""
         return self._state("checked")

@@ -10,12 +10,12 @@ A look is a command of the type data collection (`get_controls`) that answers wi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from ufo_experience.guide.block import REWORDED, ahead_block
+from ufo_experience.guide.block import REWORDED, ahead_block, choice_block
 from ufo_experience.guide.guide import Act, Guide, Stop, check_action
 from ufo_experience.guide.procedure import Target as Aim
 from ufo_experience.guide.screen import Screen, read_screen
@@ -69,9 +69,19 @@ class Follower:
     `handed_back` says why the agent is asked again, "" when nothing was doubted.
     """
 
-    def __init__(self, look: str, policy: RecoveryPolicy, *, guide: Guide | None = None, replay: bool = False) -> None:
+    def __init__(
+        self,
+        look: str,
+        policy: RecoveryPolicy,
+        *,
+        guide: Guide | None = None,
+        replay: bool = False,
+        choices: Sequence[Guide] = (),
+        chosen: Callable[[Guide], None] = lambda guide: None,
+    ) -> None:
         self._look, self._policy = look, policy
         self._guide, self._replay = guide, replay and guide is not None
+        self._choices, self._chosen = tuple(choices), chosen
         self._queue: deque[_Foreseen] = deque()
         self._marked: frozenset[tuple[str, str]] = frozenset()
         self._blind = False
@@ -124,20 +134,45 @@ class Follower:
         else and the way is in view again.
         """
         self._marked = frozenset()
-        if self._guide is None or self._guide.gave_up:
+        known, guide = application or None, self._guide
+        if (guide is None or guide.gave_up) and not self._choices:
             return ""
         view = await self.view(context)
         if view is None:
             return ""
-        known, guide = application or None, self._guide
+        if guide is None:
+            return self._offered(view.screen, known)
         acts = guide.ahead(view.screen, application=known) if guide.sure else ()
         resumed = not acts and not self._replay and guide.resume(view.screen, application=known)
         acts = guide.ahead(view.screen, application=known) if resumed else acts
-        asked = () if self._replay else [act for act in acts if act.confirm]
-        self._marked = frozenset((act.action, bare(act.target.name) if act.target else "") for act in asked)
+        self._mark(() if self._replay else acts)
         whole = guide.place + len(acts) >= len(guide.procedure.steps)
         notes = (REWORDED if guide.procedure.reworded else "", guide.procedure.parts if whole else "")
         return ahead_block(acts, note=" ".join(filter(None, notes)), resumed=resumed)
+
+    def _offered(self, screen: Screen, application: str | None) -> str:
+        """The ways to choose from whose first step can be taken on this screen."""
+        told = [(one, one.ahead(screen, application=application)) for one in self._choices]
+        told = [(one, acts) for one, acts in told if acts]
+        self._choices = tuple(one for one, _ in told)
+        self._mark([act for _, acts in told for act in acts])
+        return choice_block(told)
+
+    def _mark(self, acts: Iterable[Act]) -> None:
+        asked = (act for act in acts if act.confirm)
+        self._marked = frozenset((act.action, bare(act.target.name) if act.target else "") for act in asked)
+
+    def choose(self, commands: Sequence[Command]) -> None:
+        """Of several ways the one whose next steps the agent has answered with is followed from now on. Where it has
+        gone no further than several agree, those are left to choose from; where it has done something else, none.
+        """
+        acts = [as_act(command) for command in commands]
+        taken = {one: one.agrees(acts) for one in self._choices}
+        most = max(taken.values(), default=0)
+        self._choices = tuple(one for one, steps in taken.items() if steps == most > 0)
+        if len(self._choices) == 1:
+            (self._guide,), self._choices = self._choices, ()
+            self._chosen(self._guide)
 
     async def begin(self, decision: Decision, context: Context, application: str) -> Decision:
         """The first action of a decision; those that follow it wait, each with the part of the decision it has.
@@ -166,8 +201,9 @@ class Follower:
     def note(self, outcomes: Outcomes) -> None:
         """Tell the guide what became of the commands of a step; after one that failed, nothing foreseen is done."""
         for command, result in outcomes:
-            if self._guide is not None:
-                self._guide.note(as_act(command), result.ok)
+            for guide in (self._guide, *self._choices):
+                if guide is not None:
+                    guide.note(as_act(command), result.ok)
             if not result.ok and (self._queue or self._replay):
                 self.hand_back(f"{describe(command)} failed")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ufo_experience.errors import ExperienceError
-from ufo_experience.guide.offer import PROVEN_AFTER
+from ufo_experience.guide.offer import LOOKED_THROUGH, PROVEN_AFTER
 from ufo_experience.guide.procedure import needs_consent
 from ufo_experience.redaction import redact_text
 from ufo_experience.redaction.names import words_of
@@ -53,10 +53,13 @@ class ExperienceSource(Protocol):
         *,
         application: str | None = None,
         top_k: int | None = None,
+        near: int = 0,
         controls: Iterable[Any] | None = None,
         done: Iterable[str] = (),
     ) -> Retrieval:
-        """Find what helps with a task; among equals what goes on from the controls in view, after what was done."""
+        """Find what helps with a task, and so many that come near; among equals what goes on from the controls in view,
+        after what was done.
+        """
         ...
 
     def build_prompt(
@@ -67,6 +70,10 @@ class ExperienceSource(Protocol):
 
     def guide(self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0) -> Guide | None:
         """Lead along the best way among what was found."""
+        ...
+
+    def choices(self, task: str, *, hits: Sequence[Hit] | None = None) -> Sequence[Guide]:
+        """Ways that may be meant where none is known well enough, for an agent to choose from."""
         ...
 
     def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
@@ -86,7 +93,7 @@ class Recall:
     """Asks memory on behalf of one session. `injected` are the ids shown or followed so far, in order.
 
     `guide` leads along the way found for the latest request or sub-task (in `advise` there is none), `replays` is True
-    when it may do so without asking the agent.
+    when it may do so without asking the agent. Where there is none, `choices` lead along some that may be meant.
     """
 
     def __init__(
@@ -106,6 +113,7 @@ class Recall:
         self._injected: dict[str, None] = {}
         self._guides: list[Guide] = []
         self.guide: Guide | None = None
+        self.choices: tuple[Guide, ...] = ()
         self.replays = False
 
     @property
@@ -171,6 +179,8 @@ class Recall:
         seen: _Seen | None = None,
     ) -> PromptBlock | None:
         more: dict[str, Any] = {"controls": seen.controls, "done": seen.done} if seen is not None else {}
+        if not commands and self._mode != "advise":
+            more["near"] = LOOKED_THROUGH
         try:
             found = self._memory.retrieve(
                 task, application=application, top_k=STEP_CANDIDATES if commands else self._top_k, **more
@@ -196,7 +206,17 @@ class Recall:
             self.replays = self.guide is not None and not self.guide.procedure.reworded
         if self._mode != "advise" and self.guide is None:
             self.guide = self._memory.guide(task, hits=found)
+        self.choices = ()
+        if self._mode != "advise" and self.guide is None:
+            self.choices = tuple(self._memory.choices(task, hits=[*found, *found.near]))
         self._guides += [self.guide] if self.guide is not None else []
+
+    def chosen(self, guide: Guide) -> None:
+        """The agent has taken one of the `choices`: it is credited from now on."""
+        self.guide, self.choices = guide, ()
+        self._guides.append(guide)
+        self._injected[guide.procedure.id] = None
+        self._log.audit({"moment": "choice", "guide": guide.procedure.id})
 
     def _about(self, commands: Sequence[Command], hits: Sequence[Hit]) -> list[Hit]:
         """Experiences not shown yet that have a step like one of `commands`, or go on from what is on the screen."""
@@ -245,6 +265,7 @@ class Recall:
                 ],
                 "guide": self.guide.procedure.id if self.guide is not None else None,
                 "replays": self.replays,
+                "choices": [one.procedure.id for one in self.choices],
                 "tokens": block.tokens if block else 0,
                 "prompt_sha256": _digest(block.text) if block else None,
             }

@@ -144,6 +144,7 @@ class BaseRound:
     async def _begun(self, decision: Decision) -> Decision:
         """An agent's decision, of which one action is carried out at a time in `ahead` and `replay`."""
         self._last = ()
+        self._follower.choose(decision.commands)
         several = self._shared.config.recall_mode in ("ahead", "replay") and len(decision.commands) > 1
         asks = decision.status in (AgentStatus.CONFIRM, *_NOTHING_DONE)
         if self._works_as_host() or asks or not (several or names_only(decision.commands)):
@@ -153,9 +154,17 @@ class BaseRound:
     def _follow(self) -> None:
         """Go along the way memory has found for the request or sub-task that begins."""
         recall, config = self._shared.recall, self._shared.config
-        guide = recall.guide if recall is not None else self._shared.guide
-        replays = recall is not None and recall.replays
-        self._follower = Follower(config.look, config.recovery, guide=guide, replay=replays)
+        if recall is None:
+            self._follower = Follower(config.look, config.recovery, guide=self._shared.guide)
+            return
+        self._follower = Follower(
+            config.look,
+            config.recovery,
+            guide=recall.guide,
+            replay=recall.replays,
+            choices=recall.choices,
+            chosen=recall.chosen,
+        )
 
     async def _decide(self) -> Done[Decision] | Failure:
         """Ask the agent, and ask it again with what memory knows if the step is risky or repeats a failure."""

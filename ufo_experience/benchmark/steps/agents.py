@@ -16,7 +16,7 @@ from ufo_experience.benchmark.steps.explorer import Explorer
 from ufo_experience.benchmark.steps.prompt_reading import read_hints
 from ufo_experience.benchmark.steps.workplace import STATUS_TYPE, Workplace
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.block import NEXT_ACTIONS, NOTES
+from ufo_experience.guide.block import NEXT_ACTIONS, NOTES, WAY
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.session.protocols import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
 
@@ -25,8 +25,8 @@ class ReadingAgent:
     """The rule-based explorer as an agent of sessions. Of the past it knows what stands in its prompt, nothing else.
 
     Where a guide says what comes next it answers with just that; handed back, it takes a step of its own, or the one
-    it is to look at before it is done. It has no judgement of its own of whether it is done: the bench stops the clock
-    when the goal is reached.
+    it is to look at before it is done. Of several ways it takes none, since to choose is to read. It has no judgement
+    of its own of whether it is done: the bench stops the clock when the goal is reached.
     """
 
     name = "LinuxAgent"
@@ -69,9 +69,15 @@ class ReadingAgent:
 
 
 def foreseen_in(ahead: str) -> tuple[Mapping[str, Any], ...]:
-    """The actions a block of what comes next holds."""
+    """The actions a block of what comes next holds; none where it holds several ways to choose from."""
     records = parse_block(ahead) if ahead else []
-    return tuple(one for record in records for one in record.get(NEXT_ACTIONS, ()))
+    return tuple(one for record in records if WAY not in record for one in record.get(NEXT_ACTIONS, ()))
+
+
+def ways_in(ahead: str) -> dict[int, tuple[Mapping[str, Any], ...]]:
+    """The ways to choose from in a block of what comes next, by their numbers."""
+    records = parse_block(ahead) if ahead else []
+    return {record[WAY]: tuple(record.get(NEXT_ACTIONS, ())) for record in records if WAY in record}
 
 
 def notes_in(ahead: str) -> tuple[str, ...]:

@@ -75,6 +75,10 @@ class ReadOnly:
         """As the memory leads."""
         return self._memory.guide(task, hits=hits, proven_after=proven_after)
 
+    def choices(self, task: str, *, hits: Sequence[Hit] | None = None) -> Sequence[Guide]:
+        """As the memory lets choose."""
+        return self._memory.choices(task, hits=hits)
+
     def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:
         """Nothing is credited."""
         return []

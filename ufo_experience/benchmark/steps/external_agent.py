@@ -11,6 +11,7 @@ It reads a JSON object a line from its standard input and answers with one a lin
 leave open, by the name of their field, and one that is not given ends what is taken; what is marked `read` need not
 be given. `ahead` is told in full once; as
 long as it goes on as it was told, only from which of its actions on: `{"from": 3}`, and `take` counts from there.
+Where it holds several ways to choose from, `"way": 2` beside `take` says which; an answer without takes none.
 
 Actions are carried out one by one; a target is looked up by its name on the screen as it is by then. At the first that
 is not possible the rest is dropped and the process is asked again, with `last` telling what became of its answer.
@@ -33,7 +34,7 @@ from functools import partial
 from typing import Any
 
 from ufo_experience.benchmark.steps import child_processes
-from ufo_experience.benchmark.steps.agents import decision_of, foreseen_in, in_view, named_command, notes_in
+from ufo_experience.benchmark.steps.agents import decision_of, foreseen_in, in_view, named_command, notes_in, ways_in
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
 from ufo_experience.errors import AgentError, DataError, UsageError
@@ -43,7 +44,9 @@ from ufo_experience.session.protocols import AgentStatus, ContextNames, Decision
 from ufo_experience.session.protocols import Command as SessionCommand
 
 MAX_CALLS = 40
+_ANSWER = "answer of the agent"
 _TAKE = 'answer {"take": n} for the first n actions of ahead, with "fill": {"name": "value"} for what they leave open'
+_TAKE_WAY = 'where one of these ways is yours answer {"way": k, "take": n, "fill": {…}}, for its first n actions'
 _FIELDS = ("set_edit_text", "select_item")
 _TEXT = {"set_edit_text": "text", "select_item": "text", "keyboard_input": "keys", "switch_application": "text"}
 
@@ -176,6 +179,10 @@ class ToldAhead:
         fresh = [one for one in notes if one not in self._notes]
         return {"from": begun + 1, "notes": fresh} if fresh else {"from": begun + 1}
 
+    def chose(self, actions: tuple[Mapping[str, Any], ...]) -> None:
+        """The agent has taken one of several ways: what goes on along it was told."""
+        self._actions = actions or self._actions
+
 
 class ExternalAgent:
     """The agent of one episode."""
@@ -259,7 +266,9 @@ class ExternalAgent:
         answer = self._line.ask(asked)
         self._workplace.meter.asked(asked, answer)
         observation = self._workplace.observation
-        self._left, self._finish = read_answer(answer, observation, foreseen_in(turn.ahead))
+        ways = ways_in(turn.ahead)
+        self._left, self._finish = read_answer(answer, observation, foreseen_in(turn.ahead), ways)
+        self._told.chose(ways.get(_number(parse(answer, file=_ANSWER), "way"), ()))
         self._done, self._handed_over = [], False
         if not self._left and not self._finish:
             raise AgentError("the agent answered with no action and did not finish")
@@ -271,7 +280,8 @@ class ExternalAgent:
             self._shown = turn.experiences
         if turn.ahead:
             place = self._told.place(turn.ahead)
-            message |= {"ahead": self._once(turn.ahead), "take": _TAKE} if place is None else {"ahead": place}
+            take = _TAKE_WAY if ways_in(turn.ahead) else _TAKE
+            message |= {"ahead": self._once(turn.ahead), "take": take} if place is None else {"ahead": place}
         if turn.warning:
             message["warning"] = turn.warning
         if turn.proposed is not None:
@@ -316,34 +326,45 @@ def screen_as_data(observation: Observation) -> dict[str, Any]:
 
 
 def read_answer(
-    line: str, observation: Observation, foreseen: Sequence[Mapping[str, Any]] = ()
+    line: str,
+    observation: Observation,
+    foreseen: Sequence[Mapping[str, Any]] = (),
+    ways: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
 ) -> tuple[list[Action], bool]:
-    """The actions of an answer, and whether the agent is done after them; it may take some of what was `foreseen`.
+    """The actions of an answer, and whether the agent is done after them; it may take some of what was `foreseen`, or
+    of one of several `ways`.
 
     Raises:
         DataError: it is no JSON object of the agreed form, or names a control that was not there.
     """
-    answer = parse(line, file="answer of the agent")
+    answer = parse(line, file=_ANSWER)
     if not isinstance(answer, dict):
         raise DataError("the agent must answer with a JSON object")
     actions = answer.get("actions", [])
     if not isinstance(actions, list) or not all(isinstance(one, dict) for one in actions):
         raise DataError("actions must be a list of objects", field="actions")
-    taken = _taken(answer, foreseen)
+    taken = _taken(answer, (ways or {}).get(_number(answer, "way"), foreseen))
     return [_read_action(one, observation) for one in (*taken, *actions)], answer.get("finish") is True
 
 
 def _taken(answer: Mapping[str, Any], foreseen: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The first `take` of the actions foreseen, with the values of `fill`, up to one that is not given."""
-    count, values = answer.get("take", 0), answer.get("fill", {})
-    if isinstance(count, bool) or not isinstance(count, int) or not isinstance(values, dict):
-        raise DataError("take is a number of actions, fill an object of values", field="take")
+    count, values = _number(answer, "take"), answer.get("fill", {})
+    if not isinstance(values, dict):
+        raise DataError("fill is an object of values", field="fill")
     taken: list[Mapping[str, Any]] = []
     for one in foreseen[: max(count, 0)]:
         if one.get("fill") and one.get("name") not in values:
             break
         taken.append({**one, "text": str(values[one["name"]])} if one.get("fill") else one)
     return taken
+
+
+def _number(answer: Mapping[str, Any], name: str) -> int:
+    said = answer.get(name, 0)
+    if isinstance(said, bool) or not isinstance(said, int):
+        raise DataError(f"{name} is a number", field=name)
+    return said
 
 
 def _read_action(given: Mapping[str, Any], observation: Observation) -> Action:

@@ -1,0 +1,60 @@
+"""What a task means, told by what is on the screen: which option, which of several items, which of two names.
+
+A control in view whose name stands in the task says more than the order of words: of "format Product in Sales" the tab
+that is there is the sheet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ufo_experience.guide.procedure import ProcedureStep, Target
+from ufo_experience.guide.screen import Control, Screen
+from ufo_experience.text.controls import bare
+
+
+def named_in_task(step: ProcedureStep, screen: Screen, task: str, known: Collection[str]) -> Control | None:
+    """The one control in view of the kind `step` acts on whose name stands in the task, and is no other step's."""
+    role = step.role
+    found = [
+        one
+        for one in screen.controls
+        if role and one.role == role and one.bare not in known and one.usable and _stands_in(one.bare, task)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def option_in_task(control: Control, task: str) -> str:
+    """The one option of a list in view that stands in the task; "" where none does, or several do."""
+    found = [one for one in control.options if _stands_in(bare(one), task)]
+    longest = max(found, key=len, default="")
+    return longest if all(_stands_in(bare(one), longest) for one in found) else ""
+
+
+def renamed(steps: Sequence[ProcedureStep], place: int, name: str) -> tuple[ProcedureStep, ...]:
+    """The way with another target at `place`; where a later step has that name as its value, the two are exchanged."""
+    step = steps[place]
+    before = step.target.name if step.target else ""
+    words = {bare(name): before, bare(before): name} if step.value else {}
+    target = replace(step.target, name=name) if step.target else Target(name)
+    own = replace(step, target=target, unbound=(), value=name if step.value else step.value)
+    return (*steps[:place], own, *(_exchanged(one, words) for one in steps[place + 1 :]))
+
+
+def _exchanged(step: ProcedureStep, words: Mapping[str, str]) -> ProcedureStep:
+    target = step.target
+    if target is not None and step.value and bare(target.name) in words:
+        other = words[bare(target.name)]
+        return replace(step, target=replace(target, name=other), value=other)
+    given: dict[str, Any] = {
+        key: words.get(bare(value), value) if isinstance(value, str) and key in ("text", "value") else value
+        for key, value in step.parameters.items()
+    }
+    return replace(step, parameters=given)
+
+
+def _stands_in(words: str, text: str) -> bool:
+    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
