@@ -17,7 +17,11 @@ from ufo_experience.config import Settings
 from ufo_experience.errors import UsageError
 
 KNOWN = ["Mute the channel random", "Change the stage of the opportunity Kessler", "Archive the newsletter of May"]
-SAME = {("Keep the newsletter of May for later", KNOWN[2]), ("Change the stage of the opportunity Kessler", KNOWN[1])}
+SAME = {
+    ("Archive the newsletter of May, do not delete it", KNOWN[2]),
+    ("Keep the newsletter of May for later", KNOWN[2]),
+    ("Change the stage of the opportunity Kessler", KNOWN[1]),
+}
 
 
 def judged(body: dict[str, Any]) -> object:
@@ -81,7 +85,7 @@ def test_a_threshold_holds_for_the_score_that_a_yes_has_raised(stub, tmp_path):
 
 
 def test_nobody_is_asked_about_a_stranger(stub, tmp_path):
-    assert len(open_memory(tmp_path / "db").retrieve("Water the plants")) == 0
+    assert len(open_memory(tmp_path / "db").retrieve("Insert a pivot table of three columns into a sheet")) == 0
     assert stub.requests == []
 
 
@@ -102,3 +106,11 @@ def test_bench_retrieval_measures_a_model_as_the_judge(stub, tmp_path):
     assert (measured.served.right, measured.judged) == (1.0, 1)
     with pytest.raises(UsageError, match="a number from 0 to 1"):
         run(read_beir(tmp_path), judge="1.5")
+
+
+def test_a_judge_decides_what_the_rule_takes_for_the_opposite(stub, tmp_path):
+    task = "Archive the newsletter of May, do not delete it"
+    plain, judged = (open_memory(tmp_path / name[:4], name) for name in ("none", "openai:gpt-4.1-mini"))
+    assert plain.retrieve(task).withheld_why == ("contradicts",)
+    found = judged.retrieve(task)
+    assert ([hit.task for hit in found], found.withheld) == ([KNOWN[2]], ())

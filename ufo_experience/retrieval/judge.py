@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from openai import OpenAI
 
-JUDGED = 6  # hits of one question at most
-_LEAST = 0.1  # the lowest score that is worth a question: about the median of strangers
+JUDGED = 10  # hits of one question at most
 _TRUTH = 0.95  # the share of its verdicts in which a judge is taken to be right: it sets what its "yes" is worth
 _ODDS = _TRUTH / (1 - _TRUTH)
 _OUTPUT_TOKENS = 200
@@ -120,9 +119,8 @@ def after_yes(score: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def judged_from(threshold: float) -> float:
-    """The lowest score that is worth a question: one that a "yes" lifts to the threshold, and not a stranger's."""
-    lifted = threshold / (_ODDS - (_ODDS - 1) * threshold)
-    return min(threshold, max(_LEAST, lifted))
+    """The score that a "yes" lifts to the threshold: nothing below is worth a question."""
+    return threshold / (_ODDS - (_ODDS - 1) * threshold)
 
 
 def verdicts(judge: Judge, task: str, known: Sequence[str]) -> list[bool | None]:

@@ -141,7 +141,9 @@ class Retriever:
         hits = self._served(chosen, query, judged, said, now)
         negatives = self._served(failed, query, ranking, said, now)
         hits = self._with_parted(hits, query)
-        withheld = (*turned_away, *self._withheld(text, ranking, threshold))
+        served = {hit.id for hit in hits}  # by the word of a judge even what the rule takes for the opposite
+        held = self._withheld(text, ranking, threshold)
+        withheld = (*turned_away, *(one for one in held if one.id not in served))
         if not hits and not withheld and query.application is not None:
             withheld = self._elsewhere(text, query, ranking, threshold)
         considered = Considered(
@@ -169,21 +171,23 @@ class Retriever:
         self, text: str, query: Query, ranking: Ranking, threshold: float
     ) -> tuple[Iterator[int], tuple[Withheld, ...], Ranking]:
         """Places of what may be served, best first, what the judge keeps back of what reaches the threshold, and the
-        ranking with the scores that its "yes" raised: it is shown what reaches the threshold with one, too.
+        ranking with the scores that its "yes" raised.
+
+        It is shown what reaches the threshold with a "yes", too, and what the rule takes for the opposite.
         """
         if self._judge is None:
             return self._choose(text, ranking, threshold, False, query.on_screen), (), ranking
         from ufo_experience.retrieval.judge import JUDGED, after_yes, judged_from, verdicts
 
-        lowest = judged_from(threshold)
-        places = list(islice(self._choose(text, ranking, lowest, False, query.on_screen), JUDGED))
+        worth_asking = self._choose(text, ranking, judged_from(threshold), False, query.on_screen, opposites=True)
+        places = list(islice(worth_asking, JUDGED))
         candidates = ranking.candidates
         rows = candidates.rows[places].tolist()
         said = verdicts(self._judge, text, [self._catalog.text(row) for row in rows])
         kept_back = [
             self._entry(row, score, "unjudged" if verdict is None else "rejected")
             for row, score, verdict in zip(rows, candidates.score[places].tolist(), said, strict=True)
-            if not verdict and score >= threshold
+            if not verdict and score >= threshold and not conflict(text, self._catalog.text(row))
         ]
         passed = [place for place, verdict in zip(places, said, strict=True) if verdict]
         score = candidates.score.copy()
@@ -263,9 +267,17 @@ class Retriever:
             return None, f"embeddings unavailable: {error}"
 
     def _choose(
-        self, text: str, ranking: Ranking, threshold: float, failed: bool, on_screen: OnScreen | None = None
+        self,
+        text: str,
+        ranking: Ranking,
+        threshold: float,
+        failed: bool,
+        on_screen: OnScreen | None = None,
+        opposites: bool = False,
     ) -> Iterator[int]:
-        """Places in the ranking, best first: at or above the threshold, no opposites, one per group and session."""
+        """Places in the ranking, best first: at or above the threshold, one per group and session; no opposites, unless
+        these are asked for.
+        """
         candidates = ranking.candidates
         is_failed = self._catalog.column("success")[candidates.rows] == 0
         passing = np.flatnonzero((candidates.score >= threshold) & (is_failed == failed)).tolist()
@@ -275,7 +287,7 @@ class Retriever:
             place = self._representative(candidates, group, on_screen)
             row = int(candidates.rows[place])
             session = int(column[row])
-            if session in sessions or conflict(text, self._catalog.text(row)):
+            if session in sessions or (not opposites and conflict(text, self._catalog.text(row))):
                 continue
             sessions |= {session} - {0}
             yield place
