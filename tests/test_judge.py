@@ -18,7 +18,7 @@ from ufo_experience.errors import UsageError
 
 KNOWN = ["Mute the channel random", "Change the stage of the opportunity Kessler", "Archive the newsletter of May"]
 SAME = {
-    ("Archive the newsletter of May, do not delete it", KNOWN[2]),
+    ("Do not let the channel random ring, mute it", KNOWN[0]),
     ("Keep the newsletter of May for later", KNOWN[2]),
     ("Change the stage of the opportunity Kessler", KNOWN[1]),
 }
@@ -109,8 +109,8 @@ def test_bench_retrieval_measures_a_model_as_the_judge(stub, tmp_path):
 
 
 def test_a_judge_decides_what_the_rule_takes_for_the_opposite(stub, tmp_path):
-    task = "Archive the newsletter of May, do not delete it"
+    task = "Do not let the channel random ring, mute it"
     plain, judged = (open_memory(tmp_path / name[:4], name) for name in ("none", "openai:gpt-4.1-mini"))
     assert plain.retrieve(task).withheld_why == ("contradicts",)
     found = judged.retrieve(task)
-    assert ([hit.task for hit in found], found.withheld) == ([KNOWN[2]], ())
+    assert ([hit.task for hit in found], found.withheld) == ([KNOWN[0]], ())
