@@ -20,8 +20,8 @@ from typing import Any, TextIO
 
 from tests.builders import Meaningful, memory_of
 from tests.retrieval_sets import record, rows
-from ufo_experience.config import Settings
 from ufo_experience.benchmark.speed.loop import records, task_of
+from ufo_experience.config import Settings
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt

@@ -26,15 +26,19 @@ from ufo_experience.retrieval.fusion import (
     relevance,
     with_same_values,
 )
+from ufo_experience.retrieval.known_texts import KnownTexts
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.schema import Trust
-from ufo_experience.text.frames import Frame, record_frame, request_frames
+from ufo_experience.text.frames import Frame, request_frames
 from ufo_experience.trust.policy import TrustPolicy
 
 POOL = 300  # rows that words put forward, and vectors, before they are thinned out
 TASKS = 24  # different tasks of these that are compared in full
 PER_TASK = 5  # rows of one task: near-duplicates of which one will answer
+_MIXED = np.uint64(0x9E3779B97F4A7C15)  # an odd number, to mix two hashes
 _SOME = 16  # times as many as are wanted are looked at for a first bound
+MAX_FILTERS = 8  # whose rows are kept, a byte each
+MAX_STEMS = 50_000  # whose weights are kept
 PER_RUN = 4  # of these: more of one run only when many runs are in the pool
 Vector = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -52,6 +56,10 @@ class Candidates:
     signals: Signals
     cosine: Floats
     before_judge: Floats | None = None
+
+
+_NONE = np.empty(0, np.float64)
+_NOBODY = Candidates(np.empty(0, np.int64), _NONE, _NONE, Signals(_NONE, _NONE, as_array([]), _NONE, _NONE), _NONE)
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,11 @@ class CandidateFinder:
             published=snapshot.catalog.as_published(self._limits) if counted is None else None,
             before=before._words if before else None,
         )
+        self._root_of_length = np.sqrt(np.maximum(snapshot.catalog.column("length"), 1))
+        self._inside: dict[tuple[str | None, str | None], Mask] = {}
+        self.texts: KnownTexts = KnownTexts(snapshot.catalog, before.texts if before else None)
+        unchanged = before is not None and self._words.counts_as(before._words)
+        self._weights: WordWeights = before._weights if before and unchanged else WordWeights({}, {})
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
         self.embedder_quality: EmbedderQuality | None = before.embedder_quality if before else None
         self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
@@ -104,6 +117,16 @@ class CandidateFinder:
             return "harmful"
         trust = int(self.snapshot.catalog.column("trust")[row])
         return "quarantined" if trust == Trust.QUARANTINED.rank else "unproven"
+
+    def inside(self, application: str | None, env: str | None) -> Mask:
+        """The live rows of an application and environment (None: of any), whatever their trust; not to be changed."""
+        found = self._inside.get((application, env))
+        if found is None:
+            found = self.snapshot.catalog.mask(Filter(application, env, min_trust=-1, min_trust_imported=-1))
+            if len(self._inside) >= MAX_FILTERS:
+                self._inside.clear()
+            self._inside[application, env] = found
+        return found
 
     def find(
         self,
@@ -120,7 +143,9 @@ class CandidateFinder:
 
         `only` are the ids that may answer at all (None means any), `without` rows that may not.
         """
-        inside = self.snapshot.catalog.mask(Filter(application, env, min_trust=-1, min_trust_imported=-1))
+        inside = self.inside(application, env)
+        if only is not None or without is not None or exclude_session:
+            inside = inside.copy()
         if only is not None:
             inside &= self._among(only)
         if without is not None:
@@ -131,7 +156,7 @@ class CandidateFinder:
         servable, blocked = inside & self._servable, inside & ~self._servable
         rough = skeleton + words
         pool = self._thinned(self._top(rough, servable), rough)
-        dense = (rough / np.sqrt(np.maximum(self.snapshot.catalog.column("length"), 1))).astype(np.float32)
+        dense = (rough / self._root_of_length).astype(np.float32)
         pool = _either(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
         scales: list[Scale] = []
         if query is not None:
@@ -142,7 +167,7 @@ class CandidateFinder:
                 pool = _either(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
         held = self._thinned(self._top(rough, blocked), rough)
         seen = _Seen(request_frames(text), skeleton, words, query, scales)
-        best = float(np.max(skeleton, where=servable, initial=0.0))
+        best = float((skeleton * servable).max(initial=0.0))
         return self._judged(seen, pool, best), self._judged(seen, held, best)
 
     def _background(self, view: Vector, quality: EmbedderQuality) -> Floats:
@@ -154,30 +179,23 @@ class CandidateFinder:
 
         `by_place` says that they are in order already.
         """
+        if not len(rows):
+            return rows
         ordered = rows if by_place else rows[np.argsort(-scores[rows], kind="stable")]
-        taken: dict[tuple[int, int], list[int]] = {}
-        of_run: dict[int, int] = {}
-        tasks, applications, sessions = (
-            self.snapshot.catalog.column(name)[ordered].tolist() for name in ("task", "application", "session")
-        )
-        groups = zip(tasks, applications, strict=True)
-        left = TASKS * PER_TASK
-        for row, group, session in zip(ordered.tolist(), groups, sessions, strict=True):
-            if session:
-                of_run[session] = times = of_run.get(session, 0) + 1
-                if times > PER_RUN:
-                    continue
-            here = taken.get(group)
-            if here is None:
-                if len(taken) == TASKS:
-                    continue
-                here = taken[group] = []
-            if len(here) < PER_TASK:
-                here.append(row)
-                left -= 1
-                if not left:
-                    break
-        return np.array(sorted(row for group in taken.values() for row in group), np.int64)
+        sessions = self.snapshot.catalog.column("session")[ordered]
+        ordered = ordered[_fewer_before(sessions, PER_RUN) | (sessions == 0)]
+        tasks, applications = (self.snapshot.catalog.column(name)[ordered] for name in ("task", "application"))
+        groups = tasks + applications * _MIXED  # both are hashes
+        taken: dict[int, int] = {}
+        for seen, group in enumerate(groups.tolist()):
+            if len(taken) == TASKS:
+                break
+            taken[group] = taken.get(group, 0) + 1
+        else:
+            seen = len(ordered)
+        behind = seen + np.flatnonzero((groups[seen:, None] == np.array([*taken], np.uint64)).any(axis=1))
+        places = np.concatenate([np.arange(seen), behind])
+        return np.sort(ordered[places[_fewer_before(groups[places], PER_TASK)]])
 
     def _top(self, scores: Vector, rows: Mask, count: int = POOL) -> Rows:
         """The best rows; where few runs fill the pool (a flood), no run has more than `PER_RUN` rows in it."""
@@ -208,6 +226,8 @@ class CandidateFinder:
         return mask
 
     def _judged(self, seen: _Seen, rows: Rows, best: float) -> Candidates:
+        if not len(rows):
+            return _NOBODY
         catalog = self.snapshot.catalog
         cosine, near, deviations = self._distances(seen, rows)
         signals = Signals(
@@ -239,13 +259,23 @@ class CandidateFinder:
 
     def _compared(self, clauses: Sequence[Frame], rows: Rows) -> Floats:
         """The features of the clause that fits best and each row; of rows that read alike once."""
-        parts = [self.snapshot.catalog.parts(row) for row in rows.tolist()]
-        frames = {one: record_frame(*one) for one in dict.fromkeys(parts)}
-        stems = sorted({stem for frame in (*clauses, *frames.values()) for stem in frame.stems})
-        idf = dict(zip(stems, self._words.idf(stems).tolist(), strict=True))
-        weights = WordWeights(idf, dict(zip(stems, self._words.value_shares(stems), strict=True)))
-        pairs = compare_all(clauses, frames, weights)
-        return as_array([pairs[one] for one in parts])
+        texts = [self.texts[row] for row in rows.tolist()]
+        different = dict.fromkeys(texts)
+        weights = self._weights
+        new = (one.frame for one in different if not one.is_weighed(weights))
+        weights = self._with_weights(weights, {stem for frame in (*clauses, *new) for stem in frame.stems})
+        pairs = compare_all(clauses, {one: one.weighed(weights) for one in different}, weights)
+        return as_array([pairs[one] for one in texts])
+
+    def _with_weights(self, weights: WordWeights, stems: set[str]) -> WordWeights:
+        """Weights that know these stems, too."""
+        unknown = [stem for stem in stems if stem not in weights.idf]
+        if unknown:
+            weights.value_share.update(zip(unknown, self._words.value_shares(unknown), strict=True))
+            weights.idf.update(zip(unknown, self._words.idf(unknown).tolist(), strict=True))
+        if len(weights.idf) > MAX_STEMS:
+            self._weights = WordWeights({}, {})
+        return weights
 
 
 @dataclass(frozen=True)
@@ -283,6 +313,17 @@ def _distinct_tasks(catalog: Catalog, trusted: Mask) -> Rows:
 def _either(some: Rows, others: Rows) -> Rows:
     """The rows of both, in order, each once (`union1d` would load what a first question need not wait for)."""
     return np.array(sorted({*some.tolist(), *others.tolist()}), np.int64)
+
+
+def _fewer_before(keys: NDArray[np.uint64], most: int) -> Mask:
+    """For each key whether fewer than `most` equal ones stand before it."""
+    order = np.argsort(keys, kind="stable")
+    named = keys[order]
+    if len(keys) <= most or not (named[most:] == named[:-most]).any():
+        return np.ones(len(keys), np.bool_)
+    mask = np.zeros(len(keys), np.bool_)
+    mask[order[np.arange(len(keys)) - np.searchsorted(named, named) < most]] = True
+    return mask
 
 
 def _first_of_each(scores: Vector, rows: Mask, sessions: NDArray[np.uint64]) -> Mask:

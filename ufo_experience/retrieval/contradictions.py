@@ -9,6 +9,7 @@ both ends of an axis stand in one request, that axis decides nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ufo_experience.retrieval.antonyms import AXES, NEGATED_AXES
 from ufo_experience.text import lazy_re as re
@@ -133,27 +134,43 @@ _SAME_EITHER_WAY = frozenset({"fill", "slow"})  # a form is filled in or out
 
 
 @dataclass(frozen=True)
-class _Marks:
-    """Words a request says (in order), words it negates, which end (1, -1) of each axis it touches, and verbs with
-    the particle behind them."""
+class Marks:
+    """What decides whether requests contradict each other: words one says (in order), words it negates, which end (1,
+    -1) of each axis it touches, and verbs with the particle behind them."""
 
     said: list[str] = field(default_factory=list)
     negated: set[str] = field(default_factory=set)
     ends: dict[int, set[int]] = field(default_factory=dict)
     particles: set[tuple[str, str]] = field(default_factory=set)
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words it says."""
+        return frozenset(self.said)
+
+    @cached_property
+    def opposites(self) -> frozenset[str]:
+        """The words that a word of it takes back, or would be with an opposite prefix."""
+        found = {other for word in self.words for other in _swapped(word)}
+        prefixes = ((word, _TAKES_BACK.match(word)) for word in self.words)
+        return frozenset(found.union(word[prefix.end() :] for word, prefix in prefixes if prefix))
+
 
 def conflict(one: str, other: str) -> str | None:
     """Why two requests cannot be the same task, or None when nothing speaks against it."""
-    a, b = _marks(one), _marks(other)
+    return clash(marks_of(one), marks_of(other))
+
+
+def clash(a: Marks, b: Marks) -> str | None:
+    """`conflict` of two requests by their marks."""
     return (
         _removal(a.said, b.said)
         or _removal(b.said, a.said)
-        or _negation(a, b)
-        or _taking_back(set(a.said), set(b.said))
-        or _taking_back(set(b.said), set(a.said))
-        or _opposite_particles(a.particles, b.particles)
-        or _opposite_particles(b.particles, a.particles)
+        or (_negation(a, b) if a.negated or b.negated else None)
+        or _taking_back(a, b)
+        or _taking_back(b, a)
+        or (_opposite_particles(a.particles, b.particles) if a.particles and b.particles else None)
+        or (_opposite_particles(b.particles, a.particles) if a.particles and b.particles else None)
         or _opposite_ends(a.ends, b.ends)
     )
 
@@ -165,16 +182,17 @@ def _removal(a: list[str], b: list[str]) -> str | None:
     return f"removed: {a[0]}" if b[0] not in a and not _REMOVE & set(a) & set(b) else None
 
 
-def _negation(a: _Marks, b: _Marks) -> str | None:
-    a_said, b_said = set(a.said), set(b.said)
-    clash = ((a.negated & b_said) - a_said - b.negated) | ((b.negated & a_said) - b_said - a.negated)
+def _negation(a: Marks, b: Marks) -> str | None:
+    clash = ((a.negated & b.words) - a.words - b.negated) | ((b.negated & a.words) - b.words - a.negated)
     return f"negated: {min(clash)}" if clash else None
 
 
-def _taking_back(a: set[str], b: set[str]) -> str | None:
+def _taking_back(a: Marks, b: Marks) -> str | None:
     """ "Unpin" against "pin", "deregister" against "register", "inflate" against "deflate"."""
-    missing = b - a
-    for word in sorted(a - b):
+    if a.opposites.isdisjoint(b.words):
+        return None
+    missing = b.words - a.words
+    for word in sorted(a.words - b.words):
         prefix = _TAKES_BACK.match(word)
         base = word[prefix.end() :] if prefix else word
         fits = prefix and base in missing and word not in _NOT_TAKEN_BACK
@@ -209,12 +227,13 @@ def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None
     return None
 
 
-@remembered(1_024)
-def _marks(text: str) -> _Marks:
+@remembered(256, 8_192)
+def marks_of(text: str) -> Marks:
+    """What a request says, negates and touches."""
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
     particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}
     text = _rewritten(text)
-    marks = _Marks(particles={pair for pair in particles if pair[0] not in _SAME_EITHER_WAY})
+    marks = Marks(particles={pair for pair in particles if pair[0] not in _SAME_EITHER_WAY})
     negating = False
     for token in _TOKEN.findall(text):
         if token in _STOPS:
@@ -236,7 +255,7 @@ def _rewritten(text: str) -> str:
     return text
 
 
-def _note(marks: _Marks, word: str, negating: bool) -> None:
+def _note(marks: Marks, word: str, negating: bool) -> None:
     if negating:
         marks.negated.add(word)
     else:

@@ -44,9 +44,9 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
     `asked` and `named` say of each word of query and record how much of it the other one has.
     """
     shared = query.words & record.words
-    left = _left_between(query, asked, shared)
     others = _left_between(record, named, shared)
     if others:
+        left = _left_between(query, asked, shared)
         for between, places in left.items():
             if between in others and between != (_EDGE, _EDGE):
                 return Swap(1.0, len(left) == len(others) == 1, tuple(places), tuple(others[between]), between)
@@ -99,6 +99,8 @@ def _does(frame: Frame, other: Frame, deed: int) -> bool:
 
 def scope_clash(query: Frame, record: Frame) -> float:
     """1.0 where one is about all of them and the other about one or some only."""
+    if _ALL.isdisjoint(query.words) and _ALL.isdisjoint(record.words):
+        return 0.0
     return float(_is_about_all(query) and _is_about_some(record, query)) or float(
         _is_about_all(record) and _is_about_some(query, record)
     )

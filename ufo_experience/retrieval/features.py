@@ -21,10 +21,10 @@ columns"), or is an unknown word behind the deed; unless the steps click on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from ufo_experience.retrieval.differences import Swap, find_swap, other_deed, sc
 from ufo_experience.text.frames import Frame
 from ufo_experience.text.terms import COMMON
 from ufo_experience.text.terms import stem as stem_of
+from ufo_experience.text.thesaurus import Entries
 
 RELATED, CLICKED, CLICKED_RELATED = 0.7, 0.5, 0.3
 COMMON_WEIGHT, VALUE_WEIGHT, RECORD_VALUE_WEIGHT = 0.3, 0.25, 0.15
@@ -47,8 +48,7 @@ _NONE: frozenset[str] = frozenset()
 _TINY = 1e-9
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """The features of one query and one record, each in [0, 1]."""
 
     query_coverage: float
@@ -65,15 +65,15 @@ class Pair:
     same_values: float
 
 
-NAMES = tuple(field.name for field in fields(Pair))
+NAMES = Pair._fields
 
 
 @dataclass(frozen=True)
 class WordWeights:
     """What words weigh: their inverse document frequency, and the share of records in which each is a value."""
 
-    idf: Mapping[str, float]
-    value_share: Mapping[str, float]
+    idf: MutableMapping[str, float]
+    value_share: MutableMapping[str, float]
 
     def of(self, stem: str, kind: str, value_weight: float = VALUE_WEIGHT) -> float:
         """The weight of a stem that is a value of this kind (empty: an ordinary word)."""
@@ -82,19 +82,64 @@ class WordWeights:
         return self.idf[stem] * common * value
 
 
-@dataclass
-class _Tally:
+class _Word(NamedTuple):
+    """What a word of a request weighs: `shared` where the other request has it; where not, in what is `said` and in the
+    `total`. `is_core`, `is_argument` say where it is missed if it is known."""
+
+    shared: float
+    said: float
+    total: float
+    is_said: bool
+    is_core: bool
+    is_argument: bool
+    is_free_argument: bool
+    role: str
+
+
+class Weighed:
+    """A frame with what its words weigh, worked out once for all that it is compared with."""
+
+    def __init__(self, frame: Frame, weights: WordWeights, value_weight: float = VALUE_WEIGHT) -> None:
+        """`value_weight` is what marked values of this side weigh."""
+        self.frame = frame
+        parts = (frame.stems, frame.kinds, frame.roles, frame.leads, frame.is_known, frame.is_measure)
+        self.of_words = tuple(_weigh(frame, weights, value_weight, *part) for part in zip(*parts, strict=True))
+        values = [stem for stem, kind in zip(frame.stems, frame.kinds, strict=True) if kind]
+        self.values = [(stem, weights.idf[stem]) for stem in values]
+        self.all_values = sum(idf for _, idf in self.values)
+
+
+def _weigh(
+    frame: Frame, weights: WordWeights, value_weight: float, stem: str, kind: str, role: str, lead: str, known: bool,
+    unit: bool,
+) -> _Word:  # fmt: skip
+    shared = total = said = weights.of(stem, kind, value_weight if kind else VALUE_WEIGHT)
+    free = stem not in frame.clicked
+    if unit and free:
+        total = said = said * VALUE_WEIGHT
+    if free and lead in _VALUE_FOLLOWS:
+        total *= ARGUMENT_WEIGHT
+    if free and not known and not kind and role and role != "deed":
+        total *= UNKNOWN_WEIGHT
+    missed = bool(role) and known
+    argument = missed and role not in _CORE and role not in _TEXT_FOLLOWS
+    return _Word(
+        shared, said, total, bool(role), missed and role in _CORE, argument, argument and not (unit and free), role
+    )
+
+
+class _Tally(NamedTuple):
     """Weights of the words of one request, by what the other one has of them.
 
     `total` and `held` are over all words. The others leave common words out: `said` is all that is left, `core` and
     `argument` what is known and not held, in deed and object or behind a preposition.
     """
 
-    total: float = 0.0
-    held: float = 0.0
-    said: float = _TINY
-    core: float = 0.0
-    argument: float = 0.0
+    total: float
+    held: float
+    said: float
+    core: float
+    argument: float
 
     @property
     def lost(self) -> float:
@@ -105,21 +150,23 @@ class _Tally:
 Key = TypeVar("Key")
 
 
-def compare_all(clauses: Sequence[Frame], records: Mapping[Key, Frame], weights: WordWeights) -> dict[Key, Pair]:
+def compare_all(clauses: Sequence[Frame], records: Mapping[Key, Weighed], weights: WordWeights) -> dict[Key, Pair]:
     """The features of a request and each record.
 
     Where records of the same steps differ from each other at the place where the query differs from them, that place
     holds a value ("create a coupons report", "create an orders report"): there they are compared as values.
     """
-    pairs = {key: compare_best(clauses, frame, weights) for key, frame in records.items()}
+    asked = [Weighed(clause, weights) for clause in clauses]
+    pairs = {key: compare_best(asked, record) for key, record in records.items()}
+    frames = {key: record.frame for key, record in records.items()}
     swaps = {
         key: swap
         for key, pair in pairs.items()
-        if pair.swapped == 1.0 and (swap := find_swap(clauses[0], records[key], *_shares(clauses[0], records[key])))
+        if pair.swapped == 1.0 and (swap := find_swap(clauses[0], frames[key], *_shares(clauses[0], frames[key])))
     }
     for key, swap in swaps.items():
-        if swap.is_all and any(_vary(records[key], swap, records[one], swaps[one]) for one in swaps):
-            query, record = clauses[0].with_values(swap.places), records[key].with_values(swap.others)
+        if swap.is_all and any(_vary(frames[key], swap, frames[one], swaps[one]) for one in swaps):
+            query, record = clauses[0].with_values(swap.places), frames[key].with_values(swap.others)
             pair = compare(query, record, weights)
             if min(pair.query_coverage, pair.record_coverage) >= MOSTLY_SHARED:
                 pairs[key] = pair
@@ -136,19 +183,28 @@ def _vary(one: Frame, swap: Swap, other: Frame, others: Swap) -> bool:
     return len(one.clicked & other.clicked) >= SAME_STEPS * len(every)
 
 
-def compare_best(clauses: Sequence[Frame], record: Frame, weights: WordWeights) -> Pair:
+def compare_best(clauses: Sequence[Weighed], record: Weighed) -> Pair:
     """The features of a request that may say more than its task, and a record: those of the clause that fits best."""
-    pairs = (compare(clause, record, weights) for clause in clauses)
+    if len(clauses) == 1:
+        return _compare(clauses[0], record)
+    pairs = (_compare(clause, record) for clause in clauses)
     return max(pairs, key=lambda one: one.query_coverage * one.record_coverage)
 
 
 def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
     """The features of a query and a record."""
+    return _compare(Weighed(query, weights), Weighed(record, weights, RECORD_VALUE_WEIGHT))
+
+
+def _compare(asked_for: Weighed, known: Weighed) -> Pair:
+    query, record = asked_for.frame, known.frame
     shares, named = _shares(query, record)
-    asked = _tally(query, shares, weights, record.slots)
-    had = _tally(record, named, weights, _NONE, RECORD_VALUE_WEIGHT)
-    words = zip(query.stems, query.kinds, strict=True)
-    clicked = (weights.of(one, "") for one, kind in words if not kind and one in record.clicked and one not in COMMON)
+    asked = _tally(asked_for, shares, record.slots)
+    had = _tally(known, named, _NONE)
+    words = zip(query.stems, query.kinds, asked_for.of_words, strict=True)
+    clicked = [
+        word.shared for one, kind, word in words if one in record.clicked and not kind and one not in COMMON
+    ]  # as ordinary words
     swap = find_swap(query, record, shares, named)
     return Pair(
         query_coverage=asked.held / asked.total if asked.total else 0.0,
@@ -159,81 +215,66 @@ def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
         other_deed=other_deed(query, record),
         other_object=_differ(query, query.object, record, record.object),
         other_argument=min(asked.argument, had.argument) / min(asked.said, had.said),
-        inversions=_inversions(query.stems, record.stems),
+        inversions=_inversions(query, record),
         swapped=swap.share if swap else 0.0,
         scope=scope_clash(query, record),
-        same_values=_same_values(query, record, weights),
+        same_values=_same_values(query, known),
     )
 
 
-def _same_values(query: Frame, record: Frame, weights: WordWeights) -> float:
+def _same_values(query: Frame, record: Weighed) -> float:
     """The share of the record's values that stand in the query, by the rarity of their words."""
-    values = [stem for stem, kind in zip(record.stems, record.kinds, strict=True) if kind]
-    total = sum(weights.idf[stem] for stem in values)
-    return sum(weights.idf[stem] for stem in values if stem in query.words) / total if total else 0.0
+    if not record.all_values:
+        return 0.0
+    return sum(idf for stem, idf in record.values if stem in query.words) / record.all_values
 
 
 def _shares(query: Frame, record: Frame) -> tuple[list[float], list[float]]:
     """Of each word of the query how much the record has of it, and the other way round."""
-    asked = [_held(query, place, record) for place in range(len(query.stems))]
-    return asked, [_named(record, place, query) for place in range(len(record.stems))]
+    words, own, others = record.words, record.own, query.words
+    asked = [
+        1.0 if stem in words else RELATED if not related.isdisjoint(own) else _on_controls(stem, related, record)
+        for stem, related in zip(query.stems, query.related, strict=True)
+    ]
+    named = [
+        1.0 if stem in others else 0.0 if entries.isdisjoint(query.known) else RELATED
+        for stem, entries in zip(record.stems, record.entries, strict=True)
+    ]
+    return asked, named
+
+
+def _on_controls(stem: str, related: Entries, record: Frame) -> float:
+    """How much of a word of the query stands on the controls that the steps of a record clicked."""
+    if stem in record.clicked and stem not in COMMON:
+        return CLICKED
+    return 0.0 if related.isdisjoint(record.clicked_entries) else CLICKED_RELATED
 
 
 def as_array(pairs: Sequence[Pair]) -> NDArray[np.float64]:
     """One row per pair, columns in the order of `NAMES`."""
-    rows = [[getattr(pair, name) for name in NAMES] for pair in pairs]
-    return np.array(rows, np.float64).reshape(len(pairs), len(NAMES))
+    return np.array(pairs, np.float64).reshape(len(pairs), len(NAMES))
 
 
-def _tally(
-    frame: Frame,
-    shares: Sequence[float],
-    weights: WordWeights,
-    slots: frozenset[str],
-    value_weight: float = VALUE_WEIGHT,
-) -> _Tally:
-    """The tally of a frame, of whose words the other request has these shares; `slots` are those of the other one."""
-    tally, clicked = _Tally(), frame.clicked
-    parts = (frame.stems, frame.kinds, frame.roles, frame.leads, frame.is_known, frame.is_measure, shares)
-    for stem, kind, role, lead, known, unit, share in zip(*parts, strict=True):
-        weight = weights.of(stem, kind, value_weight if kind else VALUE_WEIGHT)
-        free = not share and stem not in clicked
-        if unit and free:
-            weight *= VALUE_WEIGHT
-        if role:
-            tally.said += weight
-            if known and share < RELATED:
-                left = weight * (CLICKED if share else 1.0)
-                if role in _CORE:
-                    tally.core += left
-                elif role not in _TEXT_FOLLOWS and role not in slots and not (unit and free):
-                    tally.argument += left
-        if free and lead in _VALUE_FOLLOWS:
-            weight *= ARGUMENT_WEIGHT
-        if free and not known and not kind and role and role != "deed":
-            weight *= UNKNOWN_WEIGHT
-        tally.total += weight
-        tally.held += weight * share
-    return tally
-
-
-def _held(query: Frame, place: int, record: Frame) -> float:
-    """How much of a word of the query the record has."""
-    stem, related = query.stems[place], query.related[place]
-    if stem in record.words:
-        return 1.0
-    if related & record.own:
-        return RELATED
-    if stem in record.clicked and stem not in COMMON:
-        return CLICKED
-    return CLICKED_RELATED if related & record.clicked_entries else 0.0
-
-
-def _named(record: Frame, place: int, query: Frame) -> float:
-    """How much of a word of the record the query has."""
-    if record.stems[place] in query.words:
-        return 1.0
-    return RELATED if record.entries[place] & query.known else 0.0
+def _tally(weighed: Weighed, shares: Sequence[float], slots: frozenset[str]) -> _Tally:
+    """The tally of a request, of whose words the other one has these shares; `slots` are those of the other one."""
+    total, held, said, core, argument = 0.0, 0.0, _TINY, 0.0, 0.0
+    for word, share in zip(weighed.of_words, shares, strict=True):
+        if share:
+            total += word.shared
+            held += word.shared * share
+            weight, is_argument = word.shared, word.is_argument
+        else:
+            total += word.total
+            weight, is_argument = word.said, word.is_free_argument
+        if word.is_said:
+            said += weight
+            if share < RELATED:
+                left = weight * CLICKED if share else weight
+                if word.is_core:
+                    core += left
+                elif is_argument and word.role not in slots:
+                    argument += left
+    return _Tally(total, held, said, core, argument)
 
 
 def _differ(query: Frame, asked: int, record: Frame, had: int) -> float:
@@ -246,8 +287,10 @@ def _differ(query: Frame, asked: int, record: Frame, had: int) -> float:
     return float(not named and not related)
 
 
-def _inversions(query: Sequence[str], record: Sequence[str]) -> float:
-    places = {stem: place for place, stem in enumerate(record)}
-    shared = [places[stem] for stem in dict.fromkeys(query) if stem in places and stem not in COMMON]
+def _inversions(query: Frame, record: Frame) -> float:
+    places = record.places
+    shared = [places[stem] for stem in query.places if stem in places and stem not in COMMON]
+    if len(shared) < 2:
+        return 0.0
     pairs = list(combinations(shared, 2))
-    return sum(first > second for first, second in pairs) / len(pairs) if pairs else 0.0
+    return sum(first > second for first, second in pairs) / len(pairs)

@@ -13,6 +13,7 @@ cosines with tasks it has nothing to do with: an affine change of all cosines ch
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -70,6 +71,15 @@ class Signals:
         )
         return Signals(skeleton, words, pair, near, deviations, self.vector_weight)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the columns of `table` are called."""
+        return "skeleton", "words", *NAMES, "near", "deviations"
+
+    def table(self) -> Floats:
+        """Every signal as a column, one row a candidate."""
+        return np.column_stack([self.skeleton, self.words, self.pair, self.near, self.deviations])
+
     def named(self) -> dict[str, Floats]:
         """Every signal by its name."""
         pair = dict(zip(NAMES, self.pair.T, strict=True))
@@ -116,13 +126,16 @@ def relevance(signals: Signals, lead: Floats, size: int) -> Floats:
     log_size = np.full(len(lead), np.log(max(size, 1)))
     products = {f"{name}_in_same_words": known[name] * known["words"] for name in _IN_SAME_WORDS}
     known = {**known, **products, "lead": lead, "log_size": log_size, "intercept": np.ones(len(lead))}
-    words, vectors = (
-        sum((weight * known[name] for name, weight in model.items()), np.zeros(len(lead)))
-        for model in (_WORDS_ALONE, _WITH_VECTORS)
-    )
-    vector_weight = np.where(np.isnan(signals.near), 0.0, signals.vector_weight)
-    logit = (1 - vector_weight) * words + np.where(vector_weight > 0, vector_weight * vectors, 0.0)
+    logit = _sum(_WORDS_ALONE, known)
+    if signals.vector_weight > 0:
+        vector_weight = np.where(np.isnan(signals.near), 0.0, signals.vector_weight)
+        vectors = np.where(vector_weight > 0, vector_weight * _sum(_WITH_VECTORS, known), 0.0)
+        logit = (1 - vector_weight) * logit + vectors
     return np.asarray(1 / (1 + np.exp(-logit)), np.float64)
+
+
+def _sum(model: Mapping[str, float], known: Mapping[str, Floats]) -> Floats:
+    return np.asarray(sum(weight * known[name] for name, weight in model.items()), np.float64)
 
 
 def with_same_values(score: Floats, signals: Signals) -> tuple[Floats, Floats]:

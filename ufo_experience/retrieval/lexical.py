@@ -104,6 +104,10 @@ class LexicalIndex:
         skeleton, whole = self._matched(skeleton_terms(query, self.are_values))
         return (skeleton / whole).astype(np.float32), np.minimum(words / most, 1.0).astype(np.float32)
 
+    def counts_as(self, before: LexicalIndex) -> bool:
+        """True when every stem weighs what it weighed in an earlier index."""
+        return self._kept is before._kept and self._count == before._count
+
     def are_values(self, stems: Sequence[str]) -> list[bool]:
         """For each stem whether the records use it as a value: at least `_MOSTLY` of those that hold it."""
         return [share > _MOSTLY for share in self.value_shares(stems)]

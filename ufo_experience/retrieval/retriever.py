@@ -9,7 +9,6 @@ serving. Without vectors words answer alone on the same scale, and the answer sa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -21,12 +20,11 @@ from numpy.typing import NDArray
 
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import DataError, ServiceError, UsageError
-from ufo_experience.index.base import Filter
 from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Considered, Retrieval, Why, Withheld
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
-from ufo_experience.retrieval.contradictions import conflict
+from ufo_experience.retrieval.contradictions import clash, marks_of
 from ufo_experience.retrieval.credit import usage_factor, usefulness
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
@@ -187,7 +185,7 @@ class Retriever:
         kept_back = [
             self._entry(row, score, "unjudged" if verdict is None else "rejected")
             for row, score, verdict in zip(rows, candidates.score[places].tolist(), said, strict=True)
-            if not verdict and score >= threshold and not conflict(text, self._catalog.text(row))
+            if not verdict and score >= threshold and not self._contradicts(text, row)
         ]
         passed = [place for place, verdict in zip(places, said, strict=True) if verdict]
         score = candidates.score.copy()
@@ -243,7 +241,7 @@ class Retriever:
             exclude_session=query.exclude_session,
             only=query.only,
         )
-        inside = self._catalog.mask(Filter(query.application, query.env, min_trust=-1, min_trust_imported=-1))
+        inside = self._finder.inside(query.application, query.env)
         return Ranking(candidates, held, fusion, degraded, int(inside.sum()))
 
     def _embedded(self, text: str) -> tuple[Embedded | None, str | None]:
@@ -287,10 +285,13 @@ class Retriever:
             place = self._representative(candidates, group, on_screen)
             row = int(candidates.rows[place])
             session = int(column[row])
-            if session in sessions or (not opposites and conflict(text, self._catalog.text(row))):
+            if session in sessions or (not opposites and self._contradicts(text, row)):
                 continue
             sessions |= {session} - {0}
             yield place
+
+    def _contradicts(self, text: str, row: int) -> bool:
+        return clash(marks_of(text), self._finder.texts[row].marks) is not None
 
     def _groups(self, candidates: Candidates, places: list[int]) -> list[list[int]]:
         """Near-duplicates together: the same intent in the same application."""
@@ -338,6 +339,8 @@ class Retriever:
                 notes.append(f"left out: {experience.id} is not trusted any more")
                 continue
             found[place] = experience
+        if not found:
+            return ()
         hits = [
             Hit(experience=experience, score=score, ranked_by=ranked_by, explanation=explanation)
             for experience, score, explanation in zip(
@@ -353,8 +356,8 @@ class Retriever:
         """The signals behind each score, by name."""
         column, rows = self._catalog.column, candidates.rows[places]
         age = (now or datetime.now(timezone.utc)).timestamp() - column("created")[rows]
+        signals = candidates.signals.taken(np.array(places, np.int64))
         parts: dict[str, NDArray[Any]] = {
-            **candidates.signals.taken(np.array(places, np.int64)).named(),
             "cosine": candidates.cosine[places],
             **({} if candidates.before_judge is None else {"before_judge": candidates.before_judge[places]}),
             "order": candidates.order[places],
@@ -363,20 +366,23 @@ class Retriever:
             "outcome_quality": outcome_quality(column("success")[rows], column("score")[rows]),
             "recency": recency(age),
         }
-        values = zip(*(part.tolist() for part in parts.values()), strict=True)
+        names = (*signals.names, *parts)
+        table = np.column_stack([signals.table(), *parts.values()]).tolist()
         return [
-            {name: round(value, 6) for name, value in zip(parts, row, strict=True) if not math.isnan(value)}
-            for row in values
+            {name: round(value, 6) for name, value in zip(names, row, strict=True) if not math.isnan(value)}
+            for row in table
         ]
 
     def _below(self, text: str, ranking: Ranking, threshold: float, count: int) -> Iterator[int]:
         """Places of the best candidates below the threshold that do not contradict the task; one per near-duplicate."""
+        if not count:
+            return iter(())
         candidates = ranking.candidates
         failed = self._catalog.column("success")[candidates.rows] == 0
         places = np.flatnonzero((candidates.score < threshold) & ~failed)
         best = places[np.argsort(-candidates.score[places], kind="stable")].tolist()
         groups = self._groups(candidates, best)
-        fitting = (one[0] for one in groups if not conflict(text, self._catalog.text(int(candidates.rows[one[0]]))))
+        fitting = (one[0] for one in groups if not self._contradicts(text, int(candidates.rows[one[0]])))
         return islice(fitting, count)
 
     def _withheld(self, text: str, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
@@ -385,12 +391,12 @@ class Retriever:
         found = [
             self._entry(row, score, self._finder.why_held(row))
             for row, score in _reaching(held, threshold)
-            if not conflict(text, self._catalog.text(row))
+            if not self._contradicts(text, row)
         ]
         found += [
             self._entry(row, score, "contradicts")
             for row, score in _reaching(open_, threshold)
-            if conflict(text, self._catalog.text(row))
+            if self._contradicts(text, row)
         ]
         return tuple(sorted(found, key=lambda one: (-one.score, one.id)))
 

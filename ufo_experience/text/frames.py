@@ -67,6 +67,11 @@ class Frame:
         return frozenset(self.stems)
 
     @cached_property
+    def places(self) -> dict[str, int]:
+        """The last place of each stem."""
+        return {stem: place for place, stem in enumerate(self.stems)}
+
+    @cached_property
     def is_known(self) -> tuple[bool, ...]:
         """Of each word whether it is one of the thesaurus, and no value."""
         known = thesaurus().known

@@ -1,0 +1,86 @@
+"""What is worked out of the texts of a catalog's rows, kept for the next question: it depends on the record alone.
+
+Rows that read alike share it. It is bounded by the characters of the texts, and goes with the generation the rows came
+with: a purge publishes another one.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ufo_experience.index.catalog import Catalog
+from ufo_experience.retrieval.contradictions import Marks, marks_of
+from ufo_experience.retrieval.features import RECORD_VALUE_WEIGHT, Weighed, WordWeights
+from ufo_experience.text.frames import Frame, record_frame
+
+MAX_CHARS = 1_000_000  # of the texts of which something is kept; about 40 bytes are kept for each
+
+
+class KnownText:
+    """The text of some rows: what it is found by, and what its steps clicked and typed."""
+
+    def __init__(self, parts: tuple[str, str, str]) -> None:
+        self.parts, self.text = parts, parts[0]
+        self._weighed: tuple[WordWeights, Weighed] | None = None
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What tells whether a request contradicts the record's."""
+        return marks_of(self.text)
+
+    def is_weighed(self, weights: WordWeights) -> bool:
+        """True when nothing is left to be worked out for these weights."""
+        return self._weighed is not None and self._weighed[0] is weights
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The frame of the record."""
+        return record_frame(*self.parts)
+
+    def weighed(self, weights: WordWeights) -> Weighed:
+        """The frame with what its words weigh; kept for as long as the weights are the same object."""
+        known = self._weighed
+        if known is None or known[0] is not weights:
+            known = self._weighed = weights, Weighed(self.frame, weights, RECORD_VALUE_WEIGHT)
+        return known[1]
+
+
+class KnownTexts:
+    """The texts of the rows of one catalog. Safe to use from many threads: at worst a text is read twice."""
+
+    def __init__(self, catalog: Catalog, before: KnownTexts | None = None) -> None:
+        """What was read of an earlier catalog of the same generation is taken from `before`: its rows keep their
+        numbers, those that came later need not.
+        """
+        self._catalog = catalog
+        same = before is not None and before._catalog.terms[0] is catalog.terms[0]
+        self._kept: _Kept = before._kept if before and same else _Kept()
+        self._added: dict[int, KnownText] = {}
+
+    def __getitem__(self, row: int) -> KnownText:
+        """What is known of the text of a row."""
+        rows = self._kept.of_row if row < self._catalog.published else self._added
+        found = rows.get(row)
+        if found is None:
+            found = rows[row] = self._kept.read(self._catalog.parts(row))
+        return found
+
+
+class _Kept:
+    """The texts that are kept, by the number of a published row and by themselves."""
+
+    def __init__(self) -> None:
+        self.of_row: dict[int, KnownText] = {}
+        self._of_parts: dict[tuple[str, str, str], KnownText] = {}
+        self._chars = 0
+
+    def read(self, parts: tuple[str, str, str]) -> KnownText:
+        """What is known of these texts; everything is forgotten first where too much is kept."""
+        if self._chars > MAX_CHARS:
+            self.of_row.clear()
+            self._of_parts, self._chars = {}, 0
+        found = self._of_parts.get(parts)
+        if found is None:
+            found = self._of_parts[parts] = KnownText(parts)
+            self._chars += sum(map(len, parts))
+        return found
