@@ -1,7 +1,7 @@
-"""Writes complete answers of retrieval and prompt, to be compared between two checkouts: `python -m tools.answers OUT`.
+"""Writes complete answers of retrieval and prompt, to compare two checkouts: `python -m tools.answers OUT`.
 
-Whoever makes a question faster must not change what it is answered with. Stores of the sets in `tests/data` (with runs of
-other sessions, failures and records nobody approved beside the procedures) are asked their queries, strangers and
+Whoever makes a question faster must not change what it is answered with. Stores of the sets in `tests/data` (with runs
+of other sessions, failures and records nobody approved beside the procedures) are asked their queries, strangers and
 requests; now and then an outcome is reported or a run learned, so that what is kept between questions is compared, too.
 Each line is one answer: hits with every signal, what is withheld and why, what came near, the prompt. Run it in both
 checkouts and compare the files.

@@ -186,13 +186,13 @@ class CandidateFinder:
         ordered = ordered[_fewer_before(sessions, PER_RUN) | (sessions == 0)]
         tasks, applications = (self.snapshot.catalog.column(name)[ordered] for name in ("task", "application"))
         groups = tasks + applications * _MIXED  # both are hashes
-        taken: dict[int, int] = {}
-        for seen, group in enumerate(groups.tolist()):
+        taken: set[int] = set()
+        seen = 0
+        for group in groups.tolist():
+            taken.add(group)
+            seen += 1
             if len(taken) == TASKS:
                 break
-            taken[group] = taken.get(group, 0) + 1
-        else:
-            seen = len(ordered)
         behind = seen + np.flatnonzero((groups[seen:, None] == np.array([*taken], np.uint64)).any(axis=1))
         places = np.concatenate([np.arange(seen), behind])
         return np.sort(ordered[places[_fewer_before(groups[places], PER_TASK)]])

@@ -9,6 +9,7 @@ serving. Without vectors words answer alone on the same scale, and the answer sa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
