@@ -108,7 +108,7 @@ UNKNOWN_TASK = "(the log does not say what the task was)"
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class State(Model):
@@ -178,7 +178,7 @@ class Step(Model):
     step_number: Annotated[int, Field(ge=1)]
     observation: Text = ""
     action_type: Name = ""
-    target_control: Control = Control()
+    target_control: Control = Control.model_construct()
     parameters: JsonObject = Field(default_factory=dict)
     result: Text = "success"
     error: Text | None = None
@@ -285,14 +285,14 @@ class Experience(Model):
 
     id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
     state: State
-    action: Action = Action()
+    action: Action = Action.model_construct()
     outcome: Outcome
     salience: Unit = 0.5
     episode_id: Name | None = None
     created_at: Instant
     trust: Trust = Trust.QUARANTINED
-    provenance: Provenance = Provenance()
-    usage: Usage = Usage()
+    provenance: Provenance = Provenance.model_construct()
+    usage: Usage = Usage.model_construct()
     slots: dict[Name, Name] = Field(default_factory=dict)
     sealed: dict[Name, Name] = Field(default_factory=dict)
     preconditions: Lines = ()

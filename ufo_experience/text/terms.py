@@ -29,6 +29,7 @@ _ENDINGS = [  # suffix, what stays in its place, how many letters must come befo
     *[("ly", "", 4), ("ements", "", 4), ("ement", "", 4), ("ments", "", 5), ("ment", "", 5), ("xes", "x", 2)],
     *[("ches", "ch", 2), ("shes", "sh", 2), ("ss", "ss", 1), ("us", "us", 1), ("is", "is", 1), ("s", "", 3)],
 ]
+_BY_LAST_LETTER = {last: [one for one in _ENDINGS if one[0][-1] == last] for last in {one[0][-1] for one in _ENDINGS}}
 _WHOLE = frozenset({"note", "here", "done", "none", "come", "care", "theme", "paste", "plane", "more"})
 
 
@@ -50,7 +51,7 @@ on_forgetting(stem.cache_clear)
 
 
 def _strip_ending(word: str) -> str:
-    for suffix, kept, least in _ENDINGS:
+    for suffix, kept, least in _BY_LAST_LETTER.get(word[-1], ()):
         if word.endswith(suffix) and len(word) - len(suffix) >= least:
             word = word[: len(word) - len(suffix)] + kept
             doubled = suffix in ("ing", "ings", "ed") and word[-1] == word[-2] and word[-1] not in "aeiousl"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import combinations
 from pathlib import Path
 
 from ufo_experience.text.terms import stem, words
@@ -28,8 +27,9 @@ class Thesaurus:
 
     def __init__(self, lines: Iterable[str]) -> None:
         """Words of a line are parted by blanks, those of a phrase by `_`."""
-        self._related: dict[str, set[str]] = {}
+        self._beside: dict[str, list[Sequence[str]]] = {}  # what stands beside an entry, line by line
         self._phrases: dict[str, list[tuple[str, ...]]] = {}
+        self._read_before: dict[str, str] = {}
         self.known: frozenset[str] = frozenset()
         self.things: frozenset[str] = frozenset()
         known: set[str] = set()
@@ -43,21 +43,33 @@ class Thesaurus:
             elif line.strip() and not line.startswith("#"):
                 named.setdefault(kind, set()).update(self._read(line))
         self.things = frozenset(named.get("things", set()) - named.get("deeds", set()))
-        self.known = frozenset(known.union(one for one in self._related if " " not in one))
+        self.known = frozenset(known.union(one for one in self._beside if " " not in one))
 
     def _read(self, line: str) -> list[str]:
         head, _, others = line.rpartition(":")
         entries = [self._entry(word) for word in others.split()]
-        pairs = combinations(entries, 2) if not head else [(self._entry(head), one) for one in entries]
-        for one, other in pairs:
-            if one != other:
-                self._related.setdefault(one, set()).add(other)
-                self._related.setdefault(other, set()).add(one)
-        return [*entries, self._entry(head)] if head else entries
+        if not head:
+            self._relate(entries, entries)
+            return entries
+        first = [self._entry(head)]
+        self._relate(first, entries)
+        self._relate(entries, first)
+        return entries + first
+
+    def _relate(self, some: Sequence[str], others: Sequence[str]) -> None:
+        for one in some:
+            if len(others) > 1 or one not in others:
+                self._beside.setdefault(one, []).append(others)
 
     def _entry(self, text: str) -> str:
         """A word as its stem, a phrase as its stems without filling words."""
-        stems = [one for part in text.split("_") for one in words(part)]
+        entry = self._read_before.get(text)
+        if entry is None:
+            entry = self._read_before[text] = self._new_entry(text)
+        return entry
+
+    def _new_entry(self, text: str) -> str:
+        stems = words(text.replace("_", " "))
         stems = [one for one in stems if one not in SKIPPED] or stems
         if len(stems) > 1 and tuple(stems) not in self._phrases.setdefault(stems[0], []):
             self._phrases[stems[0]].append(tuple(stems))
@@ -65,7 +77,7 @@ class Thesaurus:
 
     def entries(self, stems: Sequence[str]) -> list[Entries]:
         """For each stem of a text the entries it stands for: itself, and phrases that it is part of."""
-        found: list[set[str]] = [{one} if one in self._related else set() for one in stems]
+        found: list[set[str]] = [{one} if one in self._beside else set() for one in stems]
         kept = [place for place, one in enumerate(stems) if one not in SKIPPED]
         for first, place in enumerate(kept):
             for phrase in self._phrases.get(stems[place], ()):
@@ -76,9 +88,7 @@ class Thesaurus:
     def related(self, entries: Iterable[str]) -> Entries:
         """These entries, and all that are related to one of them."""
         found = set(entries)
-        for one in tuple(found):
-            found |= self._related.get(one, _NONE)
-        return frozenset(found)
+        return frozenset(found.union(*(line for one in found for line in self._beside.get(one, ()))))
 
 
 def _match(phrase: tuple[str, ...], stems: Sequence[str], kept: Sequence[int], first: int) -> list[int]:
