@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.guide_world import choose, click, experience, fill
-from ufo_experience.guide.offer import offer
+from tests.guide_world import choose, click, control, experience, fill, screen
+from ufo_experience.guide.acts import Act
+from ufo_experience.guide.offer import choices, offer
 from ufo_experience.guide.procedure import procedure_of
 from ufo_experience.guide.rewording import fits, match_values
 from ufo_experience.schema import Hit
@@ -98,3 +99,47 @@ def test_what_only_the_old_words_name_stays_open_in_a_rewording():
 def test_a_task_in_other_words_needs_a_value_of_each_type_and_has_no_other(task, fitting):
     """What the steps of the way take of its own request."""
     assert fits(procedure_of(experience(*SHARE, task=LET)), task) is fitting
+
+
+def test_ways_to_choose_from_are_likely_by_their_score_or_by_the_controls_the_task_names():
+    """Three at most, the likeliest first; none that was not compared, or whose values the task lacks."""
+    proxy = (click("Connections", "TreeItem"), click("Proxy", "TabItem"), fill("Address", "a.example"), click("Save"))
+    runs = {
+        "proxy": (experience(*proxy, task='Send the traffic through "a.example"', id="1" * 32), 0.01),
+        "mail": (experience(click("Junk", "TreeItem"), click("Add"), task='Block "a.example"', id="2" * 32), 0.06),
+        "two": (experience(*proxy, task='Send "x" through "a.example"', id="3" * 32), 0.9),
+        "none": (experience(click("Sound", "TabItem"), task='Mute "a.example"', id="4" * 32), 0.01),
+    }
+    task = 'Configure the proxy "b.example"'
+    hits = [
+        Hit(experience=run, score=score, ranked_by="fused", explanation=COMPARED if name != "two" else {})
+        for name, (run, score) in runs.items()
+    ]
+    found = choices(task, hits)
+    assert [one.procedure.id[0] for one in found] == ["1", "2"]
+    assert all(one.procedure.reworded for one in found)
+    assert [step.text for step in found[0].procedure.steps if step.text] == ["b.example"]
+
+
+def test_what_the_words_leave_open_the_screen_settles():
+    """The one item of its kind that the task names, the one option of a list; a place called after it goes along."""
+    menu = (
+        click("File", "MenuItem"),
+        click("HTML…", "MenuItem"),
+        {**fill("File name", "A"), "within": "Export as HTML"},
+    )
+    menu[2]["target_control"]["within"] = menu[2].pop("within")
+    run = experience(*menu, choose("Pages", "odd"), task='Give me the odd pages as HTML under the name "A"')
+    hit = Hit(experience=run, score=0.6, ranked_by="fused", explanation=COMPARED)
+    guide = offer('Save all pages as PDF, "B"', [hit])
+    assert guide is not None
+    file, save, pdf = (control(name, "MenuItem") for name in ("File", "Save", "PDF…"))
+    pages = {**control("Pages", "ComboBox"), "options": ["all", "odd", "even"]}
+    name = {**control("File name", "Edit"), "within": "Export as PDF"}
+    done = []
+    for shown in ((file, save), (save, pdf), (name, pages), (name, pages)):
+        act = guide.next(screen(*shown))
+        assert isinstance(act, Act), act
+        done.append((act.target.name if act.target else "", act.parameters.get("text")))
+        guide.note(act)
+    assert done == [("File", None), ("PDF…", None), ("File name", "B"), ("Pages", "all")]

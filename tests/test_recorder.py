@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ufo_experience import ExperienceMemory
+from ufo_experience.guide.acts import Act
 from ufo_experience.guide.block import ahead_block
-from ufo_experience.guide.guide import Act
 from ufo_experience.guide.procedure import Target
 from ufo_experience.integrations.recorder import CallOrder, Recorder
 

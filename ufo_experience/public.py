@@ -29,8 +29,9 @@ from ufo_experience.errors import (
     TraceError,
     UsageError,
 )
+from ufo_experience.guide.acts import Act, Stop
 from ufo_experience.guide.binding import Binder
-from ufo_experience.guide.guide import Act, Guide, Stop
+from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.procedure import Target
 from ufo_experience.index import open_index
 from ufo_experience.index.base import VectorIndex

@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 from typing import Any, Protocol
 
 from ufo_experience.guide.procedure import LookedUp, Procedure, ProcedureStep
-from ufo_experience.guide.rewording import fields_of, match_values
+from ufo_experience.guide.rewording import fields_of, is_called_so, match_values
 from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.vault import SLOT_TYPE, slot_type
@@ -179,8 +179,9 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
             is_fixed(step.role) or step.kind == "switch"
         )  # labels, whatever a task calls them
         name, within = fill(target.name, constant=not own), fill(target.within, constant=not procedure.reworded)
-        if own and step.varies and name == target.name and _is_of_old_task(bare(name), procedure.request, task):
-            open_slots[name] = None  # no label: runs of the same task chose among several
+        chosen = step.varies or is_called_so(bare(name), procedure.request)
+        if own and chosen and name == target.name and _is_of_old_task(bare(name), procedure.request, task):
+            open_slots[name] = None  # one of several the old task chose from
         target = replace(target, name=name, within=within)
         value = _value_in(target.name, step.target.name if step.target else "", values)
     free = ("text", "value") if step.kind != "switch" or not procedure.reworded else ()

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ufo_experience.guide.guide import Act, Guide
+from ufo_experience.guide.acts import Act
+from ufo_experience.guide.guide import Guide
 from ufo_experience.prompt.cleaning import clean_json
 from ufo_experience.prompt.data_block import frame, new_nonce
 from ufo_experience.prompt.notation import encode
@@ -23,6 +24,7 @@ FILL = 'Where "fill" is true put the value in place of the text in ‹›: the t
 SEEN = '"seen" is where the past run found the value.'
 READ = 'Where "read" is true leave the text as it is: the value is read off the screen on the way.'
 RESUMED = "The way was left. It can be taken up again here, with the first of these."
+UNSAID = "The way does not speak of this; a folder or tab of that name in view is opened first, the rest is yours: "
 REWORDED = "Learned for a task that was put in other words: take them only if yours is the same."
 CHOOSE = (
     "Nothing known asks for this in the same words. Each of these ways was learned for what its asked says: take the "

@@ -10,15 +10,27 @@ A guide is advice with a place marker: it acts on nothing, and the agent decides
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
+from ufo_experience.guide.acts import (
+    STAYS,
+    TEXTS,
+    Act,
+    Stop,
+    carries_out,
+    check_action,
+    find_application,
+    for_a_person,
+    target_of,
+    text_of,
+)
 from ufo_experience.guide.looking_up import read_value, where_seen
-from ufo_experience.guide.matching import Miss, Reason, effect_is_there, find, is_plain_click, stood_beside
-from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of, needs_consent
+from ufo_experience.guide.matching import Miss, effect_is_there, find, is_plain_click, stood_beside
+from ufo_experience.guide.procedure import Procedure, ProcedureStep, Target, kind_of
 from ufo_experience.guide.screen import Control, Screen, read_screen
 from ufo_experience.guide.screen_binding import named_in_task, option_in_task, renamed
 from ufo_experience.schema import expect
@@ -28,62 +40,10 @@ MAX_DETOURS = 3
 MAX_LOOKS = 8
 _LOOK_AHEAD = 4
 _MOST_AHEAD = 16
-# Controls that lead somewhere and change nothing: their step may be passed over when what follows it is in view.
-_ANSWER = ("function", "id", "name", "type", "within", "finish")  # of a model's answer: what is no parameter
-_TEXTS = ("text", "value", "keys")
-_STAYS = ("type", "select")  # after these the screen is the same, but for a value
 _MARK = re.compile("‹.*›", re.DOTALL)  # the name of a field in place of a value that is open
 _PLACES = ("treeitem", "tabitem")  # folders, tabs: what a value of the task is in may be the one beside
+# Controls that lead somewhere and change nothing: their step may be passed over when what follows it is in view.
 _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "splitbutton", "application"))
-
-
-@dataclass(frozen=True)
-class Act:
-    """One action. `target` is None for the window as a whole; with `confirm` a person should be asked first.
-
-    With `fill` the task does not give what is typed or chosen: a parameter holds the name of the field in ‹›, in place
-    of which the agent puts the value. `seen` is where the run had looked it up; with `read` the guide reads it off the
-    screen there by itself.
-    """
-
-    action: str
-    target: Target | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    confirm: bool = False
-    fill: bool = False
-    read: bool = False
-    seen: str = ""
-
-    @classmethod
-    def of(cls, answer: Mapping[str, Any], controls: Iterable[Any]) -> Act:
-        """The action of a model's answer: `function`, the `id` or `name` of a control in view, and its parameters.
-
-        Raises:
-            UsageError: it names no function, or no control that is in view, or several.
-        """
-        if not isinstance(answer.get("function"), str):
-            raise UsageError("the answer names no function")
-        wanted = {key: str(answer[key]) for key in ("id", "name") if answer.get(key) is not None}
-        parameters = {key: value for key, value in answer.items() if key not in _ANSWER and value is not None}
-        if not wanted:
-            return cls(answer["function"], None, parameters)
-        seen = read_screen(controls).controls
-        found = [one for one in seen if all(str(getattr(one, key)) == value for key, value in wanted.items())]
-        if len(found) != 1:
-            raise UsageError(f"{len(found)} controls in view have {wanted}")
-        return cls(answer["function"], _target(found[0]), parameters)
-
-
-@dataclass(frozen=True)
-class Stop:
-    """Why there is no next step. For `needs_consent`, `act` is what consent is needed for."""
-
-    reason: Reason
-    detail: str
-    act: Act | None = None
-
-    def __str__(self) -> str:
-        return f"{self.reason}: {self.detail}"
 
 
 class Guide:
@@ -107,6 +67,8 @@ class Guide:
         self.stopped: Stop | None = None  # why the last `ahead` was empty
         self._max_detours, self._max_looks = max_detours, max_looks
         self._steps = procedure.steps
+        plain = (one.action for one in self._steps if one.kind == "click" and is_plain_click(one))
+        self._click = next(plain, "")  # how something is opened here
         self._known = frozenset(bare(one.target.name) for one in self._steps if one.target)
         self._at = self._looks = 0
         self._failed: dict[int, int] = {}
@@ -174,7 +136,7 @@ class Guide:
                 break
             if not (step.told or step.value or (step.target and screen.named(step.target.name))):
                 break  # a name that only this record knows is told to nobody
-            stays = all(kind_of(one.action) in _STAYS for one in acts)
+            stays = all(kind_of(one.action) in STAYS for one in acts)
             found = self._check(place, screen, application) if stays else None
             if found is not True:  # filled in as it should be
                 acts.append(self._act(place, found if isinstance(found, Control) else None))
@@ -192,19 +154,24 @@ class Guide:
         screen = self._observed(controls)
         place = None if self._given_up else self._place_of(act)
         if place is None:
-            return _checked(act, screen, application, consent)
-        if self._steps[place].left_open and _MARK.fullmatch(_text_of(act)):
+            return check_action(act, screen, application=application, consent=consent)
+        if self._steps[place].left_open and _MARK.fullmatch(text_of(act)):
             if place not in self._read:
-                return Stop("unbound_slot", f"put the value in place of {_text_of(act)}{self._where(place)}")
+                return Stop("unbound_slot", f"put the value in place of {text_of(act)}{self._where(place)}")
             act = replace(act, parameters=self._parameters(place))
+        elif place in self._read and text_of(act) == self._steps[place].text:
+            act = replace(act, parameters=self._parameters(place))
+        apart = self._place_unsaid(self._steps[place], screen)
+        if apart is not None and not apart.selected:
+            return Stop("target_missing", f"{apart.name!r}, which the task names, is to be opened first")
         found = self._check(place, screen, application)
         if found is True:
             self.note(act)
             return Stop("done", "what it brings about is there already")
         if isinstance(found, Miss):
             return Stop(found.reason, found.detail)
-        ready = replace(act, target=_target(found)) if found is not None else act
-        return _for_a_person(ready) if self._asks(self._steps[place]) and not consent else ready
+        ready = replace(act, target=target_of(found)) if found is not None else act
+        return for_a_person(ready) if self._asks(self._steps[place]) and not consent else ready
 
     def repair(
         self, acts: Sequence[Act], controls: Screen | Iterable[Any], *, application: str | None = None
@@ -217,6 +184,8 @@ class Guide:
         screen = read_screen(controls)
         if self._given_up or not acts or self._place_of(acts[0]) != self._at:
             return 0
+        if self._place_unsaid(self._steps[self._at], screen) is not None:
+            return self._opened_first(self._steps[self._at], screen) or 0
         missed = self._check(self._at, screen, application)
         if not isinstance(missed, Miss) or missed.in_view:
             return 0
@@ -228,9 +197,10 @@ class Guide:
         return behind
 
     def agrees(self, acts: Sequence[Act]) -> int:
-        """How many of `acts`, from the first on, are the next steps of the way."""
-        both = zip(self._steps[self._at :], acts, strict=False)
-        return sum(1 for _ in takewhile(lambda one: _is_same(*one), both))
+        """How many of `acts`, from the first on, are the next steps of the way, or bring its application in front."""
+        home = [act for act in acts[:1] if self._leads_home(act) and self._is_home(act)]
+        both = zip(self._steps[self._at :], acts[len(home) :], strict=False)
+        return len(home) + sum(1 for _ in takewhile(lambda one: carries_out(*one), both))
 
     def resume(self, controls: Screen | Iterable[Any], *, application: str | None = None) -> bool:
         """Find the way again after a detour: True when it goes on from this screen, from a place that may lie behind.
@@ -290,20 +260,23 @@ class Guide:
         if step is None or step.target is None or self._at in self._read:
             return
         task = self.procedure.request
-        if step.kind in ("type", "select") and step.can_be_filled:
+        if step.can_be_filled or (step.kind == "select" and self.procedure.reworded):
             control = self._find(self._at, screen)
-            option = option_in_task(control, task) if isinstance(control, Control) else ""
+            offered = control.options if isinstance(control, Control) else ()
+            option = option_in_task(offered, task) if step.can_be_filled or step.text not in offered else ""
             self._read |= {self._at: option} if option else {}
         elif step.kind == "click" and (step.unbound or (self.procedure.reworded and step.value)):
             meant = named_in_task(step, screen, task, self._known - {bare(step.target.name)})
             if meant is not None and (step.unbound or isinstance(self._find(self._at, screen), Miss)):
                 self._steps = renamed(self._steps, self._at, meant.name)
+                self._unspoken = {one: other for one, other in self._unspoken.items() if bare(one) != meant.bare}
 
     def _parameters(self, place: int) -> dict[str, Any]:
         """What a step is done with: the value of an open slot once it was read, until then the name of its field."""
         step = self._steps[place]
         read = self._read.get(place)
-        return dict(step.parameters) | (dict.fromkeys(step.left_open, read) if read is not None else step.left_open)
+        open_ = step.left_open or {key: "" for key in step.parameters if key in TEXTS}
+        return dict(step.parameters) | (dict.fromkeys(open_, read) if read is not None else step.left_open)
 
     def _where(self, place: int) -> str:
         seen = self._steps[place].seen
@@ -319,7 +292,7 @@ class Guide:
             home = self._way_home(step, screen, application)
             if home is not None:
                 return home
-            apart = self._left_unsaid(step, screen)
+            apart = self._opened_first(step, screen) or self._left_unsaid(step, told=fill and self.procedure.reworded)
             if apart is not None:
                 return apart
             checked = self._check(self._at, screen, application)
@@ -333,7 +306,7 @@ class Guide:
             else:
                 self._looks = 0
                 act = self._act(self._at, checked)
-                return act if consent or not act.confirm else _for_a_person(act)
+                return act if consent or not act.confirm else for_a_person(act)
         if self.procedure.parts:
             self.sure = False
             return Stop("ways_part", self.procedure.parts)
@@ -341,7 +314,7 @@ class Guide:
 
     def _act(self, place: int, control: Control | None) -> Act:
         step = self._steps[place]
-        target = step.target if control is None else _target(control)
+        target = step.target if control is None else target_of(control)
         is_open = bool(step.left_open) and place not in self._read
         read = is_open and step.seen is not None and step.seen.can_be_read and step.seen.place > self._at
         seen = where_seen(step.seen, self._steps) if is_open and step.seen is not None else ""
@@ -354,7 +327,7 @@ class Guide:
         """The control to act on (None: the window), True when there is nothing left to do, or a miss."""
         step = self._steps[place]
         if step.kind == "switch":
-            return _switch(step, screen, application)
+            return find_application(step, screen, application)
         if step.target is None:
             return None
         found = self._find(place, screen)
@@ -378,6 +351,9 @@ class Guide:
     def _leads_home(self, act: Act) -> bool:
         current = self._steps[self._at] if self._at < len(self._steps) else None
         return kind_of(act.action) == "switch" and current is not None and current.kind != "switch"
+
+    def _is_home(self, act: Act) -> bool:
+        return act.target is not None and bare(act.target.name) == bare(self._steps[self._at].application)
 
     def _passed_over(self, screen: Screen) -> int | None:
         """The place of the next step when only steps that lead there lie before it and it is in view already."""
@@ -416,26 +392,47 @@ class Guide:
         """True when the control of a step is in view and what the step brings about is not."""
         return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
 
-    def _left_unsaid(self, step: ProcedureStep, screen: Screen) -> Act | Stop | None:
-        """See to values of the task that no step speaks of, before the way does what cannot be seen as mere looking.
+    def _opened_first(self, step: ProcedureStep, screen: Screen) -> Act | None:
+        """Open a folder or tab in view that is a value of the task and no step's: it was open when the run began."""
+        while (place := self._place_unsaid(step, screen)) is not None:
+            self._unspoken = {value: other for value, other in self._unspoken.items() if bare(value) != place.bare}
+            if not place.selected:
+                self._door = place
+                return Act(self._click, target_of(place))
+        return None
 
-        One that names a folder or tab in view is opened: it was open when the run began. Any other is for the agent.
+    def _left_unsaid(self, step: ProcedureStep, *, told: bool) -> Stop | None:
+        """Say what other values no step speaks of, before the way does what cannot be seen as mere looking; nothing
+        where the agent is `told` so with the way, and is to see whether it fits at all.
         """
-        if not self._unspoken or step.kind == "switch" or any(one.kind in _STAYS for one in self._steps[: self._at]):
+        if told:
             return None
-        click = next((one.action for one in self._steps if one.kind == "click" and is_plain_click(one)), "")
-        for value in [*self._unspoken] if click and not screen.dialog else ():
-            named = [one for one in screen.named(value) if one.role in _PLACES]
-            if len(named) == 1 and named[0].usable:
-                del self._unspoken[value]
-                if not named[0].selected:
-                    self._door = named[0]
-                    return Act(click, _target(named[0]))
         changed = [value for value, is_other in self._unspoken.items() if is_other]
-        if step.role in _LEADS or not changed or any(one.unbound for one in self._steps[self._at :]):
+        if not self._may_look_around(step) or not changed or step.role in _LEADS:
+            return None
+        if any(one.unbound for one in self._steps[self._at :]):
             return None
         self._unspoken.clear()
         return Stop("unbound_slot", f"the way says nothing of {', '.join(map(repr, changed))}, which the task names")
+
+    def _may_look_around(self, step: ProcedureStep) -> bool:
+        """True while there are values left unsaid, and nothing was typed or chosen yet."""
+        return bool(self._unspoken) and step.kind != "switch" and not self._has_input()
+
+    def _has_input(self) -> bool:
+        return any(one.kind in STAYS for one in self._steps[: self._at])
+
+    def _place_unsaid(self, step: ProcedureStep, screen: Screen) -> Control | None:
+        """The folder or tab in view that is a value of the task and no step's."""
+        if not self._click or screen.dialog or not self._may_look_around(step):
+            return None
+        named = ([one for one in screen.named(value) if one.role in _PLACES] for value in self._unspoken)
+        return next((ones[0] for ones in named if len(ones) == 1 and ones[0].usable), None)
+
+    @property
+    def unspoken(self) -> tuple[str, ...]:
+        """Values of the task that no step speaks of: a folder or tab of that name is opened first."""
+        return tuple(self._unspoken)
 
     def _next_door(self, screen: Screen) -> Act | None:
         """Look for the item that bears a value of the task in the folder or tab beside the one that is open, each once.
@@ -446,7 +443,7 @@ class Guide:
         plain = step.kind == "click" and is_plain_click(step)
         if not (step.value and plain) or is_fixed(step.role) or screen.dialog:
             return None
-        if any(one.kind in _STAYS for one in self._steps[: self._at]):
+        if self._has_input():
             return None
         here = next((ones for role in _PLACES if (ones := screen.chosen(role))), ())
         if len(here) != 1:
@@ -457,7 +454,7 @@ class Guide:
         if self._door is None:
             return None
         self._searched.add(self._door.bare)
-        return Act(step.action, _target(self._door))
+        return Act(step.action, target_of(self._door))
 
     def _doubt(self, miss: Miss) -> Stop:
         self._lose_the_way(miss.detail)
@@ -479,7 +476,7 @@ class Guide:
     def _place_of(self, act: Act) -> int | None:
         """The place of the step an action carries out: the next, or one of the few after it."""
         upcoming = self._steps[self._at : self._at + _LOOK_AHEAD]
-        return next((self._at + away for away, step in enumerate(upcoming) if _is_same(step, act)), None)
+        return next((self._at + away for away, step in enumerate(upcoming) if carries_out(step, act)), None)
 
     def _take_for_stand_in(self, act: Act) -> None:
         """The agent did, with a control of another name, just what the next step does: the step is behind."""
@@ -488,7 +485,7 @@ class Guide:
         if step is None or not missing or step.target is None or act.target is None:
             return
         alike = kind_of(act.action) == step.kind and role_of(act.target.type) == step.role
-        if alike and _text_of(act) == step.text and step.kind in ("type", "select"):
+        if alike and text_of(act) == step.text and step.kind in ("type", "select"):
             self._at, self._missed = self._at + 1, None
 
 
@@ -496,61 +493,3 @@ def _is_behind(step: ProcedureStep, screen: Screen) -> bool:
     """True when the control of a step is in view and none like it stands in the dialog that is open."""
     named = screen.named(step.target.name) if step.target else ()
     return bool(named) and not any(one.dialog for one in named)
-
-
-def check_action(
-    act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
-) -> Act | Stop:
-    """An action checked against the screen by its target alone; see `Guide.check`."""
-    return _checked(act, read_screen(controls), application, consent)
-
-
-def _checked(act: Act, screen: Screen, application: str | None, consent: bool) -> Act | Stop:
-    kind = kind_of(act.action)
-    step = ProcedureStep(0, act.action, kind, act.target, act.parameters)
-    if kind == "switch" or act.target is None:
-        found = _switch(step, screen, application) if kind == "switch" and act.target is not None else None
-    else:
-        found = find(step, screen, {one.bare for one in screen.controls})
-    if found is True or (kind in _STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True):
-        return Stop("done", "what it brings about is there already")
-    if isinstance(found, Miss):
-        return Stop(found.reason, found.detail)
-    ready = act if found is None else replace(act, target=_target(found))
-    name, kind_of_control = (act.target.name, act.target.type) if act.target else ("", "")
-    risky = needs_consent(act.action, name, kind_of_control, act.parameters)
-    return _for_a_person(ready) if risky and not consent else ready
-
-
-def _for_a_person(act: Act) -> Stop:
-    act = replace(act, confirm=True)
-    name = f' on "{act.target.name}"' if act.target else ""
-    return Stop("needs_consent", f"{act.action}{name} is hard to take back: look at the screen before it is done", act)
-
-
-def _target(control: Control) -> Target:
-    return Target(control.name, control.type, control.within, control.id)
-
-
-def _switch(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Miss | Literal[True]:
-    name = step.target.name if step.target else ""
-    if application and bare(application) == bare(name):
-        return True
-    listed = screen.applications.get(bare(name))
-    if listed is not None:
-        return listed
-    if screen.applications and application is None:
-        return True  # those that could be brought to the front are listed, and it is not among them
-    return Miss("target_missing", f"no application {name!r} is open")
-
-
-def _is_same(step: ProcedureStep, act: Act) -> bool:
-    names = (bare(one.name) if one else "" for one in (step.target, act.target))
-    if kind_of(act.action) != step.kind or len(set(names)) > 1:
-        return False
-    roles = {step.role, role_of(act.target.type) if act.target else ""} - {""}
-    return len(roles) < 2 and (step.kind not in ("type", "select") or bool(step.unbound) or _text_of(act) == step.text)
-
-
-def _text_of(act: Act) -> str:
-    return next((str(value) for key, value in act.parameters.items() if key in _TEXTS), "")

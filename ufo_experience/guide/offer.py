@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.guide.binding import Binder, bind
 from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.procedure import Procedure, procedure_of
+from ufo_experience.guide.procedure import Procedure, ProcedureStep, procedure_of
 from ufo_experience.guide.rewording import fits
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.forks import partings, told_apart
 from ufo_experience.schema import Experience, Hit, Trust, Usage
-from ufo_experience.text.alike import reads_alike
+from ufo_experience.text.alike import reads_alike, words_beside_values
+from ufo_experience.text.controls import is_fixed
 from ufo_experience.trust.values import Agreement, presentable
 
 _COMPARED = "query_coverage"  # of the explanation of a hit: how much of the task its request says
 LEAST_LIKELY = 0.05  # score of a way that an agent is given to choose
-LOOKED_THROUGH = 12  # of what came near, for those
+_NAMED = 0.1  # what a control of its own that the task names adds to it
+LOOKED_THROUGH = 50  # of what came near, for those
 MAX_CHOICES = 3
 PROVEN_AFTER = 2  # times a way has helped, before it is replayed
 
@@ -55,21 +58,49 @@ def offer(
 def choices(
     task: str, hits: Iterable[Hit], *, limit: int = MAX_CHOICES, agreement: Agreement | None = None
 ) -> tuple[Guide, ...]:
-    """Guides along the ways among `hits` (best first) that may be meant, at most `limit`, for an agent to choose from.
+    """Guides along the ways among `hits` that may be meant, at most `limit`, best first, for an agent to choose from.
 
-    They are those that retrieval finds likely in one case of twenty or more, and for all of whose values the task has
-    one of the same type. All are `reworded`: not one of them is replayed.
+    They are those for all of whose values the task has one of the same type, and that are likely enough: by the score
+    of retrieval, and where the task names controls they go by, the rarer among them the more. All are `reworded`: not
+    one of them is replayed.
     """
-    likely = [hit for hit in hits if hit.score >= LEAST_LIKELY and _COMPARED in hit.explanation]
+    compared = [hit for hit in hits if _COMPARED in hit.explanation]
+    runs = [hit.experience for hit in compared]
+    ways = [(hit, way) for hit in _fitting(task, compared) if (way := _as_gone(hit.experience, task)) is not None]
+    named = _controls_named([way for _, way in ways], task)
+    likely = [(hit.score + _NAMED * said, hit.experience) for (hit, _), said in zip(ways, named, strict=True)]
     found: list[Guide] = []
-    for hit in _fitting(task, likely):
-        procedure = _procedure(hit.experience, [one.experience for one in likely], task, agreement, reworded=True)
-        bound = None if procedure is None else bind(procedure, task)
+    for score, experience in sorted(likely, key=lambda one: -one[0]):
+        if len(found) == limit or score < LEAST_LIKELY:
+            break
+        way = _procedure(experience, runs, task, agreement, reworded=True)
+        bound = None if way is None else bind(way, task)
         if bound is not None and not any(_are_alike(bound, one.procedure) for one in found):
             found.append(Guide(bound))
-        if len(found) == limit:
-            break
     return tuple(found)
+
+
+def _as_gone(experience: Experience, task: str) -> Procedure | None:
+    """The way of a run with all it held, for comparing; None where it is no way, or the task lacks its values."""
+    try:
+        way = procedure_of(experience)
+    except DataError:
+        return None
+    return way if fits(way, task) else None
+
+
+def _controls_named(ways: Sequence[Procedure], task: str) -> list[float]:
+    """How much of each way the task names: words of its controls, each worth the less the more ways go by it."""
+    spoken = words_beside_values(task)
+    names = [{word for step in way.steps for word in words_beside_values(_label(step))} & spoken for way in ways]
+    common = Counter(word for words in names for word in words)
+    return [sum(1 / common[word] for word in words) for words in names]
+
+
+def _label(step: ProcedureStep) -> str:
+    """The name of a control of the application's own."""
+    own = is_fixed(step.role) or step.kind in ("type", "select", "switch")
+    return step.target.name.casefold() if step.target is not None and own else ""
 
 
 def _are_alike(one: Procedure, other: Procedure) -> bool:

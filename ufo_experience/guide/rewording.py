@@ -75,6 +75,12 @@ def fields_of(procedure: Procedure) -> dict[int, str]:
     return _fields(procedure, find_slots(PLACEHOLDER.sub("<secret>", procedure.request)))
 
 
+def is_called_so(label: str, request: str) -> bool:
+    """True for a label that a request says with a capital inside a sentence: "as HTML", but not "Share the file"."""
+    found = re.search(rf"(?<=[\w,]\s){re.escape(label)}(?!\w)", request, re.IGNORECASE)
+    return found is not None and found[0][:1].isupper()
+
+
 def _fields(procedure: Procedure, old: Sequence[Slot]) -> dict[int, str]:
     found: dict[int, str] = {}
     for step in procedure.steps:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from ufo_experience.guide.block import REWORDED, ahead_block, choice_block
-from ufo_experience.guide.guide import Act, Guide, Stop, check_action
+from ufo_experience.guide.acts import Act, Stop, check_action
+from ufo_experience.guide.block import REWORDED, UNSAID, ahead_block, choice_block
+from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.procedure import Target as Aim
 from ufo_experience.guide.screen import Screen, read_screen
 from ufo_experience.session.protocols import (
@@ -147,7 +148,8 @@ class Follower:
         acts = guide.ahead(view.screen, application=known) if resumed else acts
         self._mark(() if self._replay else acts)
         whole = guide.place + len(acts) >= len(guide.procedure.steps)
-        notes = (REWORDED if guide.procedure.reworded else "", guide.procedure.parts if whole else "")
+        opened = UNSAID + ", ".join(guide.unspoken) if guide.unspoken else ""
+        notes = (REWORDED if guide.procedure.reworded else "", guide.procedure.parts if whole else "", opened)
         return ahead_block(acts, note=" ".join(filter(None, notes)), resumed=resumed)
 
     def _offered(self, screen: Screen, application: str | None) -> str:

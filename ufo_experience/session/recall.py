@@ -179,26 +179,23 @@ class Recall:
         seen: _Seen | None = None,
     ) -> PromptBlock | None:
         more: dict[str, Any] = {"controls": seen.controls, "done": seen.done} if seen is not None else {}
-        if not commands and self._mode != "advise":
-            more["near"] = LOOKED_THROUGH
         try:
-            found = self._memory.retrieve(
-                task, application=application, top_k=STEP_CANDIDATES if commands else self._top_k, **more
-            )
+            top_k = STEP_CANDIDATES if commands else self._top_k
+            found = self._memory.retrieve(task, application=application, top_k=top_k, **more)
             hits = self._about(commands, [*found.negatives, *found]) if commands else [*found, *found.negatives]
             block = self._memory.build_prompt(task, hits, max_tokens=self._max_tokens) if hits else None
+            if not commands:
+                self._find_way(task, application, found)
         except ExperienceError as error:
             self._fail(moment, error)
             return None
         shown = block if block is not None and block.ids else None
-        if not commands:
-            self._find_way(task, found)
         followed = (self.guide.procedure.id,) if self.guide is not None else ()
         self._injected |= dict.fromkeys([*(shown.ids if shown else ()), *followed])
         self._write_down(moment, task, application, found, shown, commands)
         return shown
 
-    def _find_way(self, task: str, found: Retrieval) -> None:
+    def _find_way(self, task: str, application: str | None, found: Retrieval) -> None:
         """The best way among what was found: a proven one to replay, else one to look ahead on."""
         self.guide, self.replays = None, False
         if self._mode == "replay":
@@ -208,7 +205,8 @@ class Recall:
             self.guide = self._memory.guide(task, hits=found)
         self.choices = ()
         if self._mode != "advise" and self.guide is None:
-            self.choices = tuple(self._memory.choices(task, hits=[*found, *found.near]))
+            wider = self._memory.retrieve(task, application=application, top_k=self._top_k, near=LOOKED_THROUGH)
+            self.choices = tuple(self._memory.choices(task, hits=[*wider, *wider.near]))
         self._guides += [self.guide] if self.guide is not None else []
 
     def chosen(self, guide: Guide) -> None:

@@ -38,6 +38,11 @@ def adds_words(one: str, other: str) -> bool:
     return first < second or second < first
 
 
+def words_beside_values(text: str) -> frozenset[str]:
+    """The stems of what a text says beside its values, but for the smallest words."""
+    return _said(text)[1]
+
+
 def words_in(text: str) -> list[str]:
     """The words of a text, lower case; scripts without blanks give pairs of characters."""
     found: list[str] = []
