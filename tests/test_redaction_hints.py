@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from ufo_experience.redaction import secrets, shapes, spoken
+from ufo_experience.redaction import credential_slots, introduced, secrets, shapes
 from ufo_experience.redaction.hints import Hinted, Searched, hinted, hints_of
 
 if sys.version_info >= (3, 11):
@@ -25,8 +25,8 @@ ASKED_AFTERWARDS = {"_GROUPED", "_IN_FOURS", "_RUNS"}
 
 def table() -> dict[str, Hinted]:
     """Name → every hinted pattern of the package, rules included."""
-    found = {f"rule {n}": Hinted(rule.pattern, rule.hints) for n, rule in enumerate(secrets._RULES)}
-    for module in (shapes, spoken):
+    found = {f"rule {n}": Hinted(rule.pattern.pattern, rule.hints) for n, rule in enumerate(secrets._RULES)}
+    for module in (shapes, introduced, credential_slots):
         for name, value in vars(module).items():
             rows = value if isinstance(value, tuple) and not isinstance(value, Hinted) else (value,)
             for number, row in enumerate(rows):
@@ -111,7 +111,7 @@ def test_a_missing_hint_is_noticed():
 
 def test_a_text_in_letters_of_another_case_is_searched_whatever_its_hints():
     """`ſ` is an s when case is ignored, but its lower case is not."""
-    pattern = hinted(re.compile("(?i)secret"), "secret")
+    pattern = hinted("(?i)secret", "secret")
     for text in ("SECRET", "\u017fecret"):
         assert [*Searched(text, hints_of([pattern])).matches(pattern)]
     assert not [*Searched("nothing", hints_of([pattern])).matches(pattern)]

@@ -22,6 +22,8 @@ import pytest
 
 import ufo_experience
 from ufo_experience.errors import MissingExtraError
+from ufo_experience.redaction import introduced
+from ufo_experience.redaction.hints import Hinted, compiled
 from ufo_experience.text.lazy_re import Lazy
 
 if sys.version_info >= (3, 11):
@@ -52,13 +54,24 @@ def modules() -> Iterator[Any]:
                 continue
 
 
+def uncovered(value: Any) -> Any:
+    """What is compiled at its first use, compiled."""
+    if isinstance(value, Hinted):
+        return uncovered(value.pattern)
+    if isinstance(value, Lazy):
+        return value.compiled
+    if isinstance(value, introduced.Rule):
+        return (uncovered(compiled(value.between)), uncovered(compiled(value.candidate)))
+    return value
+
+
 @cache
 def patterns() -> dict[str, re.Pattern[Any]]:
     """Name → compiled pattern, also those in tuples, lists and dictionaries."""
     found: dict[str, re.Pattern[Any]] = {}
 
     def look(name: str, value: Any, levels: int) -> None:
-        value = value.compiled if isinstance(value, Lazy) else value
+        value = uncovered(value)
         if isinstance(value, re.Pattern):
             if value not in found.values():
                 found[name] = value

@@ -105,7 +105,7 @@ def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author):
     assert marked >= 0.8 * due
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 1), ("C", 4), ("D", 1), ("E", 4), ("M", 5)])
+@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 2), ("C", 0), ("D", 2), ("E", 0), ("M", 5)])
 def test_secrets_in_running_text_are_taken_out(author, most):
     kept = [row["id"] for row in by("secrets", author) if row["secret"] in redact_text(row["text"])]
     assert len(kept) <= most, kept
@@ -122,7 +122,7 @@ def test_a_typed_password_is_taken_out_in_every_form(author, most):
     assert len(kept) <= most, kept
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 1), ("B", 1), ("C", 3), ("D", 2), ("E", 1), ("M", 0)])
+@pytest.mark.parametrize(("author", "most"), [("A", 1), ("B", 1), ("C", 3), ("D", 2), ("E", 0), ("M", 0)])
 def test_harmless_texts_stay_as_they_are(author, most):
     changed = [row["id"] for row in by("harmless", author) if redact_text(row["text"]) != row["text"]]
     assert len(changed) <= most, changed

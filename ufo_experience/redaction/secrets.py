@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ufo_experience.redaction import checksums
 from ufo_experience.redaction.shapes import find_shapes
-from ufo_experience.redaction.spoken import ONE_TIME, ONE_TIME_HINTS
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 
@@ -131,76 +130,6 @@ _CONTEXT = (
     Rule("password", re.compile(rf"(?i){_NAME_OF_PASSWORD}\s*:\s*{_BARE}"), checksums.is_password, _PASSWORD_HINTS),
 )
 
-_PASSWORD_WORDS = (
-    r"(?:password|passcode|passphrase|passwort|kennwort|mot de passe|contraseña|senha|wachtwoord|пароль"
-    r"|密码|密碼|パスワード)"
-)
-_CODE_WORDS = rf"(?:otp|pin(?:[ -]?code)?|cvv2?|cvc2?|{ONE_TIME})"
-_PROSE_HINTS = _hints("passw passcode passphrase kennwort mot contraseña senha wachtwoord пароль 密码 密碼 パスワード")
-_CODE_HINTS = _hints(f"otp cvv cvc {ONE_TIME_HINTS}")
-_SAID = r"(?:is|was|to|as|of|ist|est|es|auf|lautet|lauten|是|为|=|:)"
-_LINK = rf"(?:\s{{1,9}}(?:field|box|input))?\s{{0,9}}(?:{_SAID}\s{{0,9}})?"
-_TYPED = r"(?i)\b(?:type|enter|put|write|input|paste|use|fill)\s{1,3}(?:in\s)?"  # … a value into a field of some name
-_INTO = r"[\"'”’`]?\s{1,3}(?:in|into|as|for)\s{1,3}(?:the\s|your\s|my\s)?[\"'“‘`]?(?:[\w-]{1,20}\s){0,2}?"
-_PROSE = (
-    Rule(
-        "password",
-        re.compile(rf"(?i)(?<!\w){_PASSWORD_WORDS}(?![A-Za-z]){_LINK}[\"'“‘`](?P<v>[^\s\"'”’`]{{4,}})[\"'”’`]"),
-        None,
-        _PROSE_HINTS,
-    ),
-    Rule(
-        "password",
-        re.compile(rf"(?i)(?<!\w){_PASSWORD_WORDS}(?![A-Za-z_]){_LINK}(?P<v>[^\s\"'“‘`<>,;)]{{6,}})"),
-        checksums.is_password,
-        _PROSE_HINTS,
-    ),
-    Rule("code", re.compile(rf"(?i)\b{_CODE_WORDS}{_LINK}[\"'“‘`]?(?P<v>\d{{3,8}})(?!\w|[.-]\d)"), None, _CODE_HINTS),
-    Rule(
-        "code",
-        re.compile(
-            rf"(?i)(?<![\w.-])(?P<v>\d{{4,8}})\s{{1,3}}(?:is|as|ist)\s{{1,3}}(?:your|my|the|ihr|dein)\s{{1,3}}{_CODE_WORDS}"
-        ),
-        None,
-        _CODE_HINTS,
-    ),
-    Rule(
-        "code",
-        re.compile(
-            r"(?i)\bcode\s{1,3}[\"'“‘`]?(?P<v>\d{4,8})[\"'”’`]?\s{1,3}"
-            r"(?:(?:from|in|aus)\s{1,3}(?:\w{1,12}\s{1,3}){0,2}"
-            r"(?:authenticator|sms|text|message|mail|email|phone|token)|(?:was |just )?(?:sent|texted))\b"
-        ),
-        None,
-        _hints("code"),
-    ),
-    Rule(
-        "password",
-        re.compile(rf"{_TYPED}[\"'“‘`]?(?P<v>[^\s\"'“‘`<>]{{4,}}?){_INTO}{_PASSWORD_WORDS}"),
-        checksums.is_password,
-        _PROSE_HINTS,
-    ),
-    Rule("code", re.compile(rf"{_TYPED}[\"'“‘`]?(?P<v>\d{{3,8}}){_INTO}{_CODE_WORDS}(?!\w)"), None, _CODE_HINTS),
-    Rule(
-        "token",
-        re.compile(rf"{_TYPED}[\"'“‘`]?(?P<v>[^\s\"'“‘`<>]{{16,}}?){_INTO}{_NAME_OF_TOKEN}"),
-        checksums.is_generated,
-        _TOKEN_HINTS,
-    ),
-    Rule(
-        "token",
-        re.compile(rf"(?i)(?<!\w){_NAME_OF_TOKEN}\s{{1,3}}{_SAID}\s{{1,3}}[\"'“‘`]?(?P<v>[^\s\"'”’`<>,;)]{{16,}})"),
-        checksums.is_generated,
-        _TOKEN_HINTS,
-    ),
-    Rule(
-        "token",
-        re.compile(rf"(?i){_NAME_OF_KEY}\s{{1,3}}[\"'“‘`]?(?P<v>[^\s\"'”’`<>,;)]{{16,}})"),
-        checksums.is_generated,
-        _TOKEN_HINTS,
-    ),
-)
-
 _SSN = r"(?!000|666|9\d\d)\d{3}[- ]?(?!00)\d{2}[- ]?(?!0000)\d{4}"
 _NUMBERS = (
     Rule("card", re.compile(r"(?<![\w.,+#-])(?P<v>\d(?:[ -]?\d){12,18})(?![\w-]|[.,]\d)"), checksums.is_card),
@@ -216,7 +145,7 @@ _DIGIT = re.compile(r"\d")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?P<country>[A-Z]{2})\d{2}(?: ?[A-Z0-9]){11,30}")
 
 
-_RULES = (*_KEYS, *_CONTEXT, *_PROSE)
+_RULES = (*_KEYS, *_CONTEXT)
 _HINTS = frozenset(hint for rule in _RULES for hint in rule.hints)
 MAX_REMEMBERED, MAX_REMEMBERED_CHARS = 4_096, 2_048  # texts, and the length of one
 
