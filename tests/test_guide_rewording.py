@@ -87,6 +87,39 @@ def test_what_only_the_old_words_name_stays_open_in_a_rewording():
 
 
 @pytest.mark.parametrize(
+    "task",
+    ["INSERT A TABLE INTO MINUTES.DOCX", "Put a table into minutes.docx"],
+    ids=["in capitals", "another verb"],
+)
+def test_labels_stay_as_they_are_called_whatever_the_words_of_the_task(task):
+    """Only the file is another; words in capitals are no values the way lacks."""
+    way = (click("report.docx", "ListItem"), click("Insert", "TabItem"), click("Table"))
+    run = experience(*way, task="Insert a table into report.docx")
+    guide = offer(task, [Hit(experience=run, score=0.9, ranked_by="fused", explanation=COMPARED)])
+    assert guide is not None
+    names = [step.target.name.casefold() for step in guide.procedure.steps if step.target and not step.unbound]
+    assert names == ["minutes.docx", "insert", "table"]
+
+
+@pytest.mark.parametrize(
+    ("task", "more"),
+    [
+        ('Write to "Bo" with the subject "A" and the message "B", with high importance', ("high", "importance")),
+        ('Write to "Bo" with the message "B" and the subject "A"', ()),
+    ],
+)
+def test_a_task_that_says_more_than_the_one_a_way_was_learned_for_is_not_beyond_doubt(task, more):
+    """It is offered, and what only one of the two says is said: nobody replays it unseen."""
+    run = experience(
+        fill("To", "Ann"), click("Deliver"), task='Write to "Ann" with the subject "C" and the message "D"'
+    )
+    guide = offer(task, [Hit(experience=run, score=0.9, ranked_by="fused", explanation=COMPARED)])
+    assert guide is not None
+    assert guide.procedure.more == more
+    assert guide.procedure.is_beyond_doubt is not bool(more)
+
+
+@pytest.mark.parametrize(
     ("task", "fitting"),
     [
         ('Grant "jane@corp.example" access to "thesis.docx"', True),

@@ -9,8 +9,8 @@ from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.schema import Experience, Hit
 
 
-def hit(run: Experience, **explanation: float) -> Hit:
-    return Hit(experience=run, score=0.6, ranked_by="fused", explanation=explanation)
+def hit(run: Experience, score: float = 0.6, **explanation: float) -> Hit:
+    return Hit(experience=run, score=score, ranked_by="fused", explanation=explanation)
 
 
 def run(number: int, task: str, *steps: dict) -> Experience:
@@ -49,4 +49,14 @@ def test_a_doubtful_hit_of_retrieval_is_no_example_for_other_values(task, compar
     """What is done to a sheet is not done to a file."""
     known = run(1, 'Call the sheet Staff "Harbour" from now on', click("Rename"), fill("Sheet name", "Harbour"))
     block = build_prompt(task, [hit(known, **({"query_coverage": 0.4} if compared else {}))])
+    assert bool(block.ids) is shown
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"), [(0.6, False), (0.8, False), (0.95, True)], ids=["doubtful", "likely", "certain"]
+)
+def test_a_request_with_two_values_more_is_an_example_only_where_retrieval_is_certain(score, shown):
+    """A task with three values is seldom one with one."""
+    known = run(1, 'On sheet "Staff" display "Price" as "Currency"', click("Format"), click("OK"))
+    block = build_prompt('Use "German" as the language we display', [hit(known, score, query_coverage=0.4)])
     assert bool(block.ids) is shown

@@ -47,13 +47,19 @@ class Values:
     """What stands for what: `slots` by placeholder name, `words` by the words of the old task.
 
     `foreign` are values and words of the old task that the new one has nothing for; `by_number` is what stands for the
-    first, second, … value of the old one.
+    first, second, … value of the old one. `wording` are those of `words` that are no values: in other words a label is
+    not called otherwise for them.
     """
 
     slots: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
     by_number: Mapping[int, str] = field(default_factory=dict)
+    wording: frozenset[str] = frozenset()
+
+    def of_labels(self) -> Values:
+        """Those that the labels of an application may hold."""
+        return replace(self, words={word: now for word, now in self.words.items() if word not in self.wording})
 
 
 def bind(procedure: Procedure, task: str, binder: Binder | None = None) -> Procedure:
@@ -98,6 +104,7 @@ def find_values(procedure: Procedure, task: str) -> Values:
         places = _places(old, new, same=_intent(procedure.request) == _intent(task))
     words = {old[at].value.casefold(): new[to].value for at, to in places.items()}
     pairs = _different_words(procedure.request, task)
+    wording = frozenset(before.casefold() for before in pairs) - set(words)
     words = {**{before.casefold(): now for before, now in pairs.items()}, **words}
     slots = dict(procedure.constants)
     for name, kind in procedure.slots.items():
@@ -106,7 +113,7 @@ def find_values(procedure: Procedure, task: str) -> Values:
             slots[name] = value
     foreign = {slot.value.casefold() for at, slot in enumerate(old) if at not in places} - set(words)
     by_number = {at + 1: new[to].value for at, to in places.items()}
-    return Values(slots, words, frozenset(one for one in foreign if not _stands_in(one, task)), by_number)
+    return Values(slots, words, frozenset(one for one in foreign if not _stands_in(one, task)), by_number, wording)
 
 
 def _intent(request: str) -> str:
@@ -166,8 +173,8 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
     """A step of the procedure as recorded, with values filled in."""
     open_slots: dict[str, None] = {}
 
-    def fill(text: str, *, constant: bool) -> str:
-        filled, missing = _fill(text, values)
+    def fill(text: str, *, constant: bool, label: bool = False) -> str:
+        filled, missing = _fill(text, values.of_labels() if label else values)
         open_slots.update(dict.fromkeys(missing))
         if constant and filled == text and not missing and _is_of_old_task(text, procedure.request, task):
             open_slots[text] = None
@@ -178,7 +185,8 @@ def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str)
         own = procedure.reworded and (
             is_fixed(step.role) or step.kind == "switch"
         )  # labels, whatever a task calls them
-        name, within = fill(target.name, constant=not own), fill(target.within, constant=not procedure.reworded)
+        name = fill(target.name, constant=not own, label=own)
+        within = fill(target.within, constant=not procedure.reworded, label=own)
         chosen = step.varies or is_called_so(bare(name), procedure.request)
         if own and chosen and name == target.name and _is_of_old_task(bare(name), procedure.request, task):
             open_slots[name] = None  # one of several the old task chose from

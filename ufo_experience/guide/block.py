@@ -24,6 +24,7 @@ FILL = 'Where "fill" is true put the value in place of the text in ‹›: the t
 SEEN = '"seen" is where the past run found the value.'
 READ = 'Where "read" is true leave the text as it is: the value is read off the screen on the way.'
 RESUMED = "The way was left. It can be taken up again here, with the first of these."
+MORE = "Only one of your task and the one it was learned for says this: see whether it is all you need: "
 UNSAID = "The way does not speak of this; a folder or tab of that name in view is opened first, the rest is yours: "
 REWORDED = "Learned for a task that was put in other words: take them only if yours is the same."
 CHOOSE = (

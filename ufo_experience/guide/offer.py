@@ -15,7 +15,7 @@ from ufo_experience.guide.rewording import fits
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.forks import partings, told_apart
 from ufo_experience.schema import Experience, Hit, Trust, Usage
-from ufo_experience.text.alike import reads_alike, words_beside_values
+from ufo_experience.text.alike import reads_alike, words_beside_values, words_more
 from ufo_experience.text.controls import is_fixed
 from ufo_experience.trust.values import Agreement, presentable
 
@@ -127,7 +127,7 @@ def _procedure(
         return None
     if reworded and not fits(procedure, task):
         return None
-    return replace(procedure, reworded=reworded)
+    return replace(procedure, reworded=reworded, more=() if reworded else words_more(task, _request(experience)))
 
 
 def _varying(experience: Experience, agreement: Agreement) -> frozenset[str]:

@@ -136,6 +136,7 @@ class Procedure:
     that no step speaks of: they may have been so when the run began, as a folder that was open; True for those that the
     remembered task did not name. `parts` says how runs of the same words went on behind the last step, where they went
     two ways. With `reworded` the task at hand asks for it in other words: that it is the same is for the agent to see.
+    `more` are words that only one of the two tasks says beside what both say.
     """
 
     id: str
@@ -148,6 +149,12 @@ class Procedure:
     unspoken: Mapping[str, bool] = field(default_factory=dict)
     parts: str = ""
     reworded: bool = False
+    more: tuple[str, ...] = ()
+
+    @property
+    def is_beyond_doubt(self) -> bool:
+        """True when the task at hand asks for the same in the same words: nobody need look whether it is meant."""
+        return not self.reworded and not self.more
 
 
 def procedure_of(

@@ -19,7 +19,8 @@ from ufo_experience.text.slots import find_slots, find_whole
 
 _COMPARED = "query_coverage"  # of the explanation of a hit: how much of the task its request says
 _JUDGED = "before_judge"  # the same, of a hit that a judge took for the task
-SURE = 0.7  # from this score on a hit is shown whatever its values are
+SURE = 0.7  # from this score on a hit is shown though its request names other values than the task
+_CERTAIN = 0.9  # and from this on though it names two more
 _SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")
 _VALUE = "*"
 Skeleton = tuple[tuple[str, ...], ...]
@@ -28,10 +29,11 @@ Skeleton = tuple[tuple[str, ...], ...]
 def fits(task: str, hit: Hit) -> bool:
     """False for a doubtful hit found by its words, whose request names other values than the task (number, types)."""
     request = _request(hit.experience)
-    known = hit.score >= SURE or _JUDGED in hit.explanation or _COMPARED not in hit.explanation
+    known = hit.score >= _CERTAIN or _JUDGED in hit.explanation or _COMPARED not in hit.explanation
     if known or reads_alike(task, request):
         return True
-    return value_types(request) == value_types(task)
+    old, new = value_types(request), value_types(task)
+    return old == new or (hit.score >= SURE and sum(old.values()) < sum(new.values()) + 2)
 
 
 def is_shown_already(experience: Experience, shown: Iterable[Experience]) -> bool:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ufo_experience.guide.acts import Act, Stop, check_action
-from ufo_experience.guide.block import REWORDED, UNSAID, ahead_block, choice_block
+from ufo_experience.guide.block import MORE, REWORDED, UNSAID, ahead_block, choice_block
 from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.procedure import Target as Aim
 from ufo_experience.guide.screen import Screen, read_screen
@@ -149,7 +149,9 @@ class Follower:
         self._mark(() if self._replay else acts)
         whole = guide.place + len(acts) >= len(guide.procedure.steps)
         opened = UNSAID + ", ".join(guide.unspoken) if guide.unspoken else ""
-        notes = (REWORDED if guide.procedure.reworded else "", guide.procedure.parts if whole else "", opened)
+        way = guide.procedure
+        more = MORE + ", ".join(way.more) if way.more else ""
+        notes = (REWORDED if way.reworded else "", way.parts if whole else "", opened, more)
         return ahead_block(acts, note=" ".join(filter(None, notes)), resumed=resumed)
 
     def _offered(self, screen: Screen, application: str | None) -> str:

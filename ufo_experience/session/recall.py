@@ -200,7 +200,7 @@ class Recall:
         self.guide, self.replays = None, False
         if self._mode == "replay":
             self.guide = self._memory.guide(task, hits=found, proven_after=self._replay_after)
-            self.replays = self.guide is not None and not self.guide.procedure.reworded
+            self.replays = self.guide is not None and self.guide.procedure.is_beyond_doubt
         if self._mode != "advise" and self.guide is None:
             self.guide = self._memory.guide(task, hits=found)
         self.choices = ()

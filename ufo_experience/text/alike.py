@@ -38,6 +38,14 @@ def adds_words(one: str, other: str) -> bool:
     return first < second or second < first
 
 
+def words_more(one: str, other: str) -> tuple[str, ...]:
+    """What one of two tasks says beside all that the other says; none where each has words of its own."""
+    (_, first), (_, second) = _said(one), _said(other)
+    more = first ^ second if adds_words(one, other) else ()
+    said = (word for text in (one, other) if more for word in words_in(_VALUE.sub(" ", _said(text)[0])))
+    return tuple(dict.fromkeys(word for word in said if word not in SMALL_WORDS and stem(word) in more))
+
+
 def words_beside_values(text: str) -> frozenset[str]:
     """The stems of what a text says beside its values, but for the smallest words."""
     return _said(text)[1]
