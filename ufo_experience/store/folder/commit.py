@@ -86,8 +86,12 @@ def _for_each(act: Callable[[_T], None], items: Sequence[_T]) -> None:
         return
     from concurrent.futures import ThreadPoolExecutor
 
+    def act_on(some: Sequence[_T]) -> None:
+        for item in some:
+            act(item)
+
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="ufo-experience-commit") as threads:
-        waiting = [threads.submit(act, item) for item in items]
+        waiting = [threads.submit(act_on, items[first::_THREADS]) for first in range(_THREADS)]
     for one in waiting:
         one.result()
 
