@@ -31,7 +31,7 @@ from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust,
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.selection import resolve, trust_level
-from ufo_experience.wiring import Wiring, few_collections
+from ufo_experience.wiring import Wiring
 
 # Each stage is imported by the method that needs it: a query loads neither readers nor summarizers.
 if TYPE_CHECKING:
@@ -119,7 +119,6 @@ class ExperienceMemory(Maintenance):
 
     # ---------------------------------------------------------------- stages
 
-    @few_collections()
     def ingest(
         self,
         *sources: str | Path | Mapping[str, Any] | IO[Any],

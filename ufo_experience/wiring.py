@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ufo_experience.config import Settings
@@ -30,23 +28,6 @@ DEFAULT_OPENAI = "openai:text-embedding-3-small"
 OFFLINE = ("hashing", "local", "fastembed", "model2vec")
 PROVIDERS: dict[str, Provider] = {"openai": "openai", "azure": "azure"}
 SPENDING = "spending.sqlite"
-COLLECT_AFTER = 50_000  # objects
-
-
-@contextmanager
-def few_collections() -> Iterator[None]:
-    """Have Python look seldom for objects that hold each other: among thousands of records that takes a tenth of the
-    time, and they hold none.
-    """
-    before = gc.get_threshold()
-    if not 0 < before[0] < COLLECT_AFTER:  # switched off, or seldom already
-        yield
-        return
-    gc.set_threshold(COLLECT_AFTER, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class Wiring:

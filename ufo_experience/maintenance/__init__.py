@@ -19,7 +19,6 @@ from ufo_experience.schema import Experience, Trust, expect
 from ufo_experience.store import scheme_of
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.selection import RecordFilter, chosen, resolve, select
-from ufo_experience.wiring import few_collections
 
 # What does the work is imported by the method that needs it: a query loads none of it.
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ class Maintenance:
     live: LiveIndex
     wiring: Wiring
 
-    @few_collections()
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring the index in line with the store (see `index.build.sync`), and `experience.yaml` in a folder.
 
