@@ -19,6 +19,7 @@ from ufo_experience.retrieval.fusion import fusion_for
 from ufo_experience.retrieval.retriever import Retriever
 from ufo_experience.schema import Trust
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.kept import KeptRecords
 from ufo_experience.trust.policy import TrustPolicy
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Wiring:
         self._ledger = open_ledger(store, settings)
         self._embedder = None if embedder is None else as_embedder(embedder)
         self._finder: CandidateFinder | None = None
+        self._records = KeptRecords(store)
         self._judge: Judge | None = None
         self._lock = threading.RLock()
         self.live = LiveIndex(store, kept, self)
@@ -72,6 +74,7 @@ class Wiring:
         """Drop what is kept of records that may be gone: the next question reads anew."""
         with self._lock:
             self._finder = None
+            self._records.forget()
         self.live.forget()
         gc.collect()  # its answers hold each other
 
@@ -80,7 +83,7 @@ class Wiring:
         finder = self.finder()
         manifest = finder.snapshot.manifest
         fusion = fusion_for(self.get().name, manifest.calibration if manifest else None)
-        return Retriever(finder, self.store, self.get(), fusion, self._open_judge())
+        return Retriever(finder, self._records, self.get(), fusion, self._open_judge())
 
     def _open_judge(self) -> Judge | None:
         """The judge that the settings name, made when first needed; its answers are kept with it."""
@@ -95,9 +98,14 @@ class Wiring:
         """What finds candidates in the current snapshot, and knows what its runs agree on."""
         snapshot = self.live.snapshot()
         with self._lock:
-            if self._finder is None or self._finder.snapshot is not snapshot:
-                self._finder = CandidateFinder(snapshot, self._trust_policy(), before=self._finder, read=self.store.get)
-            return self._finder
+            before = self._finder
+            if before is not None and before.snapshot is snapshot:
+                return before
+            if before is None or not before.is_of(snapshot):
+                self._records.forget()  # a purge publishes another generation
+            finder = CandidateFinder(snapshot, self._trust_policy(), before=before, read=self._records.get)
+            self._finder = finder
+            return finder
 
     @property
     def asked_for(self) -> str | None:

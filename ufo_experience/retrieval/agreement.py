@@ -55,6 +55,7 @@ class CatalogAgreement:
         self._agreed = lru_cache(_KEPT)(self._are_several)
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
         self._places: dict[tuple[str, str], Places] = {}
+        self._parted: dict[str, int | None] = {}
         same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # rows keep their numbers
         self._opened: dict[int, _Opened] = before._opened if before and same else {}
 
@@ -78,7 +79,18 @@ class CatalogAgreement:
         return constants_of(experience, self._places[key], task)
 
     def parted(self, experience: Experience) -> Experience | None:
-        """The newest counted run of the same words that went another way in the end; None where all went alike."""
+        """The newest counted run of the same words that went another way in the end; None where all went alike.
+
+        What is found is kept by the id of the record, which is one of the store.
+        """
+        if experience.id not in self._parted:
+            if len(self._parted) >= _KEPT:
+                self._parted.clear()
+            self._parted[experience.id] = self._find_parted(experience)
+        row = self._parted[experience.id]
+        return None if row is None else self._open(row)
+
+    def _find_parted(self, experience: Experience) -> int | None:
         own = way_of(experience)
         if not own.end:
             return None
@@ -89,7 +101,7 @@ class CatalogAgreement:
         for row in self._newest(others, _MOST_PARTED):
             known = self._compared(row) if self._is_alike(row, experience) else None
             if known is not None and leaving(experience, own, known.way) is not None:
-                return self._open(row)
+                return row
         return None
 
     def _runs(self, experience: Experience) -> Iterator[TypedRun]:

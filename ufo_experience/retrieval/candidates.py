@@ -111,6 +111,10 @@ class CandidateFinder:
         known: CatalogAgreement | None = before.agreement if before else None
         self.agreement: CatalogAgreement = CatalogAgreement(snapshot.catalog, self.trusted, read, known)
 
+    def is_of(self, snapshot: Snapshot) -> bool:
+        """True for a snapshot of the same generation."""
+        return self.snapshot.catalog.terms[0] is snapshot.catalog.terms[0]
+
     def why_held(self, row: int) -> Why:
         """Why the record of this row may not be injected: by its trust, or harmful (by what became)."""
         if self.trusted[row]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
-from ufo_experience.store.base import ExperienceStore
 from ufo_experience.text.frames import readable_views
 
 if TYPE_CHECKING:  # few questions have a judge, and none waits for what it would load
@@ -84,18 +83,26 @@ class Ranking:
     inside: int = 0
 
 
+class Records(Protocol):
+    """Where records are read: a store, or what keeps those of one."""
+
+    def get(self, id: str) -> Experience:
+        """The live record with this id. Raises `DataError` where it cannot be read."""
+        ...
+
+
 class Retriever:
     """Answers queries from one snapshot; safe to use from many threads."""
 
     def __init__(
         self,
         finder: CandidateFinder,
-        store: ExperienceStore,
+        records: Records,
         embedder: Embedder,
         fusion: Fusion,
         judge: Judge | None = None,
     ) -> None:
-        self._finder, self._store, self._embedder, self._fusion = finder, store, embedder, fusion
+        self._finder, self._records, self._embedder, self._fusion = finder, records, embedder, fusion
         self._judge = judge
         self._catalog = finder.snapshot.catalog
 
@@ -322,7 +329,7 @@ class Retriever:
 
     def _fit(self, row: int, on_screen: OnScreen) -> float:
         try:
-            return on_screen.fit(self._store.get(self._catalog.ids(np.array([row]))[0]))
+            return on_screen.fit(self._records.get(self._catalog.ids(np.array([row]))[0]))
         except DataError:  # named when it is to be served
             return 0.0
 
@@ -332,7 +339,7 @@ class Retriever:
         found: dict[int, Experience] = {}
         for place in places:
             try:
-                experience = self._store.get(self._catalog.ids(candidates.rows[place : place + 1])[0])
+                experience = self._records.get(self._catalog.ids(candidates.rows[place : place + 1])[0])
             except DataError as error:
                 notes.append(f"left out: {error}")
                 continue
@@ -414,7 +421,7 @@ class Retriever:
         application = None
         if why == "other application":
             try:
-                application = self._store.get(identifier).state.application
+                application = self._records.get(identifier).state.application
             except DataError:  # named by `verify`; what it says of itself cannot be shown
                 application = None
         release = f"ufo-experience approve {identifier[:8]}" if why in ("unproven", "quarantined") else None

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, Verdict, readable_name
 from ufo_experience.store.folder.location import StorageLocation
@@ -209,6 +209,22 @@ class Batched(Protocol):
 
     def ids_in_each(self, shards: Sequence[str]) -> dict[str, list[str]]:
         """The answer of `ids_in` for each of some shards of records."""
+        ...
+
+
+class Stamp(NamedTuple):
+    """What the system knows of the files of a record without reading them: bytes, and what changes with them."""
+
+    size: int
+    known: tuple[int, ...]
+
+
+@runtime_checkable
+class Stamped(Protocol):
+    """A store that can tell without reading a record whether it is as it was."""
+
+    def stamp(self, id: str) -> Stamp | None:
+        """Equal ones mean that `get` would give the same record; None where that cannot be told."""
         ...
 
 

@@ -28,6 +28,7 @@ from ufo_experience.fileio.atomic import Disk, make_folder, publish_new, storage
 from ufo_experience.fileio.reading import UNSAFE, read_file
 from ufo_experience.ids import is_id, new_id
 from ufo_experience.schema import Experience, Trust, Usage
+from ufo_experience.store.base import Stamp
 from ufo_experience.store.codec import decode, encode
 from ufo_experience.store.folder.location import LOCAL, StorageLocation
 from ufo_experience.store.folder.signing import Signer
@@ -233,6 +234,24 @@ class Layout:
             alone = experience_of(payload, None, str(path))
             experience = alone.model_copy(update={"trust": Trust.QUARANTINED, "usage": Usage()})
         return None if self.there(self.tombstone(id)) else experience
+
+    def stamp(self, id: str) -> Stamp | None:
+        """What the system knows of the files of an id; None where `load` has to tell what is there.
+
+        A file changed this recently may change again within the same tick of its clock.
+        """
+        record = self.record(id)
+        files = self._info(record), self._info(self.status(id))
+        edge = time.time_ns() - _SETTLED_NS
+        known: list[int] = []
+        for info in files:
+            if info is not None:
+                if max(info.st_mtime_ns, info.st_ctime_ns) >= edge or not stat.S_ISREG(info.st_mode):
+                    return None
+                known += (info.st_mtime_ns, info.st_ctime_ns, info.st_ino, info.st_size, info.st_mode, info.st_uid)
+        if files[0] is None or self.there(self.tombstone(id)):
+            return None
+        return Stamp(sum(info.st_size for info in files if info), tuple(known))
 
     def load_status(self, id: str) -> Status | None:
         """The status of an id, None when it has the one it was created with. Raises as `load`."""

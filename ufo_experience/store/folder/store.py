@@ -18,7 +18,7 @@ from ufo_experience.fileio.atomic import FSYNC_FAILED, Disk, make_folder, replac
 from ufo_experience.fileio.lock import WriterLock
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Usage
-from ufo_experience.store.base import Added, ChangesStatus, StoreReport, without
+from ufo_experience.store.base import Added, ChangesStatus, Stamp, StoreReport, without
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder import check
 from ufo_experience.store.folder.commit import new_files, recover, remove_file, sweep_copies
@@ -132,6 +132,10 @@ class FileStore(ChangesStatus):
         if experience is None:
             raise NotFoundError(f"no experience {id!r}", file=self.location)
         return experience
+
+    def stamp(self, id: str) -> Stamp | None:
+        """What the system knows of the files of a live record; None while they are young, or something is wrong."""
+        return self._layout.stamp(id) if is_id(id) else None
 
     def __contains__(self, id: object) -> bool:
         """True when there is a live record with this id, readable or not."""
