@@ -6,6 +6,7 @@ while another grows. Rows of a saved catalog are sorted by id; later ones follow
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -83,6 +84,25 @@ def filter_mask(rows: Array | Mapping[str, Array], live: Mask, filter: Filter) -
     return mask
 
 
+class _Growing:
+    """A column with room for more rows: each catalog sees the first ones, so many as it has."""
+
+    def __init__(self, column: Array, more: Array) -> None:
+        self.used = len(column) + len(more)
+        self.array = np.empty(self.used + max(self.used // 8, 256), column.dtype)
+        self.array[: len(column)], self.array[len(column) : self.used] = column, more
+        self._lock = threading.Lock()
+
+    def append(self, length: int, more: Array) -> Array | None:
+        """The first `length` rows with more behind; None where other rows stand there, or there is no room."""
+        with self._lock:
+            if length != self.used or length + len(more) > len(self.array):
+                return None
+            self.used += len(more)
+            self.array[length : self.used] = more
+            return self.array[: self.used]
+
+
 @dataclass(frozen=True)
 class Catalog:
     """Columns of all records; a row whose `live` is False was removed or replaced."""
@@ -92,6 +112,7 @@ class Catalog:
     texts: tuple[StringColumn, ...]
     terms: tuple[Postings, ...]
     _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+    _growing: dict[str, _Growing] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def build(cls, experiences: Iterable[Experience]) -> Catalog:
@@ -216,19 +237,28 @@ class Catalog:
         terms = self.terms + tuple(part.shifted(len(self.rows)) for part in tail.terms)
         if len(texts) > PARTS:
             texts, terms = (texts[0], StringColumn.join(texts[1:])), (terms[0], Postings.join(terms[1:]))
-        rows, live = np.concatenate([self.rows, tail.rows]), np.concatenate([live, tail.live])
-        return Catalog(rows, live, texts, terms, self._extended(tail.rows))
+        rows, columns = self._grown("rows", self.rows, tail.rows), self._extended(tail.rows)
+        return Catalog(rows, np.concatenate([live, tail.live]), texts, terms, columns, self._growing)
 
     def _extended(self, rows: Array) -> dict[str, Array]:
         """The columns made so far, with more rows: appending is a hundred times cheaper than making them again."""
         names = self._columns.keys() & set(ROW.names or ())
-        columns = {name: np.concatenate([self._columns[name], rows[name]]) for name in names}
+        columns = {name: self._grown(name, self._columns[name], rows[name]) for name in names}
         ids, order = self._sorted_ids()
         new = np.argsort(rows["id"], kind="stable")
         positions = np.searchsorted(ids, rows["id"][new], side="right")
         columns["sorted"] = np.insert(order, positions, new + len(self.rows))
         columns["sorted_ids"] = np.insert(ids, positions, rows["id"][new])
         return columns
+
+    def _grown(self, name: str, column: Array, more: Array) -> Array:
+        """A column with more behind: in the room left for it, if no other catalog has taken that, else copied."""
+        growing = self._growing.get(name)
+        grown = growing.append(len(column), more) if growing else None
+        if grown is None:
+            growing = self._growing[name] = _Growing(column, more)
+            grown = growing.array[: growing.used]
+        return grown
 
     def compact(self) -> Catalog:
         """The same live rows, sorted by id, in one piece."""

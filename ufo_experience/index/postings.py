@@ -122,6 +122,14 @@ class Postings:
             for position, span in zip(positions.tolist(), spans, strict=True)
         ]
 
+    def rows_of(self, term: str) -> Rows:
+        """The rows that hold one term, sorted."""
+        hashed = np.uint64(term_hash(term))
+        at = int(self.terms.searchsorted(hashed))
+        if at == len(self.terms) or self.terms[at] != hashed:
+            return _NO_ROWS[0]
+        return self.rows[int(self.ptr[at]) : int(self.ptr[at + 1])]
+
     def positions(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The position of each hash in `terms`; -1 for one that is not there."""
         if not len(self.terms):

@@ -23,9 +23,8 @@ from ufo_experience.index.tail import Frame, TailPosition, changed_since, decode
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import Batched, ExperienceStore
 
-MTIME_GRANULARITY_NS = (
-    2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
-)
+MTIME_GRANULARITY_NS = 2_000_000_000  # of the coarsest disks: a folder may change again within a tick of its clock
+FINE_GRANULARITY_NS = 100_000_000  # of disks that tell parts of a microsecond: systems set such times some 10 ms apart
 ALWAYS_STALE = 0  # an mtime that equals no other; so does a negative one, of a shard that was seen too young
 NO_EMBEDDER = "no embedder is available"  # that answers without a service
 
@@ -84,9 +83,8 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
     revision = store.revision()
     mtimes = settled(store.shard_mtimes())
     before = snapshot.mtimes
-    changed = sorted(
-        shard for shard in mtimes.keys() | before.keys() if not _same(mtimes.get(shard), before.get(shard))
-    )
+    differ = {shard for shard, _ in mtimes.items() ^ before.items()}
+    changed = sorted(differ.union(shard for shard, mtime in mtimes.items() if mtime <= ALWAYS_STALE))
     catalog = snapshot.catalog
     added: list[Experience] = []
     updated: list[Experience] = []
@@ -251,8 +249,11 @@ def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embe
 
 def settled(mtimes: dict[str, int]) -> dict[str, int]:
     """Times too young to be relied on become negative; so do those of a clock that runs ahead."""
-    edge = time.time_ns() - MTIME_GRANULARITY_NS
-    return {shard: mtime if mtime < edge else -mtime for shard, mtime in mtimes.items()}
+    now = time.time_ns()
+    edge, fine = now - MTIME_GRANULARITY_NS, now - FINE_GRANULARITY_NS
+    return {
+        shard: mtime if mtime < edge or (mtime < fine and mtime % 1_000) else -mtime for shard, mtime in mtimes.items()
+    }
 
 
 def _same(one: int | None, other: int | None) -> bool:

@@ -6,7 +6,7 @@ the same words that ended otherwise (see `forks`). Which runs are of the same wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -54,10 +54,16 @@ class CatalogAgreement:
         self._rows = lru_cache(_KEPT)(self._find_rows)
         self._agreed = lru_cache(_KEPT)(self._are_several)
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
-        self._places: dict[tuple[str, str], Places] = {}
+        same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # published rows keep their numbers
+        self._published: dict[str, Rows] = before._published if before and same else {}
+        self._places: dict[tuple[str, str], tuple[list[int], str, Places]] = {}
+        self._looked_up: set[tuple[str, str]] = set()
         self._parted: dict[str, int | None] = {}
-        same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # rows keep their numbers
-        self._opened: dict[int, _Opened] = before._opened if before and same else {}
+        self._opened: dict[int, _Opened] = {}
+        if before and same:
+            first = catalog.published
+            self._opened = {row: one for row, one in before._opened.items() if row < first}
+            self._places = {key: one for key, one in before._places.items() if max(one[0], default=0) < first}
 
     def agreed(self, text: str, application: str | None) -> bool:
         """True when runs of `RUNS` different sessions and requests hold this name or value in the application."""
@@ -74,9 +80,13 @@ class CatalogAgreement:
         if not experience.slots:
             return {}
         key = (experience.state.task, experience.state.application or "")
-        if key not in self._places:
-            self._places[key] = by_place(self._runs(experience))
-        return constants_of(experience, self._places[key], task)
+        known = self._places.get(key)
+        if known is None or key not in self._looked_up:
+            rows = self._newest(self._of_same_fields(experience), _MOST_RUNS)
+            if known is None or known[:2] != (rows, _request(experience)):
+                known = self._places[key] = rows, _request(experience), by_place(self._runs(experience, rows))
+            self._looked_up.add(key)
+        return constants_of(experience, known[2], task)
 
     def parted(self, experience: Experience) -> Experience | None:
         """The newest counted run of the same words that went another way in the end; None where all went alike.
@@ -104,14 +114,14 @@ class CatalogAgreement:
                 return row
         return None
 
-    def _runs(self, experience: Experience) -> Iterator[TypedRun]:
-        """What the newest counted runs of the same task in the same application typed.
+    def _runs(self, experience: Experience, rows: Iterable[int]) -> Iterator[TypedRun]:
+        """What runs of the same task in the same application typed, of those in some rows.
 
         Of the same task are those of its canonical name, and those that typed into the same fields for a request that
         reads alike: a name at the beginning of a request looks like a word.
         """
         state, wanted = experience.state, _request(experience)
-        for row in self._newest(self._of_same_fields(experience), _MOST_RUNS):
+        for row in rows:
             known = self._compared(row) if self._is_alike(row, experience) else None
             if known is None or known.way.application != state.application:
                 continue
@@ -175,7 +185,13 @@ class CatalogAgreement:
         return self._with_term(fact_term(one))
 
     def _with_term(self, term: str) -> Rows:
-        found: Rows = self._catalog.postings([term])[0][0].astype(np.int64)
+        found = self._published.get(term)
+        if found is None:
+            if len(self._published) >= _KEPT:
+                self._published.clear()
+            found = self._published[term] = self._catalog.terms[0].rows_of(term).astype(np.int64)
+        behind = [rows for part in self._catalog.terms[1:] if len(rows := part.rows_of(term))]
+        found = np.concatenate([found, *behind]).astype(np.int64) if behind else found
         counted: Rows = found[self._counted[found]]
         return counted
 
