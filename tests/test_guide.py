@@ -442,3 +442,17 @@ def test_at_the_end_of_the_way_a_step_that_was_passed_over_is_taken_up_while_its
     assert (one.next(form).reason, one.resume(screen(control("User", "Edit")))) == ("done", False)
     assert one.resume(form)
     assert [act.target.name for act in one.ahead(form)] == ["Ticket", "Save"]
+
+
+def test_a_choice_the_agent_made_in_place_of_one_that_is_missing_is_not_undone():
+    """Another item of the same list was taken: the way goes on behind it, not with the field before it."""
+    way = (fill("Tags", "An"), click("Angola", "ListItem"), click("Submit"))
+    one = guide(*way, task='Enter an item that begins with "An"', new='Enter an item that begins with "Sa"')
+    before = screen(control("Tags", "Edit", value=""), control("Submit"))
+    listed = screen(control("Tags", "Edit", value="Sa"), control("Submit"), control("San Marino", "ListItem"))
+    after = screen(control("Tags", "Edit", value="San Marino"), control("Submit"))
+    one.note(one.next(before))
+    assert said(one.next(listed)) == "target_missing"
+    one.note(Act.of({"function": "click_input", "name": "San Marino"}, listed))
+    assert one.resume(after)
+    assert one.place == 2

@@ -80,6 +80,7 @@ class Guide:
         self._read: dict[int, str] = {}  # values of open slots, read off the screen
         self._left_out: list[int] = []  # steps that were passed over by one that was done
         self._missed: Miss | None = None
+        self._stood_in = -1  # the place of a step that was missing when the agent acted on another control of its kind
         self._given_up = ""
 
     @property
@@ -206,8 +207,9 @@ class Guide:
         """Find the way again after a detour: True when it goes on from this screen, from a place that may lie behind.
 
         The place is where the way was left, when its control is in view again; else, once the agent has done something
-        else, the first of the steps in view that lead up to there, none of which is grave; at the end of the way a step
-        that was passed over, whose control is still in view.
+        else, the step after it, if it took another control of that kind and what follows is in view; or the first of
+        the steps in view that lead up to there, none of which is grave; at the end a step that was passed over,
+        whose control is still in view.
         """
         screen = read_screen(controls)
         if self._given_up or not (self._strayed or self._at == len(self._steps)):
@@ -378,6 +380,8 @@ class Guide:
             return next((one for one in self._left_out if self._is_due(one, screen, application)), None)
         if self._is_due(self._at, screen, application):
             return self._at
+        if self._stood_in == self._at < len(self._steps) - 1 and self._is_due(self._at + 1, screen, application):
+            return self._at + 1
         found = None
         for place in range(self._at - 1, -1, -1):
             if self._steps[place].confirm:
@@ -487,6 +491,8 @@ class Guide:
         alike = kind_of(act.action) == step.kind and role_of(act.target.type) == step.role
         if alike and text_of(act) == step.text and step.kind in ("type", "select"):
             self._at, self._missed = self._at + 1, None
+        elif alike and step.kind == "click":
+            self._stood_in = self._at
 
 
 def _is_behind(step: ProcedureStep, screen: Screen) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from ufo_experience.benchmark.steps.demonstration import Hints, HintStep
 from ufo_experience.benchmark.steps.episode_memory import INPUT_TYPES, PLACES
 from ufo_experience.prompt.builder import parse_block
-from ufo_experience.prompt.labels import fill_labels
+from ufo_experience.prompt.labels import LABEL, fill_labels
 
 
 def read_hints(prompt: str, goal: str) -> Hints | None:
@@ -92,9 +92,14 @@ def _opens_dialog(step: HintStep) -> bool:
 
 
 def _seen(lines: Iterable[Mapping[str, Any]], goal: str) -> Iterator[tuple[str, HintStep]]:
-    """Each step with what was observed before it; a label such as "[email 1]" is filled from the goal."""
+    """Each step with what was observed before it; a label such as "[email 1]" is filled from the goal.
+
+    A step whose label the goal says nothing of, a secret above all, is none: nobody types the label itself.
+    """
     for line in lines:
         parameters = {key: fill_labels(str(value), goal) for key, value in line.get("parameters", {}).items()}
+        if any(LABEL.fullmatch(value) for value in parameters.values()):
+            continue
         control = fill_labels(str(line.get("control", "")), goal)
         kind = str(line.get("control_type", ""))
         yield str(line.get("observation", "")), HintStep(str(line["action"]), control, kind, parameters)
