@@ -227,7 +227,7 @@ def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None
     return None
 
 
-@remembered(256, 8_192)
+@remembered(1_024)
 def marks_of(text: str) -> Marks:
     """What a request says, negates and touches."""
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))

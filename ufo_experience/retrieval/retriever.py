@@ -25,7 +25,7 @@ from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Considered, Retrieval, Why, Withheld
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
-from ufo_experience.retrieval.contradictions import clash, marks_of
+from ufo_experience.retrieval.contradictions import Marks, clash, marks_of
 from ufo_experience.retrieval.credit import usage_factor, usefulness
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
@@ -72,15 +72,16 @@ class Query:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Everything that was considered, best first, before threshold and diversity; `held` may not be
-    injected, `inside` counts the records that pass the filters.
+    """Everything that was considered, best first, before threshold and diversity; `held` may not be injected, `inside`
+    counts the records that pass the filters, `marks` tell what the task contradicts.
     """
 
     candidates: Candidates
     held: Candidates
     fusion: Fusion
     degraded: str | None
-    inside: int = 0
+    inside: int
+    marks: Marks
 
 
 class Records(Protocol):
@@ -111,9 +112,9 @@ class Retriever:
         """How the embedder is used, and from which score on is served."""
         return self._fusion
 
-    def best(self, text: str, ranking: Ranking) -> tuple[str, float]:
+    def best(self, ranking: Ranking) -> tuple[str, float]:
         """Id and score of the best candidate that does not contradict the task, whatever the threshold; "" and 0."""
-        place = next(self._choose(text, ranking, 0.0, failed=False), None)
+        place = next(self._choose(ranking, 0.0, failed=False), None)
         if place is None:
             return "", 0.0
         return self._catalog.ids(ranking.candidates.rows[place : place + 1])[0], float(ranking.candidates.score[place])
@@ -143,12 +144,12 @@ class Retriever:
         threshold = self._threshold(query, ranking.fusion)
         said = list(notes)
         chosen, turned_away, judged = self._judged(text, query, ranking, threshold)
-        failed = self._choose(text, ranking, threshold, True, query.on_screen)
+        failed = self._choose(ranking, threshold, True, query.on_screen)
         hits = self._served(chosen, query, judged, said, now)
         negatives = self._served(failed, query, ranking, said, now)
         hits = self._with_parted(hits, query)
         served = {hit.id for hit in hits}  # by the word of a judge even what the rule takes for the opposite
-        held = self._withheld(text, ranking, threshold)
+        held = self._withheld(ranking, threshold)
         withheld = (*turned_away, *(one for one in held if one.id not in served))
         if not hits and not withheld and query.application is not None:
             withheld = self._elsewhere(text, query, ranking, threshold)
@@ -170,7 +171,7 @@ class Retriever:
             withheld=withheld,
             reason=None if hits else considered.explain(),
             notes=tuple(said),
-            near=self._load(self._below(text, ranking, threshold, query.near), ranking, said, now),
+            near=self._load(self._below(ranking, threshold, query.near), ranking, said, now),
         )
 
     def _judged(
@@ -182,10 +183,10 @@ class Retriever:
         It is shown what reaches the threshold with a "yes", too, and what the rule takes for the opposite.
         """
         if self._judge is None:
-            return self._choose(text, ranking, threshold, False, query.on_screen), (), ranking
+            return self._choose(ranking, threshold, False, query.on_screen), (), ranking
         from ufo_experience.retrieval.judge import JUDGED, after_yes, judged_from, verdicts
 
-        worth_asking = self._choose(text, ranking, judged_from(threshold), False, query.on_screen, opposites=True)
+        worth_asking = self._choose(ranking, judged_from(threshold), False, query.on_screen, opposites=True)
         places = list(islice(worth_asking, JUDGED))
         candidates = ranking.candidates
         rows = candidates.rows[places].tolist()
@@ -193,7 +194,7 @@ class Retriever:
         kept_back = [
             self._entry(row, score, "unjudged" if verdict is None else "rejected")
             for row, score, verdict in zip(rows, candidates.score[places].tolist(), said, strict=True)
-            if not verdict and score >= threshold and not self._contradicts(text, row)
+            if not verdict and score >= threshold and not self._contradicts(ranking, row)
         ]
         passed = [place for place, verdict in zip(places, said, strict=True) if verdict]
         score = candidates.score.copy()
@@ -250,7 +251,7 @@ class Retriever:
             only=query.only,
         )
         inside = self._finder.inside(query.application, query.env)
-        return Ranking(candidates, held, fusion, degraded, int(inside.sum()))
+        return Ranking(candidates, held, fusion, degraded, int(inside.sum()), marks_of(text))
 
     def _embedded(self, text: str) -> tuple[Embedded | None, str | None]:
         """The query's vector, or why there is none; an index without vectors is worth no request."""
@@ -274,7 +275,6 @@ class Retriever:
 
     def _choose(
         self,
-        text: str,
         ranking: Ranking,
         threshold: float,
         failed: bool,
@@ -293,13 +293,13 @@ class Retriever:
             place = self._representative(candidates, group, on_screen)
             row = int(candidates.rows[place])
             session = int(column[row])
-            if session in sessions or (not opposites and self._contradicts(text, row)):
+            if session in sessions or (not opposites and self._contradicts(ranking, row)):
                 continue
             sessions |= {session} - {0}
             yield place
 
-    def _contradicts(self, text: str, row: int) -> bool:
-        return clash(marks_of(text), self._finder.texts[row].marks) is not None
+    def _contradicts(self, ranking: Ranking, row: int) -> bool:
+        return clash(ranking.marks, self._finder.texts[row].marks) is not None
 
     def _groups(self, candidates: Candidates, places: list[int]) -> list[list[int]]:
         """Near-duplicates together: the same intent in the same application."""
@@ -381,7 +381,7 @@ class Retriever:
             for row in table
         ]
 
-    def _below(self, text: str, ranking: Ranking, threshold: float, count: int) -> Iterator[int]:
+    def _below(self, ranking: Ranking, threshold: float, count: int) -> Iterator[int]:
         """Places of the best candidates below the threshold that do not contradict the task; one per near-duplicate."""
         if not count:
             return iter(())
@@ -390,21 +390,21 @@ class Retriever:
         places = np.flatnonzero((candidates.score < threshold) & ~failed)
         best = places[np.argsort(-candidates.score[places], kind="stable")].tolist()
         groups = self._groups(candidates, best)
-        fitting = (one[0] for one in groups if not self._contradicts(text, int(candidates.rows[one[0]])))
+        fitting = (one[0] for one in groups if not self._contradicts(ranking, int(candidates.rows[one[0]])))
         return islice(fitting, count)
 
-    def _withheld(self, text: str, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
+    def _withheld(self, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
         """What reaches the threshold and is not served: not trusted, harmful, or the opposite of the task."""
         held, open_ = ranking.held, ranking.candidates
         found = [
             self._entry(row, score, self._finder.why_held(row))
             for row, score in _reaching(held, threshold)
-            if not self._contradicts(text, row)
+            if not self._contradicts(ranking, row)
         ]
         found += [
             self._entry(row, score, "contradicts")
             for row, score in _reaching(open_, threshold)
-            if self._contradicts(text, row)
+            if self._contradicts(ranking, row)
         ]
         return tuple(sorted(found, key=lambda one: (-one.score, one.id)))
 
@@ -412,7 +412,7 @@ class Retriever:
         """What would be served if the filter asked for no application."""
         embedded = None if ranking.degraded else self._embedded(text)[0]
         other = self._ranked(text, replace(query, application=None), embedded, ranking.degraded)
-        rows = [int(other.candidates.rows[place]) for place in self._choose(text, other, threshold, failed=False)]
+        rows = [int(other.candidates.rows[place]) for place in self._choose(other, threshold, failed=False)]
         score = dict(zip(other.candidates.rows.tolist(), other.candidates.score.tolist(), strict=True))
         return tuple(self._entry(row, score[row], "other application") for row in rows[: query.k])
 

@@ -222,7 +222,7 @@ class _Bench:
             before += self._embedder.spending.requests - asked
             ranking = product.rank(text, query)
             by_product[entry.id] = self._names(ranking)
-            best[entry.id] = product.best(text, ranking)
+            best[entry.id] = product.best(ranking)
             served[entry.id] = product.serve(text, query, ranking)
             step(number)
         relevant, name = self._set.relevant, self._embedder.name
