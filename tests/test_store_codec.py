@@ -13,9 +13,9 @@ from tests.builders import a_record
 from tests.cost import LINEAR, growth
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
 from ufo_experience.fileio.strict_json import MAX_LEVELS, parse
-from ufo_experience.schema import MAX_RECORD_BYTES
+from ufo_experience.schema import MAX_RECORD_BYTES, Trust
 from ufo_experience.store.codec import canonical, decode, encode
-from ufo_experience.store.records import decode_record, encode_record, experience_of
+from ufo_experience.store.records import clean_record, decode_record, encode_record, experience_of
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
@@ -57,6 +57,14 @@ def test_every_flipped_bit_of_a_record_is_detected():
             changed[position] ^= 1 << bit
             with pytest.raises(DataError):
                 decode_record(bytes(changed), one.id, "r.json")
+
+
+def test_a_record_that_was_redacted_before_has_the_same_bytes():
+    """Whether a store redacts it or another process did, with the trust it gets in the end."""
+    secret = a_record(1, state={"task": "Log in with password: Hunter2-Xy9!k"})
+    trusted = secret.model_copy(update={"trust": Trust.APPROVED})
+    assert b"Hunter2" not in encode_record(clean_record(secret))
+    assert encode_record(clean_record(secret).with_trust(Trust.APPROVED)) == encode_record(trusted)
 
 
 def test_every_truncation_of_a_record_is_detected():

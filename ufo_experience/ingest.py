@@ -21,6 +21,7 @@ from ufo_experience.prompt.data_block import has_block, strip_blocks
 from ufo_experience.redaction import redact
 from ufo_experience.schema import MAX_NAME, Experience, Problem, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.records import CleanRecord, clean_record
 from ufo_experience.summarizer import ExtractiveSummarizer, Summarizer, experience_id
 from ufo_experience.text.remembered import forget_texts
 from ufo_experience.traces import ReadReport, find_sources, read_source
@@ -67,17 +68,18 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class _ReadRun:
-    """A redacted trajectory and its source; with `summary` if a summarizer without a service has seen it already.
+    """A run and its source: its redacted trajectory, or what a summarizer without a service made of it.
 
     `others` are ids the same run may be stored under: those of the outcomes a person may have given it.
     """
 
     source: str
     id: str
-    trajectory: Trajectory
-    is_settled: bool
+    made: Trajectory | CleanRecord | DataError
+    has_steps: bool
+    failed: bool
+    is_over: bool
     others: tuple[str, ...] = ()
-    summary: Experience | DataError | None = None
 
 
 def ingest(
@@ -117,25 +119,26 @@ def ingest(
         raise UsageError(f"jobs must be a whole number from 1 to {MAX_JOBS}, not {jobs}")
     report = IngestReport()
     before = summarizer.spending.cost
-    waiting: dict[str, Experience] = {}
+    waiting: dict[str, CleanRecord] = {}
     defaults = LogDefaults(task, application, success)
     for run in _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer)):
-        experience = None
-        report.read += bool(run.trajectory.steps) or run.trajectory.outcome.success is False
+        record = None
+        report.read += run.has_steps or run.failed
         known = next((one for one in (run.id, *run.others) if one in waiting or one in store), None)
         if known:
             report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
             report.known.append(known)
         else:
-            experience = _learn(run, summarizer, report, include_failures=include_failures, force=force)
-        if experience is None:
+            record = _learn(run, summarizer, report, include_failures=include_failures, force=force)
+        if record is None:
             continue
+        experience = record.experience
         level = trust or experience.trust
         older = next((one for one in (earlier_versions or _none)(experience) if _is_revision(experience, one)), None)
         if older:
             level = Trust.QUARANTINED
             report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
-        waiting[experience.id] = experience.model_copy(update={"trust": level})
+        waiting[experience.id] = record if level is experience.trust else record.with_trust(level)
         _tell_of_wording(experience, run.source, report)
         if progress:
             progress(len(report.added) + len(waiting), 0)
@@ -160,25 +163,24 @@ def _tell_of_wording(experience: Experience, source: str, report: IngestReport) 
 
 def _learn(
     run: _ReadRun, summarizer: Summarizer, report: IngestReport, *, include_failures: bool, force: bool
-) -> Experience | None:
+) -> CleanRecord | None:
     """What is learned from a run that is not stored yet; None (and why, in the report) when nothing is."""
-    reason = None
-    if not (force or run.trajectory.complete or run.is_settled):
+    if not (force or run.is_over):
         reason = "still being written, it seems; --force reads it as incomplete"
-    elif run.trajectory.outcome.success is False and not include_failures:
+    elif run.failed and not include_failures:
         reason = "a failed run; --include-failures keeps it as a negative example"
     else:
-        summary = run.summary or _summarize(summarizer, run.trajectory)
-        if isinstance(summary, Experience):
-            return summary
-        reason = str(summary)
+        made = _summarize(summarizer, run.made) if isinstance(run.made, Trajectory) else run.made
+        if isinstance(made, CleanRecord):
+            return made
+        reason = str(made)
     report.skipped.append((run.source, reason))
     return None
 
 
-def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> Experience | DataError:
+def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> CleanRecord | DataError:
     try:
-        return summarizer.summarize(trajectory)
+        return clean_record(summarizer.summarize(trajectory))
     except DataError as error:
         return error
 
@@ -237,7 +239,15 @@ def _redacted(logged: Trajectory, defaults: LogDefaults) -> _ReadRun:
     clean = redact(_without_our_prompts(trajectory))
     own = experience_id(clean)
     others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
-    return _ReadRun(_name(clean), own, clean, _is_settled(trajectory), tuple(sorted(others)))
+    return _ReadRun(
+        source=_name(clean),
+        id=own,
+        made=clean,
+        has_steps=bool(clean.steps),
+        failed=clean.outcome.success is False,
+        is_over=clean.complete or _is_settled(trajectory),
+        others=tuple(sorted(others)),
+    )
 
 
 def _ids_by_outcome(clean: Trajectory) -> set[str]:
@@ -276,11 +286,11 @@ def _read_batch(sources: list[Found], *, format: str, defaults: LogDefaults, sum
     runs = [run for log in sources for run in _read(log, format, report, defaults)]
     if summarize:
         summarizer = ExtractiveSummarizer()
-        runs = [replace(run, summary=_summarize(summarizer, run.trajectory)) for run in runs]
+        runs = [replace(run, made=_summarize(summarizer, run.made)) for run in runs if isinstance(run.made, Trajectory)]
     return runs, report
 
 
-def _commit(store: ExperienceStore, waiting: dict[str, Experience], report: IngestReport) -> None:
+def _commit(store: ExperienceStore, waiting: dict[str, CleanRecord], report: IngestReport) -> None:
     """Store what was learned; a record over a limit is listed, and the others are stored all the same."""
     groups = [[*waiting.values()]] if waiting else []
     while groups:
@@ -291,7 +301,8 @@ def _commit(store: ExperienceStore, waiting: dict[str, Experience], report: Inge
             if len(group) > 1:
                 groups = [[one] for one in group]
             else:
-                report.failed.append((group[0].provenance.source or group[0].id, str(error)))
+                only = group[0].experience
+                report.failed.append((only.provenance.source or only.id, str(error)))
             continue
         report.added += done.added
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]

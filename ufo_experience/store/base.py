@@ -15,7 +15,7 @@ from ufo_experience.store.folder.location import StorageLocation
 
 if TYPE_CHECKING:
     from ufo_experience.fileio.postgres import Database
-    from ufo_experience.store.records import Status
+    from ufo_experience.store.records import CleanRecord, Status
 
 
 def matches_source(provenance: Provenance, source: str) -> bool:
@@ -126,7 +126,7 @@ class ExperienceStore(Protocol):
         """Random id given at creation; an index names the store it belongs to."""
         ...
 
-    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+    def add(self, experiences: Iterable[Experience | CleanRecord], *, revive: bool = False) -> Added:
         """Commit records. Idempotent: an id that is already there is skipped. Durable when it returns.
 
         Raises `StorageError` (disk), `LockedError` (another writer), `SchemaError` (over a limit).

@@ -9,6 +9,7 @@ A status names the SHA-256 of the record it is about: an approval holds for thes
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -52,18 +53,42 @@ class Tombstone(Model):
     reason: Text = ""
 
 
-def encode_record(experience: Experience, signer: Signer | None = None) -> bytes:
-    """The bytes of a record; defaults are left out, except for trust, which is that at creation.
+@dataclass(frozen=True)
+class CleanRecord:
+    """A record on its way into a store, with the data that is stored of it; `clean_record` makes it."""
 
-    Every record passes here before it is stored, and is redacted here: nothing a caller left in it gets further.
+    experience: Experience
+    data: dict[str, Any]
+
+    def with_trust(self, trust: Trust) -> CleanRecord:
+        """The same, trusted so from the start."""
+        return CleanRecord(self.experience.model_copy(update={"trust": trust}), {**self.data, "trust": trust.value})
+
+
+def clean_record(experience: Experience) -> CleanRecord:
+    """A record redacted for a store.
+
+    Every record passes here before it is stored, be it in another process: nothing a caller left in it gets further.
+    Defaults are left out of the data, except for trust, which is that at creation.
+    """
+    clean = redact_record(experience)
+    data = clean.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
+    return CleanRecord(clean, {**data, "trust": experience.trust.value})
+
+
+def experience_in(record: Experience | CleanRecord) -> Experience:
+    """The record itself."""
+    return record.experience if isinstance(record, CleanRecord) else record
+
+
+def encode_record(record: Experience | CleanRecord, signer: Signer | None = None) -> bytes:
+    """The bytes of a record, which is redacted here unless that was done.
 
     Raises:
         SchemaError: over a limit.
     """
-    clean = redact_record(experience)
-    payload = clean.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
-    payload["trust"] = experience.trust.value
-    return encode(signer.signed(payload) if signer else payload, file=experience.id)
+    clean = record if isinstance(record, CleanRecord) else clean_record(record)
+    return encode(signer.signed(clean.data) if signer else clean.data, file=clean.experience.id)
 
 
 def decode_record(data: bytes, id: str, file: str) -> dict[str, Any]:

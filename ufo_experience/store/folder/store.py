@@ -25,7 +25,15 @@ from ufo_experience.store.folder.commit import new_files, recover, remove_file, 
 from ufo_experience.store.folder.layout import RECORDS, STORE_FILE, TOMBSTONES, Layout, open_layout
 from ufo_experience.store.folder.location import StorageLocation, storage_location
 from ufo_experience.store.folder.signing import Signer, signer_from_environment
-from ufo_experience.store.records import Status, check_expected, encode_record, encode_status, encode_tombstone
+from ufo_experience.store.records import (
+    CleanRecord,
+    Status,
+    check_expected,
+    encode_record,
+    encode_status,
+    encode_tombstone,
+    experience_in,
+)
 from ufo_experience.text import lazy_re as re
 
 GROUP = 512  # records in one commit; the lock is free between groups
@@ -102,7 +110,7 @@ class FileStore(ChangesStatus):
         """Random id given at creation."""
         return self._store_id
 
-    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+    def add(self, experiences: Iterable[Experience | CleanRecord], *, revive: bool = False) -> Added:
         """Commit records, in groups of up to 512; durable when it returns.
 
         An id that is stored is skipped, and so is one that was removed, unless `revive`.
@@ -115,10 +123,10 @@ class FileStore(ChangesStatus):
         skipped: list[str] = []
         source = iter(experiences)
         while group := list(islice(source, GROUP)):
-            encoded = [(experience, encode_record(experience, self._layout.signer)) for experience in group]
+            encoded = [(experience_in(one), encode_record(one, self._layout.signer)) for one in group]
             fresh = self._add_group(encoded, revive)
             added += fresh
-            skipped += without([experience.id for experience in group], fresh)
+            skipped += without([experience.id for experience, _ in encoded], fresh)
         return Added(tuple(added), tuple(skipped))
 
     def get(self, id: str) -> Experience:

@@ -24,6 +24,7 @@ from ufo_experience.store.folder.signing import UNSIGNED, Signer, signer_from_en
 from ufo_experience.store.postgres import cache_place
 from ufo_experience.store.postgres.schema import open_tables
 from ufo_experience.store.records import (
+    CleanRecord,
     Status,
     check_expected,
     clean_verdict,
@@ -31,6 +32,7 @@ from ufo_experience.store.records import (
     decode_status,
     encode_record,
     encode_status,
+    experience_in,
     experience_of,
     verify_signature,
 )
@@ -131,17 +133,18 @@ class PostgresStore(ChangesStatus):
         """Random id given at creation."""
         return self._store_id
 
-    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+    def add(self, experiences: Iterable[Experience | CleanRecord], *, revive: bool = False) -> Added:
         """Commit records, in transactions of up to 512; durable when it returns. See `ExperienceStore.add`."""
         added: list[str] = []
         skipped: list[str] = []
         source = iter(experiences)
         while group := list(islice(source, GROUP)):
-            rows = {one.id: _row(one, self._signer) for one in reversed(group)}  # of two with one id the first counts
-            fresh = set(self._add_rows(rows, revive))
-            for one in group:
-                (added if one.id in fresh else skipped).append(one.id)
-                fresh.discard(one.id)
+            ids = [experience_in(one).id for one in group]
+            rows = {id: _row(one, self._signer) for id, one in zip(reversed(ids), reversed(group), strict=True)}
+            fresh = set(self._add_rows(rows, revive))  # of two with one id the first counts
+            for id in ids:
+                (added if id in fresh else skipped).append(id)
+                fresh.discard(id)
         return Added(tuple(added), tuple(skipped))
 
     def get(self, id: str) -> Experience:
@@ -331,11 +334,12 @@ class PostgresStore(ChangesStatus):
         return NotFoundError(f"no experience {id!r}", file=self.location)
 
 
-def _row(one: Experience, signer: Signer | None) -> tuple[Any, ...]:
+def _row(record: Experience | CleanRecord, signer: Signer | None) -> tuple[Any, ...]:
     """The columns of a new record. Raises `SchemaError` when it is over a limit."""
+    one = experience_in(record)
     state, origin = one.state, one.provenance
     texts = (application_key(state.application) or None, state.env, origin.source, origin.session)
-    data = encode_record(one, signer)
+    data = encode_record(record, signer)
     signed = None
     if signer and one.usage != Usage():
         status = Status(id=one.id, trust=one.trust, usage=one.usage, content=hash_in(data))
