@@ -501,3 +501,18 @@ def test_short_names_are_taken_out_of_what_is_said(typed, said):
     clean = redact(Trajectory.model_validate(values))
     assert typed not in clean.steps[0].observation
     assert "{{input:1}}" in clean.steps[0].observation
+
+
+PAD = ["5", "8 TUV", "4", "⌫", "3 DEF", "1"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "kept"), [("Unlock the tablet with the PIN", "{{secret:1}}"), ("Add up the bill", "5")]
+)
+def test_keys_of_a_pad_are_a_code_where_something_is_unlocked(request_, kept):
+    """Together the names of the keys spell it; on a calculator they do not."""
+    steps = [a_step(n, "click", name, "Button") for n, name in enumerate(PAD, 1)]
+    run = redact(a_run(*steps, a_step(7, "click", "OK", observation="5831 was typed"), request=request_))
+    first = run.steps[0]
+    assert first.parameters.get("text", first.target_control.name) == kept
+    assert ("5831" in run.model_dump_json()) is (kept == "5")

@@ -36,6 +36,7 @@ _POINTS = frozenset(
     "click tap press drag touch doubleclick rightclick leftclick middleclick tripleclick dragto".split()
 )
 _POINTS |= frozenset("longpress mousedown mouseup clickinput doubletap dragrel".split())
+_CLICKS = frozenset("click clickinput tap press leftclick touch".split())
 _MOVES = frozenset("scroll hscroll vscroll swipe wait sleep zoom".split())  # a place on the screen does for these
 _POSITIONS = frozenset("x y coordinate coordinates position point startbox endbox startcoordinate bbox box".split())
 _MOMENTARY = frozenset("index ref bid elementid nodeid mark".split())  # valid for one screenshot only
@@ -58,6 +59,11 @@ def is_typing(action: str) -> bool:
 def is_press(action: str) -> bool:
     """True for actions that press keys (`press`, `hotkey`, …)."""
     return plain(action) in _PRESS
+
+
+def is_click(action: str) -> bool:
+    """True for actions that press a button (`click`, `tap`, …)."""
+    return plain(action) in _CLICKS
 
 
 def is_copy(action: str) -> bool:

@@ -88,7 +88,8 @@ _TOLD_PART = re.compile(
 _CUT_DIGEST = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{8,31}(?![0-9A-Za-z])|(?<![0-9A-Za-z])[0-9A-F]{8,31}(?![0-9A-Za-z])")
 _MORSE = re.compile(r"[.-]{1,6}(?:[ /|]{1,3}[.-]{1,6}){3,}")
 _WORD = re.compile(r"[^\W_]+")
-_BITS = re.compile(r"[01]{8}(?:[\s,]{0,2}[01]{8}){4,}|[01]{7}(?:[\s,]{1,2}[01]{7}){4,}")
+_BETWEEN = re.compile(r"[\W_]+")
+_BITS = re.compile(r"[01]{8}(?:[\s,]{0,2}[01]{8}){3,}|[01]{7}(?:[\s,]{1,2}[01]{7}){4,}")
 
 
 class Disguised(NamedTuple):
@@ -120,6 +121,7 @@ class Disguises:
         self._figures: dict[str, list[tuple[_Key, int]]] = {}
         self._plain: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
+        self._stretched: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._phrases: dict[str, list[tuple[_Key, int]]] = {}
         self._outlines: dict[str, str] = {}
@@ -143,10 +145,12 @@ class Disguises:
         key = folded(secret)[:_LONGEST_KEY]
         if _SHORT <= len(key) <= 12 and key.isdigit():
             self._numbers[key] = secret
-            if len(key) >= LEAST:
+            if parts or len(key) >= LEAST:
                 self._numbers[key[::-1]] = secret
         elif len(key) >= LEAST and not secret.isalpha():
             self._add_keys(secret, key, parts)
+        elif len(key) >= _SHORT and parts:
+            self._stretched[key] = secret
         if parts and len(secret) >= LEAST:
             plain = secret.casefold()[:_LONGEST_KEY]
             lengths = range(_FEW, len(plain))
@@ -257,6 +261,9 @@ class Disguises:
             yield from self._search(fold(reading, only_letters), self._phrases)
         if self._numbers:
             yield from self._search_numbers(reading, aloud)
+        for key, secret in self._stretched.items():
+            if key in letters:
+                yield from _stretched(fold(reading), key, secret, text)
 
     def _words(self, text: str) -> Iterator[Disguised]:
         """Rests of secrets, and secrets with a part left out or in another script."""
@@ -359,6 +366,16 @@ class Disguises:
         if there is not None:
             return there
         return next((one.secret for one in self._found(text, depth)), None) if _is_text(text) else None
+
+
+def _stretched(reading: Reading, key: str, secret: str, text: str) -> Iterator[Disguised]:
+    """The places of a secret that is short or a plain word, where something stands between all its characters."""
+    place = reading.text.find(key)
+    while place >= 0:
+        start, end = reading.place(place, place + len(key))
+        if len(_BETWEEN.findall(text, start, end)) >= len(key) - 1:
+            yield Disguised(start, end, secret)
+        place = reading.text.find(key, place + 1)
 
 
 def _with_signs(text: str, found: Disguised) -> Disguised:

@@ -7,11 +7,12 @@ control, are text: no detector would see a password in its single letters.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 from pydantic import JsonValue
 
-from ufo_experience.redaction.actions import is_press, is_typing, typed_leaf
+from ufo_experience.redaction.actions import is_click, is_press, is_typing, typed_leaf
 from ufo_experience.redaction.names import listed
 from ufo_experience.schema import Step
 from ufo_experience.text import lazy_re as re
@@ -33,6 +34,9 @@ _BRACED_RUN = re.compile(r"(?:\{.\}|\{SPACE\}){2,}", re.IGNORECASE)
 _SHIFTED = re.compile(r"(?i)(?:\{VK_SHIFT down\}|\{SHIFT down\}|shift ?\+ ?)(.)(?:\{(?:VK_)?SHIFT up\})?$")
 _BACKSPACES = ("backspace", "back", "bs", "bksp")
 
+_PAD = ("", "", None)  # the key of a run of clicks on a pad
+_PAD_KEY = re.compile(r"(?i)\d(?: ?[a-z]{3,4})?|⌫|←|del|delete|back|backspace|löschen|zurück")  # "5", "2 ABC"
+_MIN_PAD_RUN = 4
 _MIN_TYPED_RUN, _MIN_PRESSED_RUN = 2, 3
 
 
@@ -73,21 +77,36 @@ def join_braces(value: str) -> str:
     return _BRACED_RUN.sub(lambda run: re.sub(r"\{(?:(SPACE)|(.))\}", _unbraced, run[0], flags=re.IGNORECASE), value)
 
 
-def join_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
+def join_steps(steps: Sequence[Step], *, lets_in: bool = False) -> tuple[Step, ...]:
     """Make one step of each run of steps that type a single character into the same control.
 
-    The joined step keeps the first one's number, words and place; what was said in between goes, it may spell the text.
+    Where the run `lets_in`, clicks on the keys of a pad are joined, too: together their names spell the code. The
+    joined step keeps the first one's number, words and place; what was said in between goes, it may spell the text.
     """
     joined: list[Step] = []
-    for key, run in groupby(steps, key=_run_key):
+    for key, run in groupby(steps, key=partial(_run_key, lets_in=lets_in)):
         group = list(run)
+        if key == _PAD:
+            joined += [_join_pad(group)] if len(group) >= _MIN_PAD_RUN else group
+            continue
         least = _MIN_PRESSED_RUN if is_press(group[0].action_type) else _MIN_TYPED_RUN
         joined += [_join(group)] if key is not None and len(group) >= least else group
     return tuple(joined)
 
 
-def _run_key(step: Step) -> tuple[str, str, str | None] | None:
+def has_pad(steps: Sequence[Step]) -> bool:
+    """True when as many keys of a pad are clicked as make a code."""
+    return sum(map(_is_of_pad, steps)) >= _MIN_PAD_RUN
+
+
+def _is_of_pad(step: Step) -> bool:
+    return is_click(step.action_type) and _PAD_KEY.fullmatch(step.target_control.name.strip()) is not None
+
+
+def _run_key(step: Step, *, lets_in: bool) -> tuple[str, str, str | None] | None:
     control = step.target_control
+    if lets_in and _is_of_pad(step):
+        return _PAD
     return (step.action_type, control.name, control.type) if step.ok and _single_key(step) is not None else None
 
 
@@ -124,6 +143,18 @@ def _join(steps: list[Step]) -> Step:
     parameters: dict[str, JsonValue] = {**first.parameters, leaf[0] if leaf else "text": "".join(typed)}
     return first.model_copy(
         update={"parameters": parameters, "result": "success", "cost": sum(costs) if costs else None}
+    )
+
+
+def _join_pad(steps: list[Step]) -> Step:
+    """Clicks on the keys of a pad, as one step that types the code into it."""
+    typed: list[str] = []
+    for step in steps:
+        name = step.target_control.name.strip()
+        typed = [*typed, name[0]] if name[0].isdigit() else typed[:-1]
+    pad = steps[0].target_control.model_copy(update={"name": "PIN pad", "type": None})
+    return steps[0].model_copy(
+        update={"action_type": "type", "target_control": pad, "parameters": {"text": "".join(typed)}}
     )
 
 

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.fields import Field, fields_of
+from ufo_experience.redaction.nouns import find_nouns
 from ufo_experience.redaction.parameters import SECRET, TYPED, is_placeholder, rewrite_parameters, strings_in
 from ufo_experience.redaction.sealing import constants_typed, seal
 from ufo_experience.redaction.secrets import find_secrets
@@ -18,6 +19,7 @@ from ufo_experience.text.slots import find_whole
 
 # Shorter ones are removed where they were found, not everywhere: a PIN in a sentence, the single keys of a password.
 _LEAST = 6
+_ENTRIES = frozenset({"PASSWORD", "CODE", "ENTRY", "LOCK"})
 _LEAST_SENSITIVE = 3
 _MOST_PARTS = 8  # in which one secret is typed
 _Pieces = list[tuple[str, str]]  # what was typed in a step, each with its role
@@ -43,7 +45,7 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = (), *, run: str) -> tu
     Returned are the trajectory with the keys of one text joined, where each of its steps types, and the cleaner. `run`
     names the run in the seals of what it typed (see `sealing`).
     """
-    steps = keystrokes.join_steps(trajectory.steps)
+    steps = keystrokes.join_steps(trajectory.steps, lets_in=_lets_in(trajectory))
     trajectory = trajectory.model_copy(update={"steps": steps})
     fields = fields_of(steps)
     texts = [text for text in dict.fromkeys([*_texts(trajectory), *also]) if text]
@@ -52,6 +54,15 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = (), *, run: str) -> tu
     _collect(trajectory, pieces, vault, texts)
     seals = dict(_seals(trajectory, fields, pieces, vault, run))
     return trajectory, fields, Cleaner(vault, _labels(trajectory, pieces), {**trajectory.sealed, **seals})
+
+
+def _lets_in(trajectory: Trajectory) -> bool:
+    """True where a run or one of its screens speaks of a code, a password or of what is locked."""
+    if not keystrokes.has_pad(trajectory.steps):
+        return False
+    named = (trajectory.request, trajectory.subtask or "", *trajectory.applications)
+    seen = (part for step in trajectory.steps for part in (step.target_control.within, step.observation))
+    return any(not _ENTRIES.isdisjoint(noun.lists) for text in (*named, *seen) for noun in find_nouns(text))
 
 
 def _seals(
