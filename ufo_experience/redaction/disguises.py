@@ -7,15 +7,14 @@ it, forwards; whole also backwards, shifted in the alphabet, typed on another ke
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import NamedTuple
 
+from ufo_experience.redaction.decodings import ENCODINGS, LETTERS
 from ufo_experience.redaction.readings import (
     Reading,
     as_letters,
@@ -46,7 +45,6 @@ _DEPTH = 3  # encodings within encodings
 _LONGEST_RUN = 8_192
 
 _SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~§°"
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _KEYBOARDS = tuple(  # where two keyboards differ, seen from a US one
     str.maketrans(here, there)
     for here, there in (
@@ -57,21 +55,8 @@ _KEYBOARDS = tuple(  # where two keyboards differ, seen from a US one
     )
 )
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ø": "oe", "å": "aa"})
-_MORSE_SIGNS = dict(
-    zip(
-        ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.."
-        " ----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----.".split(),
-        f"{_LETTERS}0123456789",
-        strict=True,
-    )
-)
 _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
-_BASE32 = re.compile(r"[A-Z2-7]{10,}|[a-z2-7]{10,}")
-_DIGEST = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{32,128}(?![0-9A-Fa-f])")
-_HEX = re.compile(r"(?:(?:0[xX]|\\x|[%=])?[0-9A-Fa-f]{2}[\s,:;.-]{0,2}){6,}")
-_DECIMAL = re.compile(r"\d{2,3}(?:[\s,;:.&#-]{1,4}\d{2,3}){4,}")
 _DIGIT_RUN = re.compile(r"(?<!\d)\d(?:[^\w\n]{0,2}\d){3,11}(?![^\w\n]{0,2}\d)")
 _LEFT_OUT = re.compile(
     r"(?P<first>[^\s*•●…]{0,40})(?:…|\.{3,8}|[*•●]{2,40})\s?(?P<last>[^\s*•●…]{0,40}(?: \d{2,4}){0,3})"
@@ -86,10 +71,8 @@ _TOLD_PART = re.compile(
     r"[^\n]{0,20}(?:letters?|characters?|digits?|figures?|zeichen|buchstaben|ziffern|[:=])[^\n\w]{0,4}$"
 )
 _CUT_DIGEST = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{8,31}(?![0-9A-Za-z])|(?<![0-9A-Za-z])[0-9A-F]{8,31}(?![0-9A-Za-z])")
-_MORSE = re.compile(r"[.-]{1,6}(?:[ /|]{1,3}[.-]{1,6}){3,}")
 _WORD = re.compile(r"[^\W_]+")
 _BETWEEN = re.compile(r"[\W_]+")
-_BITS = re.compile(r"[01]{8}(?:[\s,]{0,2}[01]{8}){3,}|[01]{7}(?:[\s,]{1,2}[01]{7}){4,}")
 
 
 class Disguised(NamedTuple):
@@ -213,7 +196,7 @@ class Disguises:
         if parts and not secret.isascii() and len(outline(secret)) >= _OUTLINE:
             self._outlines[outline(secret)] = secret
         whole = {key[::-1], folded(secret.translate(_UMLAUTS)), _turned(key)}
-        whole |= {_shifted(key, by) for by in range(1, 26)} if sum(c in _LETTERS for c in key) >= _SHORT else set()
+        whole |= {_shifted(key, by) for by in range(1, 26)} if sum(c in LETTERS for c in key) >= _SHORT else set()
         whole |= {folded(secret.casefold().translate(board)) for board in _KEYBOARDS}
         whole |= {"".join(c + c for c in key), "".join(c for c in key if c not in "aeiou")}
         whole |= {folded(romanised(secret)), *map(folded, _misread(secret))}
@@ -346,7 +329,7 @@ class Disguises:
                 yield Disguised(*reading.place(start, end), self._numbers[digits])
 
     def _encoded(self, text: str, depth: int) -> Iterator[Disguised]:
-        for pattern, decode in _CODES:
+        for pattern, decode in ENCODINGS:
             for match in pattern.finditer(text):
                 run = match[0]
                 if len(run) <= _LONGEST_RUN:
@@ -455,72 +438,14 @@ def _runs_of_digits(reading: Reading, aloud: bool) -> Iterator[tuple[int, int, s
 
 
 def _shifted(key: str, by: int) -> str:
-    turned = _LETTERS[by:] + _LETTERS[:by]
-    return key.translate(str.maketrans(_LETTERS, turned))
+    turned = LETTERS[by:] + LETTERS[:by]
+    return key.translate(str.maketrans(LETTERS, turned))
 
 
 def _turned(key: str) -> str:
-    return key.translate(str.maketrans(_LETTERS, _LETTERS[::-1]))
+    return key.translate(str.maketrans(LETTERS, LETTERS[::-1]))
 
 
 def _is_text(text: str) -> bool:
     """True where most of what was decoded can be read: the rest would be searched for nothing."""
     return len(text) >= _SHORT and 4 * sum(c.isprintable() and c != "�" for c in text) >= 3 * len(text)
-
-
-def _from_base64(run: str) -> Iterator[bytes]:
-    if len(run) < 12 and run.isalpha() and run[1:].islower():
-        return
-    bare = run.rstrip("=").replace("-", "+").replace("_", "/")
-    for offset in range(4):
-        rest = bare[offset:]
-        rest = rest[: len(rest) - (len(rest) % 4 == 1)]
-        try:
-            yield base64.b64decode(rest + "=" * (-len(rest) % 4))
-        except binascii.Error:
-            continue
-
-
-def _from_base32(run: str) -> Iterator[bytes]:
-    bare = run.upper()
-    bare = bare[: len(bare) - {1: 1, 3: 1, 6: 1}.get(len(bare) % 8, 0)]
-    try:
-        yield base64.b32decode(bare + "=" * (-len(bare) % 8))
-    except binascii.Error:
-        return
-
-
-def _from_hex(run: str) -> Iterator[bytes]:
-    digits = re.sub(r"0[xX]|\\x|[^0-9A-Fa-f]", "", run)
-    for offset in range(2):
-        rest = digits[offset:]
-        yield bytes.fromhex(rest[: len(rest) - len(rest) % 2])
-
-
-def _from_numbers(run: str) -> Iterator[bytes]:
-    codes = [int(code) for code in re.findall(r"\d+", run)]
-    yield bytes(code for code in codes if code < 256)
-    if any(code > 127 for code in codes):  # characters, not bytes
-        yield "".join(chr(code) for code in codes if code < 0xD800).encode()
-
-
-def _from_morse(run: str) -> Iterator[bytes]:
-    yield "".join(_MORSE_SIGNS.get(sign, "") for sign in re.findall(r"[.-]+", run)).encode()
-
-
-def _from_bits(run: str) -> Iterator[bytes]:
-    bits = re.sub(r"[^01]", "", run)
-    size = len(re.findall(r"[01]+", run)[0])
-    size = size if size == 7 else 8
-    yield bytes(int(bits[place : place + size], 2) for place in range(0, len(bits) - size + 1, size))
-
-
-_CODES: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[bytes]]], ...] = (
-    (_BASE64, _from_base64),
-    (_BASE32, _from_base32),
-    (_DIGEST, _from_hex),
-    (_HEX, _from_hex),
-    (_DECIMAL, _from_numbers),
-    (_BITS, _from_bits),
-    (_MORSE, _from_morse),
-)

@@ -62,7 +62,8 @@ def _lets_in(trajectory: Trajectory) -> bool:
         return False
     named = (trajectory.request, trajectory.subtask or "", *trajectory.applications)
     seen = (part for step in trajectory.steps for part in (step.target_control.within, step.observation))
-    return any(not _ENTRIES.isdisjoint(noun.lists) for text in (*named, *seen) for noun in find_nouns(text))
+    wanted = any(not _ENTRIES.isdisjoint(noun.lists) for text in named for noun in find_nouns(text))
+    return wanted or any("CODE" in noun.lists for text in seen for noun in find_nouns(text))
 
 
 def _seals(

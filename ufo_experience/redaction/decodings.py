@@ -1,0 +1,84 @@
+"""Encodings in which a secret may stand: base64, base32, hex, decimal codes, bits, Morse; what is encoded, decoded."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator
+
+from ufo_experience.text import lazy_re as re
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+_BASE32 = re.compile(r"[A-Z2-7]{10,}|[a-z2-7]{10,}")
+_DIGEST = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{32,128}(?![0-9A-Fa-f])")
+_HEX = re.compile(r"(?:(?:0[xX]|\\x|[%=])?[0-9A-Fa-f]{2}[\s,:;.-]{0,2}){6,}")
+_DECIMAL = re.compile(r"\d{2,3}(?:[\s,;:.&#-]{1,4}\d{2,3}){4,}")
+_MORSE = re.compile(r"[.-]{1,6}(?:[ /|]{1,3}[.-]{1,6}){3,}")
+_BITS = re.compile(r"[01]{8}(?:[\s,]{0,2}[01]{8}){3,}|[01]{7}(?:[\s,]{1,2}[01]{7}){4,}")
+_MORSE_SIGNS = dict(
+    zip(
+        ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.."
+        " ----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----.".split(),
+        f"{LETTERS}0123456789",
+        strict=True,
+    )
+)
+
+
+def _from_base64(run: str) -> Iterator[bytes]:
+    if len(run) < 12 and run.isalpha() and run[1:].islower():
+        return
+    bare = run.rstrip("=").replace("-", "+").replace("_", "/")
+    for offset in range(4):
+        rest = bare[offset:]
+        rest = rest[: len(rest) - (len(rest) % 4 == 1)]
+        try:
+            yield base64.b64decode(rest + "=" * (-len(rest) % 4))
+        except binascii.Error:
+            continue
+
+
+def _from_base32(run: str) -> Iterator[bytes]:
+    bare = run.upper()
+    bare = bare[: len(bare) - {1: 1, 3: 1, 6: 1}.get(len(bare) % 8, 0)]
+    try:
+        yield base64.b32decode(bare + "=" * (-len(bare) % 8))
+    except binascii.Error:
+        return
+
+
+def _from_hex(run: str) -> Iterator[bytes]:
+    digits = re.sub(r"0[xX]|\\x|[^0-9A-Fa-f]", "", run)
+    for offset in range(2):
+        rest = digits[offset:]
+        yield bytes.fromhex(rest[: len(rest) - len(rest) % 2])
+
+
+def _from_numbers(run: str) -> Iterator[bytes]:
+    codes = [int(code) for code in re.findall(r"\d+", run)]
+    yield bytes(code for code in codes if code < 256)
+    if any(code > 127 for code in codes):  # characters, not bytes
+        yield "".join(chr(code) for code in codes if code < 0xD800).encode()
+
+
+def _from_morse(run: str) -> Iterator[bytes]:
+    yield "".join(_MORSE_SIGNS.get(sign, "") for sign in re.findall(r"[.-]+", run)).encode()
+
+
+def _from_bits(run: str) -> Iterator[bytes]:
+    bits = re.sub(r"[^01]", "", run)
+    size = len(re.findall(r"[01]+", run)[0])
+    size = size if size == 7 else 8
+    yield bytes(int(bits[place : place + size], 2) for place in range(0, len(bits) - size + 1, size))
+
+
+ENCODINGS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[bytes]]], ...] = (
+    (_BASE64, _from_base64),
+    (_BASE32, _from_base32),
+    (_DIGEST, _from_hex),
+    (_HEX, _from_hex),
+    (_DECIMAL, _from_numbers),
+    (_BITS, _from_bits),
+    (_MORSE, _from_morse),
+)
