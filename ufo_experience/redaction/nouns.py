@@ -196,7 +196,7 @@ def _spelled(entry: str) -> tuple[str, bool]:
 
     A star is letters, a space what may join words, `?` any character.
     """
-    apart = _SPACELESS.search(entry) is None
+    apart = entry.isascii() or _SPACELESS.search(entry) is None
     end = (r"[^\W\d_]{0,6}" if entry.endswith("*") else r"(?![^\W\d_])") if apart else ""
     body = re.escape(entry.strip("*")).replace(r"\ ", "[ _-]?").replace(r"\*", r"\w{0,2}").replace(r"\?", ".")
     return body + end, entry.startswith("*") or not apart

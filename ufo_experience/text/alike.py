@@ -55,6 +55,9 @@ def words_in(text: str) -> list[str]:
     """The words of a text, lower case; scripts without blanks give pairs of characters."""
     found: list[str] = []
     for word in _WORD.findall(plain_text(text)):
+        if word.isascii():
+            found.append(word)
+            continue
         for piece in _UNSPACED.findall(word):
             found += ["".join(two) for two in pairwise(piece)] or [piece]
         found += _UNSPACED.sub(" ", word).split()
