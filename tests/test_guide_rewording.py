@@ -176,3 +176,18 @@ def test_what_the_words_leave_open_the_screen_settles():
         done.append((act.target.name if act.target else "", act.parameters.get("text")))
         guide.note(act)
     assert done == [("File", None), ("PDF…", None), ("File name", "B"), ("Pages", "all")]
+
+
+def test_where_one_way_was_asked_for_in_the_same_words_there_is_no_choice():
+    """Though retrieval is not sure of it: all that is another stands in its steps. It is not replayed all the same."""
+    way = (click("Staff", "TabItem"), click("Hide…", "MenuItem"), click("Price", "CheckBox"))
+    runs = [
+        experience(*way, task="Hide Price on sheet Staff", id="1" * 32),
+        experience(click("Staff", "TabItem"), click("Price", "CheckBox"), task="Leave Price in Staff", id="2" * 32),
+    ]
+    hits = [Hit(experience=run, score=0.2, ranked_by="fused", explanation=COMPARED) for run in reversed(runs)]
+    for task, ids in (("Hide Units on sheet Sales", "1"), ("Put Units of Sales aside", "21")):
+        found = choices(task, hits)
+        assert "".join(one.procedure.id[0] for one in found) == ids
+        assert [one.procedure.said_so for one in found] == [len(ids) == 1] * len(ids)
+        assert all(one.procedure.reworded for one in found)

@@ -11,7 +11,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.guide.binding import Binder, bind
 from ufo_experience.guide.guide import Guide
 from ufo_experience.guide.procedure import Procedure, ProcedureStep, procedure_of
-from ufo_experience.guide.rewording import fits
+from ufo_experience.guide.rewording import fits, is_called_so, says_the_same
 from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.forks import partings, told_apart
 from ufo_experience.schema import Experience, Hit, Trust, Usage
@@ -61,8 +61,9 @@ def choices(
     """Guides along the ways among `hits` that may be meant, at most `limit`, best first, for an agent to choose from.
 
     They are those for all of whose values the task has one of the same type, and that are likely enough: by the score
-    of retrieval, and where the task names controls they go by, the rarer among them the more. All are `reworded`: not
-    one of them is replayed.
+    of retrieval, and where the task names controls they go by, the rarer among them the more. One that was asked for in
+    just the words of the task, but for values that all stand in its steps, leaves no choice (`said_so`). All are
+    `reworded`: not one of them is replayed.
     """
     compared = [hit for hit in hits if _COMPARED in hit.explanation]
     runs = [hit.experience for hit in compared]
@@ -75,6 +76,8 @@ def choices(
             break
         way = _procedure(experience, runs, task, agreement, reworded=True)
         bound = None if way is None else bind(way, task)
+        if way is not None and bound is not None and says_the_same(way, task):
+            return (Guide(replace(bound, said_so=True)),)
         if bound is not None and not any(_are_alike(bound, one.procedure) for one in found):
             found.append(Guide(bound))
     return tuple(found)
@@ -127,7 +130,9 @@ def _procedure(
         return None
     if reworded and not fits(procedure, task):
         return None
-    return replace(procedure, reworded=reworded, more=() if reworded else words_more(task, _request(experience)))
+    said = (task, _request(experience))
+    more = () if reworded else (word for word in words_more(*said) if not any(is_called_so(word, one) for one in said))
+    return replace(procedure, reworded=reworded, more=tuple(more))
 
 
 def _varying(experience: Experience, agreement: Agreement) -> frozenset[str]:

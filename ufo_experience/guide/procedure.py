@@ -136,7 +136,8 @@ class Procedure:
     that no step speaks of: they may have been so when the run began, as a folder that was open; True for those that the
     remembered task did not name. `parts` says how runs of the same words went on behind the last step, where they went
     two ways. With `reworded` the task at hand asks for it in other words: that it is the same is for the agent to see.
-    `more` are words that only one of the two tasks says beside what both say.
+    `more` are words that only one of the two tasks says beside what both say. `said_so`: the task says it in the same
+    words, though retrieval was not sure.
     """
 
     id: str
@@ -150,6 +151,7 @@ class Procedure:
     parts: str = ""
     reworded: bool = False
     more: tuple[str, ...] = ()
+    said_so: bool = False
 
     @property
     def is_beyond_doubt(self) -> bool:

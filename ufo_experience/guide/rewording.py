@@ -17,7 +17,7 @@ from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.vault import SLOT_TYPE, value_type
 from ufo_experience.text.alike import SMALL_WORDS
-from ufo_experience.text.slots import Slot, find_slots, find_whole
+from ufo_experience.text.slots import Slot, find_slots, find_whole, mask_slots
 from ufo_experience.text.terms import stem
 
 _Tell = Callable[[int, int], str]  # of the side (old, new) and the place of a value: what tells it from others
@@ -46,6 +46,12 @@ def fits(procedure: Procedure, task: str) -> bool:
     if any(not wanted[type] <= named[type] <= known[type] for type in {*known, *named} - _WRITTEN_FREELY):
         return False
     return len(new) >= len(used) and sum(map(_is_firm, new)) <= max(len(used), sum(map(_is_firm, old)))
+
+
+def says_the_same(procedure: Procedure, task: str) -> bool:
+    """True for a task in the words of the way's own, where its steps hold every value that may be another."""
+    same = mask_slots(procedure.request) == mask_slots(task)
+    return same and len(fields_of(procedure)) == len(find_slots(task)) > 0
 
 
 def match_values(

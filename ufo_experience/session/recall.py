@@ -207,6 +207,8 @@ class Recall:
         if self._mode != "advise" and self.guide is None:
             wider = self._memory.retrieve(task, application=application, top_k=self._top_k, near=LOOKED_THROUGH)
             self.choices = tuple(self._memory.choices(task, hits=[*wider, *wider.near]))
+            if any(one.procedure.said_so for one in self.choices):
+                (self.guide,), self.choices = self.choices, ()
         self._guides += [self.guide] if self.guide is not None else []
 
     def chosen(self, guide: Guide) -> None:
