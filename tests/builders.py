@@ -99,7 +99,7 @@ def a_record_of(
         state=State(task=mask_slots(text), request=text, application=changes.pop("application", None)),
         action={"steps": [a_step(n + 1, "click_input", "OK", "Button") for n in range(steps)]},
         outcome=Outcome(success=changes.pop("success", True)),
-        created_at=datetime(2025, 1, 1, tzinfo=timezone.utc),
+        created_at=changes.pop("created_at", datetime(2025, 1, 1, tzinfo=timezone.utc)),
         trust=trust,
         usage=usage,
         provenance=Provenance(session=session or text, origin=changes.pop("origin", "log")),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import TEXTS, WHEN, Meaningful, a_record_of
+from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, memory_of
 from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
@@ -18,6 +20,7 @@ from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance, with_same_values
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.schema import MAX_SESSIONS, Usage
+from ufo_experience.trust.policy import TrustPolicy
 
 # ---- words ----
 
@@ -204,3 +207,31 @@ def test_what_hurts_sinks_and_is_finally_harmful():
     factors = usage_factor(catalog, rows).tolist()
     assert factors == pytest.approx([1.0, 1.0, 0.8, 4 / 7, 4 / 9])
     assert harmful(catalog)[rows].tolist() == [False, False, False, True, True]
+
+
+def test_what_was_not_seen_to_work_for_long_loses_rank_and_asks_for_a_new_look():
+    """By the day it was made or last helped; without the setting nothing expires."""
+    old, now = datetime(2024, 1, 2, tzinfo=timezone.utc), datetime.now(timezone.utc)
+    uses = [{}, {"last_success": now}, {"hurt": 1}, {"hurt": 1, "streak": 1, "last_success": now}]
+    records = [a_record_of(text, usage=use, created_at=old) for text, use in zip(TEXTS, uses, strict=False)]
+    catalog, policy = Catalog.build(records), TrustPolicy(stale_after=timedelta(days=90))
+    rows = catalog.find([one.id for one in records])
+    assert usage_factor(catalog, rows, policy.stale_before()).tolist() == pytest.approx([0.8, 1.0, 0.64, 0.8])
+    assert usage_factor(catalog, rows, TrustPolicy().stale_before()).tolist() == pytest.approx([1.0, 1.0, 0.8, 0.8])
+    stale, failed = "not seen to work since 2024-01-02", "did not work when it was last followed"
+    assert [policy.look_again(one) for one in records] == [stale, None, failed, None]
+    assert [TrustPolicy().look_again(one) for one in records] == [None, None, failed, None]
+
+
+def test_a_record_that_lost_rank_is_the_reason_why_nothing_is_served(tmp_path):
+    """And `list` and `stats` name it."""
+    task = "Turn on Bluetooth in the settings"
+    one = a_record_of(task, created_at=datetime(2024, 1, 2, tzinfo=timezone.utc))
+    with memory_of(tmp_path / "a", one) as memory:
+        score = memory.retrieve(task, similarity_threshold=0.0)[0].score
+    with memory_of(tmp_path / "b", one, stale_after_days=30) as memory:
+        assert memory.retrieve(task, similarity_threshold=0.0)[0].score == pytest.approx(0.8 * score)
+        reason = memory.retrieve(task, similarity_threshold=0.9 * score).reason
+        assert reason is not None
+        assert reason.startswith(f"{one.id[:8]} not seen to work since 2024-01-02 and lost rank")
+        assert memory.stats().look_again == 1

@@ -62,6 +62,9 @@ class Settings(BaseModel):
     min_trust_imported: Trust = Trust.APPROVED
     """The same for records that were imported."""
 
+    stale_after_days: Annotated[int, Field(ge=1)] | None = None
+    """Days after which a record that was not seen to work since loses rank and asks for a new look; unset: never."""
+
     allow_network_store: bool = False
     """Write a folder whose files are carried to other machines (a network drive, OneDrive, Dropbox)."""
 

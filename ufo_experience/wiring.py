@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from ufo_experience.config import Settings
@@ -103,7 +104,7 @@ class Wiring:
                 return before
             if before is None or not before.is_of(snapshot):
                 self._records.forget()  # a purge publishes another generation
-            finder = CandidateFinder(snapshot, self._trust_policy(), before=before, read=self._records.get)
+            finder = CandidateFinder(snapshot, self.trust_policy(), before=before, read=self._records.get)
             self._finder = finder
             return finder
 
@@ -136,10 +137,11 @@ class Wiring:
             return manifest.embedder
         return asked or (DEFAULT_OPENAI if OpenAISettings.from_env().has_key() else "hashing")
 
-    def _trust_policy(self) -> TrustPolicy:
+    def trust_policy(self) -> TrustPolicy:
         """What may be injected. In a store others write to, too, a judged run is not enough: somebody must approve."""
         own = self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED)
-        return TrustPolicy(own, self.settings.min_trust_imported)
+        days = self.settings.stale_after_days
+        return TrustPolicy(own, self.settings.min_trust_imported, None if days is None else timedelta(days=days))
 
 
 def open_ledger(store: ExperienceStore, settings: Settings) -> Ledger:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ufo_experience.retrieval.answer import Retrieval
     from ufo_experience.schema import Experience, Hit
     from ufo_experience.store.exchange import ImportReport
+    from ufo_experience.trust.policy import TrustPolicy
 
 _WIDTH = 60
 _FEW = 5  # so many lines that say the same are shown
@@ -143,20 +144,24 @@ def _commands(releases: Sequence[str], most: int = 5) -> list[str]:
     return [f"{approve}{' '.join(ids[:most])}", *others[:2]] if ids else others[:3]
 
 
-def answer_records(console: Console, experiences: Sequence[Experience], **more: Any) -> None:
-    """Records as a list of their headlines; `more` goes into the JSON."""
-    data = {"experiences": [_record(one) for one in experiences], **more}
+def answer_records(
+    console: Console, experiences: Sequence[Experience], *, policy: TrustPolicy | None = None, **more: Any
+) -> None:
+    """Records as a list of their headlines; `more` goes into the JSON. `policy` says which need a new look."""
+    again = [policy.look_again(one) if policy else None for one in experiences]
+    listed = [{**_record(one), "look_again": why} for one, why in zip(experiences, again, strict=True)]
+    data = {"experiences": listed, **more}
     rows = [
         (
             one.id[:8],
             f"{one.created_at:%Y-%m-%d}",
-            _verdict(one),
+            f"{_verdict(one)}, look again" if why else _verdict(one),
             one.trust.value,
             len(one.action.steps),
             one.state.application or "-",
             _title(one),
         )
-        for one in experiences
+        for one, why in zip(experiences, again, strict=True)
     ]
     if rows:
         console.answer_table(data, ("id", "date", "outcome", "trust", "steps", "application", "task"), rows)
@@ -256,6 +261,7 @@ def stats_text(told: StoreStats) -> str:
         "applications": counts(told.applications),
         "formats": counts(told.formats),
         "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",
+        "look again": f"{told.look_again}; ufo-experience list says which" if told.look_again else "",
         "index": index if told.generation else "missing; run: ufo-experience index",
     }
     return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items() if value)

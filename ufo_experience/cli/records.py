@@ -36,7 +36,7 @@ def list_records(
         found = memory.list(where=where, limit=limit)
         if not found and (why := why_none(memory.store, where)):
             console.note(why)
-        answer_records(console, found)
+        answer_records(console, found, policy=memory.wiring.trust_policy())
 
 
 @app.command()

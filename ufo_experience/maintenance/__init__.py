@@ -207,7 +207,7 @@ class Maintenance:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
         from ufo_experience.maintenance.inspection import stats
 
-        return stats(self.store, self.live.snapshot())
+        return stats(self.store, self.live.snapshot(), self.wiring.trust_policy())
 
     def sources(self) -> Sources:
         """Where the records came from, the newest first."""

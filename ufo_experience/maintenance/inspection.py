@@ -18,6 +18,7 @@ from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.schema import Experience, Problem, Trust
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.folder.store import FileStore
+from ufo_experience.trust.policy import TrustPolicy
 from ufo_experience.trust.risk import risks
 
 
@@ -68,6 +69,7 @@ class StoreStats:
     injected: int
     helped: int
     hurt: int
+    look_again: int
     oldest: datetime | None
     newest: datetime | None
     bytes: int | None
@@ -77,10 +79,10 @@ class StoreStats:
     threshold: float | None = None
 
 
-def stats(store: ExperienceStore, snapshot: Snapshot) -> StoreStats:
-    """Count what is in a store and its index; reads every record."""
+def stats(store: ExperienceStore, snapshot: Snapshot, policy: TrustPolicy) -> StoreStats:
+    """Count what is in a store and its index; reads every record. `policy` says what needs a new look."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in ("trust", "outcome", "application", "format")}
-    injected = helped = hurt = risky = 0
+    injected = helped = hurt = risky = again = 0
     times: list[datetime] = []
     for one in store.scan():
         counts["trust"][one.trust.value] += 1
@@ -89,6 +91,7 @@ def stats(store: ExperienceStore, snapshot: Snapshot) -> StoreStats:
         counts["format"][one.provenance.format or "-"] += 1
         risky += bool(one.trust is not Trust.APPROVED and risks(one))
         injected, helped, hurt = injected + one.usage.injected, helped + one.usage.helped, hurt + one.usage.hurt
+        again += policy.look_again(one) is not None
         times.append(one.created_at)
     manifest = snapshot.manifest
     calibration = manifest.calibration if manifest else None
@@ -103,6 +106,7 @@ def stats(store: ExperienceStore, snapshot: Snapshot) -> StoreStats:
         injected=injected,
         helped=helped,
         hurt=hurt,
+        look_again=again,
         oldest=min(times, default=None),
         newest=max(times, default=None),
         bytes=_size(Path(store.location)) if isinstance(store, FileStore) else None,

@@ -101,6 +101,7 @@ class Considered:
     negatives: int
     withheld: Sequence[Withheld]
     unreadable: int = 0
+    lost: str = ""  # the id of what would be served, had it not lost rank, and why it has
 
     def explain(self) -> str:
         """Why there are no hits."""
@@ -116,6 +117,8 @@ class Considered:
             return f"what fits is of another application: {', '.join(names)}"
         if not self.inside:
             return "no experience passes the filters"
+        if self.lost:
+            return f"{self.lost} and lost rank: look at it again (ufo-experience show), report what it does now"
         if self.negatives:
             return "only failed runs of this task are known"
         if self.best is None:

@@ -122,6 +122,10 @@ class CandidateFinder:
         trust = int(self.snapshot.catalog.column("trust")[row])
         return "quarantined" if trust == Trust.QUARANTINED.rank else "unproven"
 
+    def usage_factor(self, rows: Rows) -> NDArray[np.float32]:
+        """Factor on the score of each row by what became of it, and how long ago."""
+        return usage_factor(self.snapshot.catalog, rows, self.policy.stale_before())
+
     def inside(self, application: str | None, env: str | None) -> Mask:
         """The live rows of an application and environment (None: of any), whatever their trust; not to be changed."""
         found = self._inside.get((application, env))
@@ -244,7 +248,7 @@ class CandidateFinder:
         )
         ranked = np.round(order(signals, best), 6)
         lead = _lead(ranked, catalog.column("task")[rows])
-        factor = usage_factor(catalog, rows)
+        factor = self.usage_factor(rows)
         score, bonus = with_same_values(relevance(signals, lead, self.size), signals)
         score, ranked = np.round(score * factor, 6), np.round((ranked + bonus) * factor, 6)
         top = np.lexsort((catalog.column("id")[rows], -ranked))

@@ -17,6 +17,7 @@ from ufo_experience.ids import content_id
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.schema import MAX_SESSIONS, Usage
 
+STALE = 0.8  # factor on the score of what was not seen to work for long
 PRIOR = 2.0
 WITHHOLD_BELOW = 0.3
 WITHHOLD_AFTER = 3  # times hurt, before anything is withheld
@@ -28,10 +29,15 @@ def usefulness(helped: NDArray[Any], hurt: NDArray[Any]) -> NDArray[np.float32]:
     return mean
 
 
-def usage_factor(catalog: Catalog, rows: NDArray[Any]) -> NDArray[np.float32]:
-    """Factor on the score of each row: 1 unless it hurt more often than it helped."""
+def usage_factor(catalog: Catalog, rows: NDArray[Any], stale_before: float | None = None) -> NDArray[np.float32]:
+    """Factor on the score of each row: 1 unless it hurt more often than it helped, or was last seen to work before
+    `stale_before` (seconds since 1970; None: nothing expires).
+    """
     useful = usefulness(catalog.column("helped")[rows], catalog.column("hurt")[rows])
     factor: NDArray[np.float32] = np.minimum(np.float32(1.0), 2 * useful)
+    if stale_before is not None:
+        seen = np.fmax(catalog.column("created")[rows], catalog.column("last_success")[rows])
+        factor = np.where(seen < stale_before, factor * np.float32(STALE), factor)
     return factor
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import islice
@@ -26,7 +27,7 @@ from ufo_experience.retrieval.answer import Considered, Retrieval, Why, Withheld
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
 from ufo_experience.retrieval.contradictions import Marks, clash, marks_of
-from ufo_experience.retrieval.credit import usage_factor, usefulness
+from ufo_experience.retrieval.credit import usefulness
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
 from ufo_experience.retrieval.structured import outcome_quality, recency
@@ -161,6 +162,7 @@ class Retriever:
             negatives=len(negatives),
             withheld=withheld,
             unreadable=len(said) - len(notes),
+            lost=self._lost(ranking.candidates, threshold),
         )
         return Retrieval(
             hits=hits,
@@ -369,7 +371,7 @@ class Retriever:
             "cosine": candidates.cosine[places],
             **({} if candidates.before_judge is None else {"before_judge": candidates.before_judge[places]}),
             "order": candidates.order[places],
-            "usage_factor": usage_factor(self._catalog, rows),
+            "usage_factor": self._finder.usage_factor(rows),
             "usefulness": usefulness(column("helped")[rows], column("hurt")[rows]),
             "outcome_quality": outcome_quality(column("success")[rows], column("score")[rows]),
             "recency": recency(age),
@@ -380,6 +382,18 @@ class Retriever:
             {name: round(value, 6) for name, value in zip(names, row, strict=True) if not math.isnan(value)}
             for row in table
         ]
+
+    def _lost(self, candidates: Candidates, threshold: float) -> str:
+        """The best of what would reach the threshold, had it not lost rank, and why it has; "" where there is none."""
+        factor = self._finder.usage_factor(candidates.rows)
+        lost = np.flatnonzero((candidates.score < threshold) & (candidates.score >= threshold * factor))
+        if not len(lost):
+            return ""
+        row = candidates.rows[lost[:1]]
+        with suppress(DataError):  # named by `verify`
+            one = self._records.get(self._catalog.ids(row)[0])
+            return f"{one.id[:8]} {self._finder.policy.look_again(one)}"
+        return ""
 
     def _below(self, ranking: Ranking, threshold: float, count: int) -> Iterator[int]:
         """Places of the best candidates below the threshold that do not contradict the task; one per near-duplicate."""
