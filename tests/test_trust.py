@@ -59,10 +59,11 @@ QUERIES = [f"{act} the {thing}" for act, thing in zip(ACTS, THINGS, strict=True)
 
 
 def answers(memory: ExperienceMemory, **options: object) -> list[list[tuple[str, float, dict[str, float]]]]:
-    """What each query is answered, scores and signals included (not the age, which goes on)."""
+    """What each query is answered, scores and signals included (not the age, which goes on), to five digits: a sum in
+    another order differs in the last."""
     found = [memory.retrieve(query, similarity_threshold=0.05, **options) for query in QUERIES]
     return [
-        [(h.experience.id, h.score, {k: v for k, v in h.explanation.items() if k != "recency"}) for h in hits]
+        [(h.experience.id, h.score, {k: round(v, 5) for k, v in h.explanation.items() if k != "recency"}) for h in hits]
         for hits in found
     ]
 

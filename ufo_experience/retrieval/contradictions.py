@@ -101,7 +101,7 @@ _REWRITES = [(frozenset(words.split()), re.compile(pattern), replacement) for wo
 _LETTERS = re.compile("[a-z]+")
 _VALUES = re.compile(
     r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)|<\w+>"
-    r"|(?<![\w.])[\w-]+\.[a-z]\w{1,3}\b(?!\.)",
+    r"|(?<![\w.-])[\w-]+\.[a-z]\w{1,3}\b(?!\.)",
     re.IGNORECASE,
 )
 _DESCRIPTIVE = re.compile(  # "a file I can not find" describes, it does not ask
