@@ -138,10 +138,10 @@ def test_ways_to_choose_from_are_likely_by_their_score_or_by_the_controls_the_ta
     """Three at most, the likeliest first; none that was not compared, or whose values the task lacks."""
     proxy = (click("Connections", "TreeItem"), click("Proxy", "TabItem"), fill("Address", "a.example"), click("Save"))
     runs = {
-        "proxy": (experience(*proxy, task='Send the traffic through "a.example"', id="1" * 32), 0.01),
+        "proxy": (experience(*proxy, task='Send the traffic through "a.example"', id="1" * 32), 0.001),
         "mail": (experience(click("Junk", "TreeItem"), click("Add"), task='Block "a.example"', id="2" * 32), 0.06),
         "two": (experience(*proxy, task='Send "x" through "a.example"', id="3" * 32), 0.9),
-        "none": (experience(click("Sound", "TabItem"), task='Mute "a.example"', id="4" * 32), 0.01),
+        "none": (experience(click("Sound", "TabItem"), task='Mute "a.example"', id="4" * 32), 0.001),
     }
     task = 'Configure the proxy "b.example"'
     hits = [

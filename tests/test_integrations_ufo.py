@@ -316,10 +316,10 @@ def test_a_filtered_answer_is_the_best_of_those_that_pass(tmp_path_factory, appl
 def test_any_number_of_better_answers_from_other_applications_cannot_crowd_out_the_right_one(tmp_path):
     """UFO looks at the best 20 of all and filters then: here 300 records of another application are better."""
     rows = [(f"save the open document number {n} as a pdf file", "b.exe") for n in range(300)]
-    store_with(tmp_path / "db", [*rows, ("save the document as pdf", "a.exe")])
+    store_with(tmp_path / "db", [*rows, ("save an open document as pdf", "a.exe")])
     retriever = ExperienceRetriever(str(tmp_path / "db"))
     (found,) = ask_as_ufo(retriever, "save the open document as a pdf file", "a.exe")
-    assert found["Request"] == "save the document as pdf"
+    assert found["Request"] == "save an open document as pdf"
 
 
 def test_vectors_too_are_compared_within_what_passes(tmp_path):

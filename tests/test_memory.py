@@ -143,8 +143,8 @@ def test_a_damaged_index_costs_no_answer(memory, tmp_path):
 
 def test_a_report_credits_what_the_prompt_had_room_for_when_it_is_given_the_block(memory):
     """Credit goes to what was really injected."""
-    task = "Insert a table of 3 columns and send it in an email"
-    found = memory.retrieve(task, top_k=3, similarity_threshold=0.02)
+    task = "Insert a table of 3 columns and 4 rows at the cursor and send it"
+    found = memory.retrieve(task, top_k=3, similarity_threshold=0.0)
     block = memory.build_prompt(task, found, max_tokens=550)
     assert 0 < len(block.ids) < len(found)
     assert memory.report(block, success=True) == list(block.ids)
@@ -154,7 +154,7 @@ def test_a_report_credits_what_the_prompt_had_room_for_when_it_is_given_the_bloc
 def test_a_report_credits_exactly_what_it_is_given(memory, tmp_path):
     """Whatever prompts this process has built before: in every process the same call does the same."""
     task = "Insert a table of 3 columns and send it in an email"
-    found = memory.retrieve(task, top_k=3, similarity_threshold=0.02)
+    found = memory.retrieve(task, top_k=3, similarity_threshold=0.0)
     memory.build_prompt(task, found, max_tokens=550)
     ids = [hit.experience.id for hit in found]
     assert memory.report(found, success=True, session="one") == ids

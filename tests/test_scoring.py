@@ -17,8 +17,9 @@ from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder, measure_scale
 from ufo_experience.retrieval.credit import credited, harmful, usage_factor, usefulness
 from ufo_experience.retrieval.features import NAMES
-from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance, with_same_values
+from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex
+from ufo_experience.retrieval.standing import Standing
 from ufo_experience.schema import MAX_SESSIONS, Usage
 from ufo_experience.trust.policy import TrustPolicy
 
@@ -98,20 +99,23 @@ def signals(*, words=0.5, coverage=0.5, near=np.nan, vector_weight=0.0) -> Signa
     return Signals(one, one, pair, np.array([near]), np.array([near]), vector_weight)
 
 
-@pytest.mark.parametrize(("score", "raised", "bonus"), [(0.2, 0.28, 0.2), (0.8, 0.82, 0.0), (0.0, 0.1, 0.2)])
-def test_the_same_values_say_a_little_and_order_what_is_doubtful_alone(score, raised, bonus):
-    """A tenth of the way to certainty at most: nothing is served for its values."""
+def standing_of(lead: float = 0.0, size: int = 10) -> Standing:
+    """The standing of one candidate."""
+    return Standing(*(np.array([value]) for value in (lead, lead, lead, lead, 0.2, np.log(max(size, 1)), 2.0)))
+
+
+def test_the_same_values_count_in_the_order_where_no_record_has_the_skeleton():
+    """They decide between doubtful candidates."""
     plain, same = signals(), signals()
     same.pair[0, NAMES.index("same_values")] = 1.0
-    found = [part.item() for part in with_same_values(np.array([score]), same)]
-    assert found == pytest.approx([raised, bonus])
-    assert [part.item() for part in with_same_values(np.array([score]), plain)] == [score, 0.0]
+    gains = [float(order(same, best)[0] - order(plain, best)[0]) for best in (0.0, 0.9)]
+    assert gains == pytest.approx([0.25, 0.0], abs=0.001)
 
 
 def test_without_a_voice_a_vector_changes_nothing():
     """The vectors of an embedder that tells nothing apart do not count."""
     assert order(signals(near=0.9), 0.1) == pytest.approx(order(signals(), 0.1))
-    assert relevance(signals(near=0.9), np.zeros(1), 10) == pytest.approx(relevance(signals(), np.zeros(1), 10))
+    assert relevance(signals(near=0.9), standing_of()) == pytest.approx(relevance(signals(), standing_of()))
 
 
 def test_a_vector_is_heard_less_where_a_record_has_the_skeleton_of_the_query():
@@ -122,16 +126,14 @@ def test_a_vector_is_heard_less_where_a_record_has_the_skeleton_of_the_query():
 
 def test_a_record_without_a_vector_is_judged_by_its_words():
     """NaN marks what is not embedded yet."""
-    assert relevance(signals(vector_weight=1.0), np.zeros(1), 10) == pytest.approx(
-        relevance(signals(), np.zeros(1), 10)
-    )
+    assert relevance(signals(vector_weight=1.0), standing_of()) == pytest.approx(relevance(signals(), standing_of()))
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(-0.3, 1), st.integers(0, 10**6))
 def test_a_score_is_a_probability_that_grows_with_what_is_covered(words, coverage, lead, size):
     """In (0, 1), for any store."""
     low, high = (
-        relevance(signals(words=words, coverage=one), np.array([lead]), size)[0] for one in (coverage / 2, coverage)
+        relevance(signals(words=words, coverage=one), standing_of(lead, size))[0] for one in (coverage / 2, coverage)
     )
     assert 0 < low <= high < 1
 

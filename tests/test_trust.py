@@ -98,7 +98,7 @@ def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
     """The set above is no straw man: trusted by mistake, it is served."""
     memory = memory_of(tmp_path / "db", *good_runs(), *poison())
     injected = [row[0] for rows in answers(memory, top_k=3) for row in rows]
-    assert len(set(injected) & {one.id for one in poison()}) >= 5
+    assert len(set(injected) & {one.id for one in poison()}) >= 3
 
 
 @pytest.mark.parametrize("count", [1, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 10_000))])

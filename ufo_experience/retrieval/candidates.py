@@ -17,17 +17,10 @@ from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
 from ufo_experience.retrieval.credit import harmful, usage_factor
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_all
-from ufo_experience.retrieval.fusion import (
-    FAR_BEHIND,
-    STRANGER,
-    Floats,
-    Signals,
-    order,
-    relevance,
-    with_same_values,
-)
+from ufo_experience.retrieval.fusion import Floats, Signals, order, relevance
 from ufo_experience.retrieval.known_texts import KnownTexts
 from ufo_experience.retrieval.lexical import LexicalIndex
+from ufo_experience.retrieval.standing import STANDING, runs_of, standing
 from ufo_experience.schema import Trust
 from ufo_experience.text.frames import Frame, request_frames
 from ufo_experience.trust.policy import TrustPolicy
@@ -55,11 +48,19 @@ class Candidates:
     score: Floats
     signals: Signals
     cosine: Floats
+    standing: Floats
     before_judge: Floats | None = None
 
 
 _NONE = np.empty(0, np.float64)
-_NOBODY = Candidates(np.empty(0, np.int64), _NONE, _NONE, Signals(_NONE, _NONE, as_array([]), _NONE, _NONE), _NONE)
+_NOBODY = Candidates(
+    np.empty(0, np.int64),
+    _NONE,
+    _NONE,
+    Signals(_NONE, _NONE, as_array([]), _NONE, _NONE),
+    _NONE,
+    np.empty((0, len(STANDING))),
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class CandidateFinder:
         self._inside: dict[tuple[str | None, str | None], Mask] = {}
         self.texts: KnownTexts = KnownTexts(snapshot.catalog, before.texts if before else None)
         unchanged = before is not None and self._words.counts_as(before._words)
-        self._weights: WordWeights = before._weights if before and unchanged else WordWeights({}, {})
+        self._weights: WordWeights = before._weights if before and unchanged else self._no_weights()
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
         self.embedder_quality: EmbedderQuality | None = before.embedder_quality if before else None
         self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
@@ -247,12 +248,13 @@ class CandidateFinder:
             vector_weight=seen.query.quality.weight if seen.query else 0.0,
         )
         ranked = np.round(order(signals, best), 6)
-        lead = _lead(ranked, catalog.column("task")[rows])
+        texts = [self.texts[row] for row in rows.tolist()]
+        same = runs_of(int(np.argmax(ranked)), texts, catalog.column("task")[rows])
+        among = standing(ranked, signals.words, near, same, best, self.size, len(seen.clauses[0].stems))
         factor = self.usage_factor(rows)
-        score, bonus = with_same_values(relevance(signals, lead, self.size), signals)
-        score, ranked = np.round(score * factor, 6), np.round((ranked + bonus) * factor, 6)
+        score, ranked = np.round(relevance(signals, among) * factor, 6), np.round(ranked * factor, 6)
         top = np.lexsort((catalog.column("id")[rows], -ranked))
-        return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top])
+        return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top], among.table()[top])
 
     def _distances(self, seen: _Seen, rows: Rows) -> tuple[Floats, Floats, Floats]:
         """The cosine of the whole query with each row, and of its nearest view `near` and deviations; NaN without."""
@@ -275,6 +277,9 @@ class CandidateFinder:
         pairs = compare_all(clauses, {one: one.weighed(weights) for one in different}, weights)
         return as_array([pairs[one] for one in texts])
 
+    def _no_weights(self) -> WordWeights:
+        return WordWeights({}, {}, self._words.rarest)
+
     def _with_weights(self, weights: WordWeights, stems: set[str]) -> WordWeights:
         """Weights that know these stems, too."""
         unknown = [stem for stem in stems if stem not in weights.idf]
@@ -282,7 +287,7 @@ class CandidateFinder:
             weights.value_share.update(zip(unknown, self._words.value_shares(unknown), strict=True))
             weights.idf.update(zip(unknown, self._words.idf(unknown).tolist(), strict=True))
         if len(weights.idf) > MAX_STEMS:
-            self._weights = WordWeights({}, {})
+            self._weights = self._no_weights()
         return weights
 
 
@@ -295,17 +300,6 @@ class _Seen:
     words: Vector
     query: Embedded | None
     scales: Sequence[Scale]
-
-
-def _lead(ranked: Floats, tasks: NDArray[np.uint64]) -> Floats:
-    """For each candidate its order minus that of the best candidate of another task."""
-    if not len(ranked):
-        return ranked
-    best = int(np.argmax(ranked))
-    others = ranked[tasks != tasks[best]]
-    second = max(float(others.max(initial=0.0)), STRANGER)
-    lead = ranked - np.where(tasks == tasks[best], second, ranked[best])
-    return np.asarray(np.maximum(lead, FAR_BEHIND), np.float64)
 
 
 def _distinct_tasks(catalog: Catalog, trusted: Mask) -> Rows:

@@ -11,6 +11,13 @@
     swapped           1 where a known word stands for another one between the same neighbours
     scope             1 where one is about all of them and the other about some
     same_values       how much of the record's values (by rarity) the query names, too
+    agreement         the rarity of the words that both have and that are no values, the rarest word counting 1;
+                      `agreement_related` of what they have by related words or controls alone, `agreement_values` of
+                      values. Unlike a share it tells a long request that holds a task from a short one that nearly does
+    shared_words      how many such words both have, a sixth for each
+    deed_held         how much of the query's first word the record has
+    deed_lost         1 where neither has the first word of the other
+    is_clause         1 where a clause of the query was compared, not the whole
 
 A word counts as held exactly (1), by a related one (0.7), by a word on a clicked control (0.5) or one related to it
 (0.3). A known word is one of the thesaurus: of an unknown one nobody can say that it means something else.
@@ -46,10 +53,11 @@ _VALUE_FOLLOWS = _TEXT_FOLLOWS | {stem_of(word) for word in "to from for with at
 _CORE = frozenset({"deed", "object"})
 _NONE: frozenset[str] = frozenset()
 _TINY = 1e-9
+_MOST_SHARED = 6  # words: more say no more
 
 
 class Pair(NamedTuple):
-    """The features of one query and one record, each in [0, 1]."""
+    """The features of one query and one record: shares in [0, 1], and how much there is of what they agree on."""
 
     query_coverage: float
     record_coverage: float
@@ -63,6 +71,13 @@ class Pair(NamedTuple):
     swapped: float
     scope: float
     same_values: float
+    agreement: float
+    agreement_related: float
+    agreement_values: float
+    shared_words: float
+    deed_held: float
+    deed_lost: float
+    is_clause: float = 0.0
 
 
 NAMES = Pair._fields
@@ -70,10 +85,12 @@ NAMES = Pair._fields
 
 @dataclass(frozen=True)
 class WordWeights:
-    """What words weigh: their inverse document frequency, and the share of records in which each is a value."""
+    """What words weigh: their inverse document frequency, and the share of records in which each is a value; `rarest`
+    is the inverse document frequency of a word that one record holds."""
 
     idf: MutableMapping[str, float]
     value_share: MutableMapping[str, float]
+    rarest: float = 1.0
 
     def of(self, stem: str, kind: str, value_weight: float = VALUE_WEIGHT) -> float:
         """The weight of a stem that is a value of this kind (empty: an ordinary word)."""
@@ -107,6 +124,10 @@ class Weighed:
         values = [stem for stem, kind in zip(frame.stems, frame.kinds, strict=True) if kind]
         self.values = [(stem, weights.idf[stem]) for stem in values]
         self.all_values = sum(idf for _, idf in self.values)
+        self.content = [
+            (place, stem, weights.idf[stem] / weights.rarest, stem in frame.value_words)
+            for place, stem in ((place, frame.stems[place]) for place in frame.content)
+        ]
 
 
 def _weigh(
@@ -187,8 +208,13 @@ def compare_best(clauses: Sequence[Weighed], record: Weighed) -> Pair:
     """The features of a request that may say more than its task, and a record: those of the clause that fits best."""
     if len(clauses) == 1:
         return _compare(clauses[0], record)
-    pairs = (_compare(clause, record) for clause in clauses)
-    return max(pairs, key=lambda one: one.query_coverage * one.record_coverage)
+    whole, *others = (_compare(clause, record) for clause in clauses)
+    best = max(others, key=_mutual_coverage)
+    return best._replace(is_clause=1.0) if _mutual_coverage(best) > _mutual_coverage(whole) else whole
+
+
+def _mutual_coverage(pair: Pair) -> float:
+    return pair.query_coverage * pair.record_coverage
 
 
 def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
@@ -219,7 +245,32 @@ def _compare(asked_for: Weighed, known: Weighed) -> Pair:
         swapped=swap.share if swap else 0.0,
         scope=scope_clash(query, record),
         same_values=_same_values(query, known),
+        **_agreement(asked_for, known, shares, named),
     )
+
+
+def _agreement(query: Weighed, record: Weighed, shares: Sequence[float], named: Sequence[float]) -> dict[str, float]:
+    """What both have, in units of the rarest word; values apart."""
+    exact = related = values = 0.0
+    shared, values_of = 0, record.frame.value_words
+    for place, stem, rarity, is_value in query.content:
+        share = shares[place]
+        if is_value or stem in values_of:
+            values += rarity if share == 1.0 else 0.0
+        elif share == 1.0:
+            exact += rarity
+            shared += 1
+        else:
+            related += rarity * share
+    first, its_first = (side.content[0][0] if side.content else -1 for side in (query, record))
+    return {
+        "agreement": exact,
+        "agreement_related": related,
+        "agreement_values": values,
+        "shared_words": min(shared, _MOST_SHARED) / _MOST_SHARED,
+        "deed_held": shares[first] if first >= 0 and not query.frame.kinds[first] else 0.0,
+        "deed_lost": float(min(first, its_first) >= 0 and not shares[first] and not named[its_first]),
+    }
 
 
 def _same_values(query: Frame, record: Weighed) -> float:

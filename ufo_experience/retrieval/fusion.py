@@ -2,9 +2,8 @@
 
     order   g·skeleton + (1 - g)·(words, coverage, head; and near, if there are vectors), where g is near 1 when some
             record has the skeleton of the query: then its words decide, else every signal counts
-    score   the estimated probability that the experience helps: a logistic model of the lead over the best other
-            task, coverage, what is left over and size of the store. A word too many or too few, another deed or a word
-            that is swapped tells the more, the more of the words are the same: who rewords a task changes many
+    score   the estimated probability that the experience helps: boosted trees over all signals and the standing of the
+            candidate among the others, one set of words alone and one with vectors (`trees.py`)
 
 The numbers are fitted once (`docs/retrieval.md` says on what, and how they hold on sets they were not fitted on) and
 are the same for every embedder and store. `near` is the cosine on a scale that is made anew for every query from its
@@ -13,7 +12,7 @@ cosines with tasks it has nothing to do with: an affine change of all cosines ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,6 +21,8 @@ from numpy.typing import NDArray
 
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.features import NAMES
+from ufo_experience.retrieval.standing import STANDING, Standing
+from ufo_experience.retrieval.trees import trees
 
 Floats = NDArray[np.float64]
 Engine = Literal["vector", "structured", "fused"]
@@ -29,26 +30,9 @@ THRESHOLD = 0.5  # by default what is served helps more likely than not
 _GATE, _STEEP = 0.33, 20.0  # the share of the skeleton at which it counts as much as the rest, and how sharply
 _ORDER = {
     "words": 1.2, "query_coverage": 0.42, "record_coverage": 0.23, "missing": -0.2, "surplus": -0.14, "clicked": 0.2,
-    "inversions": -0.05,
+    "inversions": -0.05, "same_values": 0.25,
 }  # fmt: skip
 _NEAR = 1.3
-# The same file, person or number says little of what is to be done with it, and more than nothing: it decides between
-# records that words leave far behind, and hardly lifts one above a threshold. Not fitted: of four pairs of round
-# numbers, the one best on authors D and E that cost A and B no more than .005 (`docs/retrieval.md`).
-_SAME_VALUES_ORDER, _SAME_VALUES_SCORE = 0.2, 0.1
-FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
-STRANGER = 0.3  # order of the best stranger in a store of some size: in a small one nothing else may come that near
-_IN_SAME_WORDS = ("other_deed", "missing", "swapped")  # tell the more, the more of the words are the same
-_WORDS_ALONE = {
-    "intercept": -1.76, "lead": 2.6, "record_coverage": 3.5, "words": 7.45, "other_argument": -0.5,
-    "other_object": -1.0, "swapped": -0.3, "scope": -4.8, "log_size": -0.15, "other_deed_in_same_words": -9.2,
-    "missing_in_same_words": -20.0, "swapped_in_same_words": -1.5,
-}  # fmt: skip
-_WITH_VECTORS = {
-    "intercept": -2.1, "lead": 2.2, "record_coverage": 1.4, "words": 5.4, "near": 3.9, "other_argument": -0.2,
-    "other_object": -0.9, "other_deed": -0.4, "swapped": -0.7, "scope": -4.95, "inversions": -1.0, "log_size": -0.09,
-    "missing": -0.4, "other_deed_in_same_words": -10.8, "missing_in_same_words": -20.0, "swapped_in_same_words": -0.5,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,31 +103,20 @@ def order(signals: Signals, best_skeleton: float) -> Floats:
     return np.asarray(gate * signals.skeleton + (1 - gate) * rest, np.float64)
 
 
-def relevance(signals: Signals, lead: Floats, size: int) -> Floats:
-    """The estimated probability that each candidate helps with the query: two logistic models, of words alone and
-    with vectors, mixed by the weight of the vectors. What has no vector yet is judged by its words."""
-    known = signals.named()
-    log_size = np.full(len(lead), np.log(max(size, 1)))
-    products = {f"{name}_in_same_words": known[name] * known["words"] for name in _IN_SAME_WORDS}
-    known = {**known, **products, "lead": lead, "log_size": log_size, "intercept": np.ones(len(lead))}
-    logit = _sum(_WORDS_ALONE, known)
+def relevance(signals: Signals, standing: Standing) -> Floats:
+    """The estimated probability that each candidate helps with the query: by words alone and with vectors, mixed by the
+    weight of the vectors. What has no vector yet is judged by its words."""
+    table, names = np.hstack([signals.table(), standing.table()]), (*signals.names, *STANDING)
+    logit = _logit("words", table, names)
     if signals.vector_weight > 0:
         vector_weight = np.where(np.isnan(signals.near), 0.0, signals.vector_weight)
-        vectors = np.where(vector_weight > 0, vector_weight * _sum(_WITH_VECTORS, known), 0.0)
-        logit = (1 - vector_weight) * logit + vectors
+        logit = (1 - vector_weight) * logit + vector_weight * _logit("vectors", table, names)
     return np.asarray(1 / (1 + np.exp(-logit)), np.float64)
 
 
-def _sum(model: Mapping[str, float], known: Mapping[str, Floats]) -> Floats:
-    return np.asarray(sum(weight * known[name] for name, weight in model.items()), np.float64)
-
-
-def with_same_values(score: Floats, signals: Signals) -> tuple[Floats, Floats]:
-    """The scores, up to a tenth of the way to 1 nearer to it for values that the query names, too; and what is added to
-    the order of those that are doubtful all the same."""
-    same = signals.named()["same_values"]
-    raised = score + _SAME_VALUES_SCORE * same * (1 - score)
-    return np.asarray(raised, np.float64), np.asarray(_SAME_VALUES_ORDER * same * (raised < THRESHOLD), np.float64)
+def _logit(model: str, table: Floats, names: Sequence[str]) -> Floats:
+    known = trees(model)
+    return known.logit(table[:, [names.index(name) for name in known.names]])
 
 
 def fusion_for(embedder: str, calibration: Calibration | None) -> Fusion:

@@ -125,6 +125,11 @@ class LexicalIndex:
         held = sum(self._doc_freq(term_hashes(f"{sign}{one}" for one in stems)) for sign in ("", "="))
         return self._idf(np.maximum(held, 1))
 
+    @property
+    def rarest(self) -> float:
+        """Inverse document frequency of a word that one record holds."""
+        return float(self._idf(np.ones(1, np.int64))[0])
+
     def _matched(self, weights: Mapping[str, float]) -> tuple[NDArray[np.float32], np.float32]:
         """For each row the weight of the terms it holds, and the most a row could have."""
         if not weights:

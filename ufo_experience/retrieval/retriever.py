@@ -30,6 +30,7 @@ from ufo_experience.retrieval.contradictions import Marks, clash, marks_of
 from ufo_experience.retrieval.credit import usefulness
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
+from ufo_experience.retrieval.standing import STANDING
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.text.frames import readable_views
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # few questions have a judge, and none waits for what it woul
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
 MAX_EQUALS = 20  # near-duplicates that are read to see which of them goes on from the screen
+OPPOSITE_FROM = 0.1  # score from which on the opposite of a task is told of
 EQUAL = 0.05  # near-duplicates within this score are equals: the most useful, then the shortest stands for them
 
 
@@ -360,7 +362,7 @@ class Retriever:
                 strict=True,
             )
         ]
-        return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.experience.id)))
+        return tuple(sorted(hits, key=lambda hit: -hit.score))  # equals stay in the order of the candidates
 
     def _explain(self, candidates: Candidates, places: list[int], now: datetime | None) -> list[dict[str, float]]:
         """The signals behind each score, by name."""
@@ -376,8 +378,8 @@ class Retriever:
             "outcome_quality": outcome_quality(column("success")[rows], column("score")[rows]),
             "recency": recency(age),
         }
-        names = (*signals.names, *parts)
-        table = np.column_stack([signals.table(), *parts.values()]).tolist()
+        names = (*signals.names, *STANDING, *parts)
+        table = np.column_stack([signals.table(), candidates.standing[places], *parts.values()]).tolist()
         return [
             {name: round(value, 6) for name, value in zip(names, row, strict=True) if not math.isnan(value)}
             for row in table
@@ -408,7 +410,8 @@ class Retriever:
         return islice(fitting, count)
 
     def _withheld(self, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
-        """What reaches the threshold and is not served: not trusted, harmful, or the opposite of the task."""
+        """What reaches the threshold and is not served: not trusted, harmful, or the opposite of the task (which need
+        not reach it: what makes it the opposite lowers its score, too)."""
         held, open_ = ranking.held, ranking.candidates
         found = [
             self._entry(row, score, self._finder.why_held(row))
@@ -417,7 +420,7 @@ class Retriever:
         ]
         found += [
             self._entry(row, score, "contradicts")
-            for row, score in _reaching(open_, threshold)
+            for row, score in _reaching(open_, min(threshold, OPPOSITE_FROM))
             if self._contradicts(ranking, row)
         ]
         return tuple(sorted(found, key=lambda one: (-one.score, one.id)))

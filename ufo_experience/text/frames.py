@@ -39,6 +39,8 @@ _TIMES = frozenset(
     " week weekend month quarter year january february march april june july august september october november december"
     " monday tuesday wednesday thursday friday saturday sunday".split()
 )
+_LETTERS = re.compile(r"[^\W\d_]+")
+_DIGITS = frozenset("0123456789")
 VARIED = "varied"  # the kind of a value that only other runs of the procedure show to be one
 TYPED = "typed"  # the kind of a value that only the steps show to be one
 
@@ -47,7 +49,8 @@ TYPED = "typed"  # the kind of a value that only the steps show to be one
 class Frame:
     """Stems in order, what kind of value each is (empty: part of the procedure), and its entries in the thesaurus.
 
-    `clicked` are the stems on controls that the steps used, `clicked_entries` what these stand for.
+    `clicked` are the stems on controls that the steps used, `clicked_entries` what these stand for; `written`
+    is the request of a record as it was written, for its capitals (empty for a query: they decide nothing there).
     """
 
     stems: tuple[str, ...]
@@ -55,6 +58,7 @@ class Frame:
     entries: tuple[Entries, ...]
     clicked: frozenset[str] = frozenset()
     clicked_entries: Entries = frozenset()
+    written: str = ""
 
     def with_values(self, places: Collection[int]) -> Frame:
         """The same with the words at these places as values."""
@@ -77,6 +81,20 @@ class Frame:
         known = thesaurus().known
         words = zip(self.stems, self.kinds, self.entries, strict=True)
         return tuple(not kind and bool(found or one in known) for one, kind, found in words)
+
+    @cached_property
+    def value_words(self) -> frozenset[str]:
+        """The stems that may be others in another run: values, what holds a digit, names that are no known words."""
+        names = _names(self.written)
+        parts = zip(self.stems, self.kinds, self.is_known, strict=True)
+        return frozenset(
+            one for one, kind, known in parts if kind or (one in names and not known) or not _DIGITS.isdisjoint(one)
+        )
+
+    @cached_property
+    def content(self) -> tuple[int, ...]:
+        """The places of the words that say something by themselves."""
+        return tuple(place for place, one in enumerate(self.stems) if one not in COMMON and one not in PREPOSITIONS)
 
     @cached_property
     def own(self) -> Entries:
@@ -199,7 +217,20 @@ def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
     names, entries = _on_controls(clicked)
     typed_words = _typed_words(typed)
     kinds = tuple(_role(one, kind, names, typed_words) for one, kind in zip(frame.stems, frame.kinds, strict=True))
-    return Frame(frame.stems, kinds, frame.entries, names, entries)
+    return Frame(frame.stems, kinds, frame.entries, names, entries, text)
+
+
+def _names(text: str) -> frozenset[str]:
+    """The stems of what stands in capitals behind the first word of a sentence."""
+    if not in_sentence_case(text):
+        return frozenset()
+    return frozenset(one for piece, kind in cut_values(text) if kind == "name" for one in words(piece))
+
+
+def in_sentence_case(text: str) -> bool:
+    """True when capitals may mark names: some ordinary word behind the first is written in lower case."""
+    behind = _LETTERS.findall(text)[1:]
+    return len(behind) < 2 or any(word.islower() and stem(word) not in COMMON for word in behind)
 
 
 @remembered(1_024, 512)  # runs of one task use the same controls

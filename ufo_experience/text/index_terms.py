@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from ufo_experience.text import lazy_re as re
-from ufo_experience.text.frames import TYPED, Frame, digits, record_frame
+from ufo_experience.text.frames import TYPED, Frame, digits, in_sentence_case, record_frame
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import COMMON, stem, without_politeness, words
 from ufo_experience.text.thesaurus import Entries
@@ -76,17 +76,11 @@ def skeleton_terms(text: str, is_value: Callable[[Sequence[str]], Sequence[bool]
 
 def _record_skeleton(text: str, clicked: frozenset[str], typed: frozenset[str]) -> tuple[list[str], Counter[str]]:
     low = digits(text)
-    cased = text if _in_sentence_case(text) else low
+    cased = text if in_sentence_case(text) else low
     cased = _LETTERS.sub(lambda word: word[0].lower() if stem(word[0].lower()) in clicked else word[0], cased)
     stems = words(_unified(without_politeness(digits(mask_slots(cased)))))
     shown = _collapsed(VALUE if one in typed else one for one in stems)
     return shown, Counter(words(low)) - Counter(shown)
-
-
-def _in_sentence_case(text: str) -> bool:
-    """True when capitals may mark names: some ordinary word behind the first is written in lower case."""
-    behind = _LETTERS.findall(text)[1:]
-    return len(behind) < 2 or any(word.islower() and stem(word) not in COMMON for word in behind)
 
 
 def _unified(masked: str) -> str:

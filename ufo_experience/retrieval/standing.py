@@ -1,0 +1,98 @@
+"""Where a candidate stands among the others, and how large the store is: what its own signals do not tell.
+
+    lead          its order minus that of the best other procedure, which counts as much as a stranger at least: in a
+                  small store nothing else may come near
+    ahead         the same without that bound; `words_ahead` in words, `near_ahead` in vectors
+    best_skeleton the best skeleton any record has of the query
+    log_size      of the number of runs in the store
+    log_length    of the number of words in the query
+
+Runs that click the same controls for requests in like words are runs of one procedure, and so are those whose requests
+say the same but for values: one is not ahead of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ufo_experience.retrieval.features import SAME_STEPS
+from ufo_experience.retrieval.known_texts import KnownText
+from ufo_experience.text.alike import reads_alike
+
+Floats = NDArray[np.float64]
+FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
+STRANGER = 0.3  # order of the best stranger in a store of some size
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One entry a candidate."""
+
+    lead: Floats
+    ahead: Floats
+    words_ahead: Floats
+    near_ahead: Floats
+    best_skeleton: Floats
+    log_size: Floats
+    log_length: Floats
+
+    def table(self) -> Floats:
+        """One row a candidate, columns in the order of `STANDING`."""
+        return np.column_stack([getattr(self, name) for name in STANDING])
+
+
+STANDING = tuple(field.name for field in fields(Standing))
+
+
+def standing(
+    ranked: Floats, words: Floats, near: Floats, same: NDArray[np.bool_], best_skeleton: float, size: int, length: int
+) -> Standing:
+    """The standing of candidates with these orders, shares of words and vectors (NaN without).
+
+    `same` says which are runs of the same procedure as the best one.
+    """
+    best = int(np.argmax(ranked))
+    second = max(float(ranked[~same].max(initial=0.0)), STRANGER)
+    lead = ranked - np.where(same, second, ranked[best])
+    whole = np.ones(len(ranked))
+    return Standing(
+        lead=np.maximum(lead, FAR_BEHIND),
+        ahead=_ahead(ranked, same, best),
+        words_ahead=_ahead(words, same, best),
+        near_ahead=_ahead(np.nan_to_num(near), same, best),
+        best_skeleton=whole * best_skeleton,
+        log_size=whole * np.log(max(size, 1)),
+        log_length=whole * np.log(max(length, 1)),
+    )
+
+
+def _ahead(values: Floats, same: NDArray[np.bool_], best: int) -> Floats:
+    """Each value minus the highest of the other procedures; of those that are not of the best one minus the best's."""
+    others = float(values[~same].max(initial=0.0))
+    return np.asarray(values - np.where(same, others, values[best]), np.float64)
+
+
+def runs_of(best: int, texts: Sequence[KnownText], tasks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """For each record whether it is a run of the same procedure as the best one, as far as words and controls tell."""
+    first = texts[best]
+    known = {first: True}
+    for text in texts:
+        if text not in known:
+            like = _clicks_alike(first, text) and reads_alike(first.text, text.text)
+            known[text] = like or _says(first) == _says(text)
+    return np.asarray((tasks == tasks[best]) | np.array([known[text] for text in texts]), np.bool_)
+
+
+def _clicks_alike(one: KnownText, other: KnownText) -> bool:
+    some, others = one.frame.clicked, other.frame.clicked
+    return len(some & others) >= SAME_STEPS * len(some | others)
+
+
+def _says(text: KnownText) -> list[str]:
+    """The words of a request that are no values, in order."""
+    frame = text.frame
+    return [frame.stems[place] for place in frame.content if frame.stems[place] not in frame.value_words]
