@@ -53,6 +53,14 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--power", type=int, default=0, metavar="N", help="N states after a power failure, per operation"
     )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=OPERATIONS,
+        default=list(OPERATIONS),
+        metavar="OPERATION",
+        help="operations of --calls and --power, all of them if none is named",
+    )
     parser.add_argument("--flips", type=int, default=0, metavar="N", help="N changed bytes or cuts; -1: every one")
     parser.add_argument("--writers", type=int, default=0, metavar="N", help="N processes writing at once")
     parser.add_argument("--adds", type=int, default=200, metavar="N", help="records each of them adds")
@@ -81,7 +89,7 @@ def _kills(options: argparse.Namespace, place: Path) -> Figures:
 def _calls(options: argparse.Namespace, place: Path) -> Figures:
     figures: Figures = {}
     faults: list[str] = []
-    for name in OPERATIONS:
+    for name in options.only:
         bench = Bench(name, place / name)
         deaths, wrong = calls.die_everywhere(bench)
         failures, more = calls.fail_everywhere(bench)
@@ -93,12 +101,12 @@ def _calls(options: argparse.Namespace, place: Path) -> Figures:
 
 def _power(options: argparse.Namespace, place: Path) -> Figures:
     faults: list[str] = []
-    for name in OPERATIONS:
+    for name in options.only:
         faults += power.lose_power(Bench(name, place / name), options.power, options.seed, place)
         _note(f"{name}: {options.power} states, {len(faults)} faults so far")
     cache = cache_power.campaign(options.power * CACHE_STATES, options.seed, place=place / "cache")
     faults += cache.faults
-    figures: Figures = {"states": options.power * len(OPERATIONS), "cache": cache.as_dict(), "faults": faults}
+    figures: Figures = {"states": options.power * len(options.only), "cache": cache.as_dict(), "faults": faults}
     if not options.no_baseline:
         lost, unreadable, mismatched = power.lose_power_baseline(options.power, options.seed, place)
         baseline = {"states": options.power, "lost": lost, "unreadable": unreadable, "mismatched": mismatched}
