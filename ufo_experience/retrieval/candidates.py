@@ -212,7 +212,7 @@ class CandidateFinder:
         sessions = self.snapshot.catalog.column("session")
         if len(best) < count or _count_runs(sessions[best]) >= count // PER_RUN:
             return best
-        return _top(scores, rows & _first_of_each(scores, rows, sessions), count)
+        return _top(scores, _first_of_each(scores, rows & (scores > 0), sessions), count)
 
     def _near(self, vector: Vector, usable: Mask, filter: Filter) -> Rows:
         """Rows whose vectors are nearest."""
