@@ -61,9 +61,11 @@ def _plain_json(value: JsonValue, depth: int = 0) -> JsonValue:
     """Refuse NaN, infinities and nesting deeper than MAX_DEPTH."""
     if depth > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, str):
+        return value
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("NaN and infinity are not JSON")
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for item in value.values():
             _plain_json(item, depth + 1)
     elif isinstance(value, list):

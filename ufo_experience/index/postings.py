@@ -5,7 +5,7 @@ Terms are kept as 64-bit hashes in sorted order (BLAKE2b; a collision among a mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -114,13 +114,17 @@ class Postings:
 
     def find(self, terms: Iterable[str]) -> list[tuple[Rows, Weights]]:
         """For each term the rows that hold it (sorted) and its weight in each row."""
-        positions = self.positions(term_hashes(terms))
-        first, last = (self.ptr[positions + shift].tolist() for shift in (0, 1))
-        spans = map(slice, first, last)
-        return [
-            (self.rows[span], self.weights[span]) if position >= 0 else _NO_ROWS
-            for position, span in zip(positions.tolist(), spans, strict=True)
-        ]
+        found = [_NO_ROWS] * len(positions := self.positions(term_hashes(terms)))
+        for number, rows, weights in self.held(positions):
+            found[number] = rows, weights
+        return found
+
+    def held(self, positions: NDArray[np.int64]) -> Iterator[tuple[int, Rows, Weights]]:
+        """For each of the positions of some terms that is none of -1: its number, the rows and the weight in each."""
+        there = np.flatnonzero(positions >= 0)
+        at = positions[there]
+        for number, first, last in zip(there.tolist(), self.ptr[at].tolist(), self.ptr[at + 1].tolist(), strict=True):
+            yield number, self.rows[first:last], self.weights[first:last]
 
     def rows_of(self, term: str) -> Rows:
         """The rows that hold one term, sorted."""

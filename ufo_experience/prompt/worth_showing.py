@@ -38,13 +38,13 @@ def fits(task: str, hit: Hit) -> bool:
 
 def is_shown_already(experience: Experience, shown: Iterable[Experience]) -> bool:
     """True when one of `shown` went the same way for the same words, but for its values and where it began."""
-    way = _skeleton(experience)
-    return bool(way) and any(
-        one.outcome.success == experience.outcome.success
-        and _skeleton(one) == way
-        and reads_alike(_request(one), _request(experience))
+    alike = [
+        one
         for one in shown
-    )
+        if one.outcome.success == experience.outcome.success and reads_alike(_request(one), _request(experience))
+    ]
+    way = _skeleton(experience) if alike else ()
+    return bool(way) and any(_skeleton(one) == way for one in alike)
 
 
 def _skeleton(experience: Experience) -> Skeleton:

@@ -20,28 +20,36 @@ from ufo_experience.text.slots import find_slots, find_whole
 
 
 @dataclass(frozen=True)
-class Way:
-    """What is kept of a run to tell whether another one leaves its way.
-
-    `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on.
-    """
+class Asked:
+    """What a run was asked for, where, and how it ended."""
 
     task: str
     request: str
     application: str | None
     session: str
     success: bool | None
+
+
+@dataclass(frozen=True)
+class Way(Asked):
+    """What is kept of a run to tell whether another one leaves its way.
+
+    `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on.
+    """
+
     end: str
     names: frozenset[str]
+
+
+def _asked(run: Experience) -> Asked:
+    state = run.state
+    return Asked(state.task, _request(run), state.application, run.provenance.session, run.outcome.success)
 
 
 def way_of(run: Experience) -> Way:
     """The way a run went."""
     names = frozenset(bare(step.target_control.name) for step in _done(run))
-    state = run.state
-    return Way(
-        state.task, _request(run), state.application, run.provenance.session, run.outcome.success, last_act(run), names
-    )
+    return Way(**vars(_asked(run)), end=last_act(run), names=names)
 
 
 def last_act(run: Experience) -> str:
@@ -55,6 +63,8 @@ def parting(one: Experience, other: Experience) -> int | None:
 
     Both are runs that worked, of sessions of their own, in the same application.
     """
+    if not _are_of_one_task(_asked(one), _asked(other)):
+        return None
     return leaving(one, way_of(one), way_of(other))
 
 
@@ -96,7 +106,7 @@ def _amount(value: str) -> float | None:
     return float(plain) if re.fullmatch(r"\d{1,15}(?:\.\d{1,6})?", plain) else None
 
 
-def _are_of_one_task(one: Way, other: Way) -> bool:
+def _are_of_one_task(one: Asked, other: Asked) -> bool:
     if not (one.success and other.success) or one.application != other.application:
         return False
     if one.session and one.session == other.session:

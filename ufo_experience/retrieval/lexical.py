@@ -89,6 +89,7 @@ class LexicalIndex:
         base, *others = catalog.terms
         doc_freq = kept.doc_freq if kept else self._counts(base)
         self._sums = [(base, doc_freq), *((part, self._counts(part)) for part in others)]
+        self._holds_counted = [bool(sums.any()) for _, sums in self._sums]
         self._kept = kept or _Kept(base, settings, self._counted[: catalog.published], doc_freq)
         self._columns: dict[str, Scores] = {}
         if kept and before and before._mean == mean:
@@ -99,8 +100,9 @@ class LexicalIndex:
         """(skeleton, words), each float32 with one entry per row."""
         exact, loose = word_terms(request_frame(query))
         words, most = self._matched(exact)
-        best = float(np.max(words, where=self._counted, initial=0.0)) / most
-        words = words + np.float32(1 - min(best, 1.0)) * self._matched(loose)[0]
+        best = float((words * self._counted).max(initial=0.0)) / most
+        if best < 1:
+            words = words + np.float32(1 - best) * self._matched(loose)[0]
         skeleton, whole = self._matched(skeleton_terms(query, self.are_values))
         return (skeleton / whole).astype(np.float32), np.minimum(words / most, 1.0).astype(np.float32)
 
@@ -134,17 +136,22 @@ class LexicalIndex:
         """For each row the weight of the terms it holds, and the most a row could have."""
         if not weights:
             return np.zeros(len(self._catalog.rows), np.float32), np.float32(_TINY)
-        idf = self._idf(np.maximum(self._doc_freq(term_hashes(weights)), 1))
-        worth = dict(zip(weights, np.array(list(weights.values())) * idf, strict=True))
+        names, hashes = list(weights), term_hashes(weights)
+        located = [part.positions(hashes) for part in self._catalog.terms]
+        idf = self._idf(np.maximum(self._doc_freq(hashes, located), 1))
+        worth = dict(zip(weights, (np.array(list(weights.values())) * idf).tolist(), strict=True))
         columns = {one: column for one in weights if (column := self._columns.get(one)) is not None}
+        known = columns.copy()
         rows, gains = [np.empty(0, np.int32)], [np.empty(0, np.float64)]
-        for place, part in enumerate(self._catalog.terms):
-            names = list(weights) if place else [one for one in weights if one not in columns]
+        for place, (part, positions) in enumerate(zip(self._catalog.terms, located, strict=True)):
             few: list[tuple[float, NDArray[np.int32], NDArray[np.float32]]] = []
-            for one, (held, times) in zip(names, part.find(names), strict=True):
+            for number, held, times in part.held(positions):
+                one = names[number]
+                if not place and one in known:
+                    continue
                 if not place and self._is_common(len(held)):
                     columns[one] = self._columns[one] = self._column(held, self._gain(held, times))
-                elif len(held):
+                else:
                     few.append((worth[one], held, times))
             if few:
                 rows.append(np.concatenate([held for _, held, _ in few]))
@@ -186,12 +193,15 @@ class LexicalIndex:
         counted = self._counted[part.rows].view(np.int8)
         return np.asarray(np.add.reduceat(counted, part.ptr[:-1], dtype=np.int64), np.int64)
 
-    def _doc_freq(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """How many of the counted rows hold each of these terms (hashes), in all parts."""
+    def _doc_freq(
+        self, terms: NDArray[np.uint64], located: Sequence[NDArray[np.int64]] | None = None
+    ) -> NDArray[np.int64]:
+        """How many of the counted rows hold each of these terms (hashes), in all parts; `located` are their positions
+        in each part, where they are known."""
         total = np.zeros(len(terms), np.int64)
-        for part, sums in self._sums:
-            if sums.any():
-                positions = part.positions(terms)
+        for place, (part, sums) in enumerate(self._sums):
+            if self._holds_counted[place]:
+                positions = located[place] if located else part.positions(terms)
                 total += np.where(positions >= 0, sums[positions], 0)
         return total
 

@@ -40,6 +40,7 @@ MOST_WORDS = 8  # of a control's name: longer ones are sentences, and a sentence
 _LONGEST_WORD = 24  # letters of a caption
 SMALL = 10  # numbers up to it count clicks, tabs or notches of a wheel
 
+_EVERYWHERE = PLAIN | INTERFACE  # words that are known whatever the task
 _WORD = re.compile(r"[^\W_]+")
 _SHAPES = re.compile(
     r"[@\\/<>{}|=$€£¥%#`\"~^*;]|\w\.\w|\d{3}|\d[^\W\d_]|[^\W\d_]\d"
@@ -138,9 +139,10 @@ def asked_first(request: str) -> str:
     What the new task says, it says itself; a poisoned request asks for more than it says first.
     """
     first, *others = [one for one in _SENTENCE.split(request[:2000]) if one.strip()] or [""]
-    known = PLAIN | INTERFACE
     kept = (
-        one for one in others if all(word.isdigit() or _has(known, word) for word in words_in(_LABEL.sub(" ", one)))
+        one
+        for one in others
+        if all(word.isdigit() or _has(_EVERYWHERE, word) for word in words_in(_LABEL.sub(" ", one)))
     )
     return " ".join([first, *(one for one in kept if not _ADDRESS.search(one))])
 
@@ -220,7 +222,7 @@ class _Filter:
         self._values: list[Slot] = find_slots(state.request or state.task)
         spoken = f"{task} {_without_values(own)}"
         self._spoken = frozenset(_known_forms(spoken)) - PLAIN
-        self._known = self._spoken | frozenset(_known_forms(state.application or "")) | PLAIN | INTERFACE
+        self._known = self._spoken | frozenset(_known_forms(state.application or ""))
         self._slots = dict(experience.slots)
         used = [int(name.rpartition(":")[2]) for name in self._slots if name.startswith("input:")]
         numbers = [int(n) for text in _all_texts(experience) for n in re.findall(r"\{\{input:(\d{1,9})\}\}", text)]
@@ -347,7 +349,7 @@ class _Filter:
         return len(words) <= 2 or 2 * len(spoken) > len(words)
 
     def _is_known(self, word: str) -> bool:
-        return word.isdigit() or _has(self._known, word)
+        return word.isdigit() or _has(_EVERYWHERE, word) or _has(self._known, word)
 
     def _is_spoken(self, word: str) -> bool:
         return _has(self._spoken, word)
