@@ -8,8 +8,8 @@ both ends of an axis stand in one request, that axis decides nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence, Set
+from typing import Any
 
 from ufo_experience.retrieval.antonyms import AXES, NEGATED_AXES
 from ufo_experience.text import lazy_re as re
@@ -133,27 +133,25 @@ _OPPOSITE_PARTICLE = {"in": "out", "on": "off", "up": "down", "over": "under"}
 _SAME_EITHER_WAY = frozenset({"fill", "slow"})  # a form is filled in or out
 
 
-@dataclass(frozen=True)
 class Marks:
     """What decides whether requests contradict each other: words one says (in order), words it negates, which end (1,
-    -1) of each axis it touches, and verbs with the particle behind them."""
+    -1; 0: both) of each axis it touches, verbs with the particle behind them, and the words that a word of it takes
+    back or would be with an opposite prefix."""
 
-    said: list[str] = field(default_factory=list)
-    negated: set[str] = field(default_factory=set)
-    ends: dict[int, set[int]] = field(default_factory=dict)
-    particles: set[tuple[str, str]] = field(default_factory=set)
+    __slots__ = ("ends", "negated", "opposites", "particles", "said", "words")
 
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """All words it says."""
-        return frozenset(self.said)
-
-    @cached_property
-    def opposites(self) -> frozenset[str]:
-        """The words that a word of it takes back, or would be with an opposite prefix."""
-        found = {other for word in self.words for other in _swapped(word)}
+    def __init__(
+        self, said: Sequence[str], negated: Set[str], ends: dict[int, int], particles: Set[tuple[str, str]]
+    ) -> None:
+        self.said, self.ends = tuple(said), ends
+        self.negated, self.particles = frozenset(negated) or _NONE, frozenset(particles) or _NONE
+        self.words = frozenset(said)
+        swapped = {other for word in self.words for other in _swapped(word)}
         prefixes = ((word, _TAKES_BACK.match(word)) for word in self.words)
-        return frozenset(found.union(word[prefix.end() :] for word, prefix in prefixes if prefix))
+        self.opposites = frozenset(swapped.union(word[prefix.end() :] for word, prefix in prefixes if prefix))
+
+
+_NONE: frozenset[Any] = frozenset()
 
 
 def conflict(one: str, other: str) -> str | None:
@@ -175,9 +173,9 @@ def clash(a: Marks, b: Marks) -> str | None:
     )
 
 
-def _removal(a: list[str], b: list[str]) -> str | None:
+def _removal(a: Sequence[str], b: Sequence[str]) -> str | None:
     """ "Underline the title" against "remove the underline", "flag the mail" against "clear the follow-up flag"."""
-    if not a or b[:1] == [] or b[0] not in _REMOVE or a[0] not in b[1:_NEAR]:
+    if not a or not b or b[0] not in _REMOVE or a[0] not in b[1:_NEAR]:
         return None
     return f"removed: {a[0]}" if b[0] not in a and not _REMOVE & set(a) & set(b) else None
 
@@ -211,7 +209,7 @@ def _swapped(word: str) -> tuple[str, ...]:
     return tuple(o + rest for rest, others in rests if rest != word and len(rest) >= _LEAST_REST for o in others)
 
 
-def _opposite_particles(a: set[tuple[str, str]], b: set[tuple[str, str]]) -> str | None:
+def _opposite_particles(a: Set[tuple[str, str]], b: Set[tuple[str, str]]) -> str | None:
     """ "Clock in" against "clock out"."""
     for verb, particle in sorted(a):
         other = _OPPOSITE_PARTICLE.get(particle)
@@ -220,9 +218,9 @@ def _opposite_particles(a: set[tuple[str, str]], b: set[tuple[str, str]]) -> str
     return None
 
 
-def _opposite_ends(a: dict[int, set[int]], b: dict[int, set[int]]) -> str | None:
+def _opposite_ends(a: dict[int, int], b: dict[int, int]) -> str | None:
     for axis in sorted(a.keys() & b.keys()):
-        if len(a[axis]) == len(b[axis]) == 1 and a[axis] != b[axis]:
+        if a[axis] * b[axis] == -1:
             return f"opposite: {_LINES[axis]}"
     return None
 
@@ -233,7 +231,9 @@ def marks_of(text: str) -> Marks:
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
     particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}
     text = _rewritten(text)
-    marks = Marks(particles={pair for pair in particles if pair[0] not in _SAME_EITHER_WAY})
+    said: list[str] = []
+    negated: set[str] = set()
+    ends: dict[int, int] = {}
     negating = False
     for token in _TOKEN.findall(text):
         if token in _STOPS:
@@ -241,9 +241,15 @@ def marks_of(text: str) -> Marks:
         elif token in _NEGATORS:
             negating = True
         elif token not in _FILLERS:
-            _note(marks, stem(token), negating)
+            word = stem(token)
+            if negating:
+                negated.add(word)
+            else:
+                said.append(word)
+            for axis, end in _ends_of(word, negating):
+                ends[axis] = end if ends.get(axis, end) == end else 0
             negating = False
-    return marks
+    return Marks(said, negated, ends, {pair for pair in particles if pair[0] not in _SAME_EITHER_WAY})
 
 
 def _rewritten(text: str) -> str:
@@ -255,15 +261,11 @@ def _rewritten(text: str) -> str:
     return text
 
 
-def _note(marks: Marks, word: str, negating: bool) -> None:
-    if negating:
-        marks.negated.add(word)
-    else:
-        marks.said.append(word)
+def _ends_of(word: str, negating: bool) -> list[tuple[int, int]]:
+    """The ends of axes that a word touches, or the others where it is negated."""
     again = word if word in _ENDS else word.removeprefix("re")  # to reopen is to open
-    for axis, end in _ENDS.get(again, ()):
-        if not negating or axis < NEGATED_AXES:
-            marks.ends.setdefault(axis, set()).add(-end if negating else end)
+    found = _ENDS.get(again, [])
+    return [(axis, -end) for axis, end in found if axis < NEGATED_AXES] if negating else found
 
 
 def _read_axes() -> tuple[list[str], dict[str, list[tuple[int, int]]]]:

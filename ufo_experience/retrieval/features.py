@@ -99,30 +99,27 @@ class WordWeights:
         return self.idf[stem] * common * value
 
 
-class _Word(NamedTuple):
-    """What a word of a request weighs: `shared` where the other request has it; where not, in what is `said` and in the
-    `total`. `is_core`, `is_argument` say where it is missed if it is known."""
-
-    shared: float
-    said: float
-    total: float
-    is_said: bool
-    is_core: bool
-    is_argument: bool
-    is_free_argument: bool
-    role: str
+_Word = tuple[float, float, float, bool, bool, bool, bool, str]
 
 
 class Weighed:
-    """A frame with what its words weigh, worked out once for all that it is compared with."""
+    """A frame with what its words weigh, worked out once for all that it is compared with.
+
+    `columns` say of each word what it weighs where the other request has it; where not, in what is `said` and in the
+    `total`; whether it is said, and where it is missed if it is known: in deed and object, or in an argument (the
+    latter once more for what the other one has nothing of); and its role.
+    """
+
+    __slots__ = ("all_values", "columns", "frame", "values")
 
     def __init__(self, frame: Frame, weights: WordWeights, value_weight: float = VALUE_WEIGHT) -> None:
         """`value_weight` is what marked values of this side weigh."""
         self.frame = frame
         parts = (frame.stems, frame.kinds, frame.roles, frame.leads, frame.is_known, frame.is_measure)
-        self.of_words = tuple(_weigh(frame, weights, value_weight, *part) for part in zip(*parts, strict=True))
+        words = [_weigh(frame, weights, value_weight, *part) for part in zip(*parts, strict=True)]
+        self.columns = tuple(zip(*words, strict=True)) or ((),) * 8  # by columns: the collector need not look at them
         values = [stem for stem, kind in zip(frame.stems, frame.kinds, strict=True) if kind]
-        self.values = [(stem, weights.idf[stem]) for stem in values]
+        self.values = tuple((stem, weights.idf[stem]) for stem in values)
         self.all_values = sum(idf for _, idf in self.values)
         self.content = [
             (place, stem, weights.idf[stem] / weights.rarest, stem in frame.value_words)
@@ -144,9 +141,7 @@ def _weigh(
         total *= UNKNOWN_WEIGHT
     missed = bool(role) and known
     argument = missed and role not in _CORE and role not in _TEXT_FOLLOWS
-    return _Word(
-        shared, said, total, bool(role), missed and role in _CORE, argument, argument and not (unit and free), role
-    )
+    return shared, said, total, bool(role), missed and role in _CORE, argument, argument and not (unit and free), role
 
 
 class _Tally(NamedTuple):
@@ -227,10 +222,8 @@ def _compare(asked_for: Weighed, known: Weighed) -> Pair:
     shares, named = _shares(query, record)
     asked = _tally(asked_for, shares, record.slots)
     had = _tally(known, named, _NONE)
-    words = zip(query.stems, query.kinds, asked_for.of_words, strict=True)
-    clicked = [
-        word.shared for one, kind, word in words if one in record.clicked and not kind and one not in COMMON
-    ]  # as ordinary words
+    words = zip(query.stems, query.kinds, asked_for.columns[0], strict=True)
+    clicked = [weight for one, kind, weight in words if one in record.clicked and not kind and one not in COMMON]
     swap = find_swap(query, record, shares, named)
     return Pair(
         query_coverage=asked.held / asked.total if asked.total else 0.0,
@@ -309,21 +302,23 @@ def as_array(pairs: Sequence[Pair]) -> NDArray[np.float64]:
 def _tally(weighed: Weighed, shares: Sequence[float], slots: frozenset[str]) -> _Tally:
     """The tally of a request, of whose words the other one has these shares; `slots` are those of the other one."""
     total, held, said, core, argument = 0.0, 0.0, _TINY, 0.0, 0.0
-    for word, share in zip(weighed.of_words, shares, strict=True):
+    for share, shared, free, lost, is_said, is_core, may_miss, may_miss_free, role in zip(
+        shares, *weighed.columns, strict=True
+    ):
         if share:
-            total += word.shared
-            held += word.shared * share
-            weight, is_argument = word.shared, word.is_argument
+            total += shared
+            held += shared * share
+            weight, is_argument = shared, may_miss
         else:
-            total += word.total
-            weight, is_argument = word.said, word.is_free_argument
-        if word.is_said:
+            total += lost
+            weight, is_argument = free, may_miss_free
+        if is_said:
             said += weight
             if share < RELATED:
                 left = weight * CLICKED if share else weight
-                if word.is_core:
+                if is_core:
                     core += left
-                elif is_argument and word.role not in slots:
+                elif is_argument and role not in slots:
                     argument += left
     return _Tally(total, held, said, core, argument)
 

@@ -6,36 +6,42 @@ with: a purge publishes another one.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.retrieval.contradictions import Marks, marks_of
 from ufo_experience.retrieval.features import RECORD_VALUE_WEIGHT, Weighed, WordWeights
 from ufo_experience.text.frames import Frame, record_frame
 
-MAX_CHARS = 1_000_000  # of the texts of which something is kept; about 40 bytes are kept for each
+MAX_CHARS = 600_000  # of the texts of which something is kept; about 60 bytes are kept for each
 
 
 class KnownText:
     """The text of some rows: what it is found by, and what its steps clicked and typed."""
 
+    __slots__ = ("_frame", "_marks", "_weighed", "parts")
+
     def __init__(self, parts: tuple[str, str, str]) -> None:
-        self.parts, self.text = parts, parts[0]
+        self.parts = parts
+        self._frame: Frame | None = None
+        self._marks: Marks | None = None
         self._weighed: tuple[WordWeights, Weighed] | None = None
 
-    @cached_property
+    @property
+    def frame(self) -> Frame:
+        """The frame of the record."""
+        if self._frame is None:
+            self._frame = record_frame(*self.parts)
+        return self._frame
+
+    @property
     def marks(self) -> Marks:
         """What tells whether a request contradicts the record's."""
-        return marks_of(self.text)
+        if self._marks is None:
+            self._marks = marks_of(self.parts[0])
+        return self._marks
 
     def is_weighed(self, weights: WordWeights) -> bool:
         """True when nothing is left to be worked out for these weights."""
         return self._weighed is not None and self._weighed[0] is weights
-
-    @cached_property
-    def frame(self) -> Frame:
-        """The frame of the record."""
-        return record_frame(*self.parts)
 
     def weighed(self, weights: WordWeights) -> Weighed:
         """The frame with what its words weigh; kept for as long as the weights are the same object."""

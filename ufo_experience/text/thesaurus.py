@@ -15,6 +15,7 @@ from pathlib import Path
 from ufo_experience.text.terms import stem, words
 
 _FILE = Path(__file__).with_name("thesaurus.txt")
+_DIFFERENT = 8_192  # sets of entries that are kept; they hold words of the thesaurus alone
 _GAP = 2  # words that may stand between those of a phrase
 SKIPPED = frozenset("the a an my your his her this that all to of in for me it some as is are".split())
 
@@ -29,6 +30,7 @@ class Thesaurus:
         """Words of a line are parted by blanks, those of a phrase by `_`."""
         self._beside: dict[str, list[Sequence[str]]] = {}  # what stands beside an entry, line by line
         self._phrases: dict[str, list[tuple[str, ...]]] = {}
+        self._related_to = lru_cache(_DIFFERENT)(self._find_related)
         self._read_before: dict[str, str] = {}
         self.known: frozenset[str] = frozenset()
         self.things: frozenset[str] = frozenset()
@@ -83,12 +85,21 @@ class Thesaurus:
             for phrase in self._phrases.get(stems[place], ()):
                 for part in _match(phrase, stems, kept, first):
                     found[part].add(" ".join(phrase))
-        return [frozenset(one) if one else _NONE for one in found]
+        return [_same(frozenset(one)) if one else _NONE for one in found]
 
     def related(self, entries: Iterable[str]) -> Entries:
-        """These entries, and all that are related to one of them."""
+        """These entries, and all that are related to one of them; for the same ones the same object."""
+        return self._related_to(entries if isinstance(entries, frozenset) else frozenset(entries))
+
+    def _find_related(self, entries: Entries) -> Entries:
         found = set(entries)
         return frozenset(found.union(*(line for one in found for line in self._beside.get(one, ()))))
+
+
+@lru_cache(maxsize=_DIFFERENT)
+def _same(entries: Entries) -> Entries:
+    """The one object that stands for all equal to it: many words of many requests share few of them."""
+    return entries
 
 
 def _match(phrase: tuple[str, ...], stems: Sequence[str], kept: Sequence[int], first: int) -> list[int]:
