@@ -50,6 +50,19 @@ def records() -> list[Experience]:
     return [experience(number) for number in range(40)]
 
 
+def test_two_catalogs_that_grow_from_one_do_not_see_each_others_rows(records):
+    """Columns grow in the room behind them, which the first to come takes."""
+    before = grown(records[:10], records[10:20])
+    one, other = before.with_changes(records[20:25]), before.with_changes(records[25:40])
+    later = one.with_changes(records[30:33])
+    for catalog, rest in ((before, []), (one, records[20:25]), (other, records[25:40]), (later, records[30:33])):
+        told = {*catalog.ids()}
+        assert {record.id for record in [*records[:20], *rest]} <= told
+        assert catalog.column("id").tobytes() == np.ascontiguousarray(catalog.rows["id"]).tobytes()
+    assert len(other) == 35
+    assert len(later) == 28
+
+
 def test_many_small_additions_are_the_same_columns_as_one_large(records):
     """Ids, texts, filters and postings agree, and the parts stay few."""
     one, many = Catalog.build(records), grown(records[:10], records[10:])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from time import process_time
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -25,6 +25,7 @@ from ufo_experience.openai_api.settings import OpenAISettings
 from ufo_experience.redaction import redact_text
 from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.vault import slot_type
+from ufo_experience.retrieval import known_texts
 from ufo_experience.schema import Experience
 from ufo_experience.session.service import SessionServer
 from ufo_experience.trust.risk import risks
@@ -183,6 +184,49 @@ def test_after_a_purge_no_cache_of_the_process_holds_the_text(tmp_path):
         assert not _held_by_caches("kilimanjaro invoice. ")  # a clause of it may be
         memory.purge("s1")
         assert not _held_by_caches("zanzibar")
+
+
+def _is_reached(word: str, root: object) -> bool:
+    """True when a text with this word can be reached from an object."""
+    import gc
+
+    seen: set[int] = set()
+    level = [root]
+    while level:
+        if any(isinstance(item, str) and word in item for item in level):
+            return True
+        seen |= {id(item) for item in level}
+        level = [
+            item
+            for item in gc.get_referents(*level)
+            if id(item) not in seen and not isinstance(item, (type, ModuleType, FunctionType))
+        ]
+    return False
+
+
+def test_after_a_purge_what_is_kept_between_questions_does_not_hold_the_text(tmp_path):
+    """Texts of rows, decoded records and what runs agree on are kept with a generation, and go with it."""
+    one = a_record_of("Wire the zanzibar invoice to Zoe", session="s1")
+    with memory_of(tmp_path / "db", one, a_record_of("Turn on Bluetooth", session="s2")) as memory:
+        task = "Wire the invoice to Zoe"
+        memory.build_prompt(task, memory.retrieve(task))
+        finder = memory.wiring.finder()
+        assert _is_reached("zanzibar", finder.texts)
+        memory.purge("s1")
+        assert memory.wiring.finder() is not finder
+        memory.retrieve(task)
+        assert not _is_reached("zanzibar", memory.wiring)
+
+
+def test_what_is_kept_of_the_texts_of_a_store_is_bounded(tmp_path, monkeypatch):
+    """All is forgotten before more is kept than is allowed."""
+    tasks = [f"Open the report of week {number} for branch {number * 7}" for number in range(20)]
+    monkeypatch.setattr(known_texts, "MAX_CHARS", 200)
+    with memory_of(tmp_path / "db", *(a_record_of(task, session=task) for task in tasks)) as memory:
+        for task in tasks:
+            assert memory.retrieve(task)
+        kept = memory.wiring.finder().texts._kept
+        assert sum(map(len, (text for row in kept.of_row.values() for text in row.parts))) < 400
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from ufo_experience.errors import (
     CorruptError,
     DataError,
     FormatVersionError,
+    NotFoundError,
     RefusedError,
     StorageError,
     UsageError,
@@ -24,7 +25,9 @@ from ufo_experience.schema import Provenance, Trust, Usage
 from ufo_experience.store import open_store
 from ufo_experience.store.base import matches_source
 from ufo_experience.store.codec import encode
+from ufo_experience.store.folder import layout
 from ufo_experience.store.folder.store import FileStore
+from ufo_experience.store.kept import KeptRecords
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 
@@ -504,3 +507,23 @@ def test_importing_the_store_package_stays_light():
     code = "import sys, ufo_experience.store; print([m for m in ('filelock', 'yaml', 'numpy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_kept_record_is_as_its_files_are_and_the_callers_own(store, monkeypatch):
+    """What was changed in one answer does not stand in the next one; what was changed on the disk does."""
+    monkeypatch.setattr(layout, "_SETTLED_NS", 0)
+    (id,) = store.add([a_record(1)]).added
+    assert store.stamp(id) is not None
+    kept = KeptRecords(store)
+    first = kept.get(id)
+    assert first == store.get(id)
+    first.slots["input:9"] = "mine"
+    for step in first.action.steps:
+        step.parameters["mine"] = [1]
+    assert kept.get(id) == store.get(id)
+    assert kept.get(id).action.steps[0].parameters is not kept.get(id).action.steps[0].parameters
+    store.set_status(id, trust=Trust.APPROVED)
+    assert kept.get(id).trust is Trust.APPROVED
+    store.remove([id])
+    with pytest.raises(NotFoundError):
+        kept.get(id)

@@ -119,8 +119,8 @@ def change(memory: ExperienceMemory, number: int, found: Retrieval) -> None:
         memory.quarantine(found[0].id)
 
 
-def write_answers(out: TextIO) -> int:
-    """Write every answer as one line; returns how many."""
+def write_answers(out: TextIO, every: int = 1) -> int:
+    """Write the answers to every so-manyth question, one a line; returns how many."""
     written = 0
     with TemporaryDirectory() as folder:
         for name, stored, asked, embedder in sets(Path(folder)):
@@ -128,7 +128,7 @@ def write_answers(out: TextIO) -> int:
             if embedder is not None:
                 memory = ExperienceMemory(memory.store, Settings(db=memory.store.location), embedder)
                 memory.index()
-            for number, task in enumerate(asked):
+            for number, task in enumerate(asked[::every]):
                 application = stored[number % len(stored)].state.application if number % 9 == 4 else None
                 found, data = ask(memory, task, application)
                 out.write(json.dumps({"set": name, **data}, ensure_ascii=True, sort_keys=True, default=str) + "\n")
@@ -142,10 +142,11 @@ def main() -> None:
     """Write the answers of this checkout."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--every", type=int, default=1, help="ask every so-manyth question only")
     arguments = parser.parse_args()
     secrets.token_hex = lambda _=16: NONCE  # type: ignore[assignment]
     with arguments.out.open("w", encoding="utf-8") as out:
-        print(f"{write_answers(out)} answers in {arguments.out}")
+        print(f"{write_answers(out, arguments.every)} answers in {arguments.out}")
 
 
 if __name__ == "__main__":
