@@ -110,7 +110,7 @@ class Weighed:
     latter once more for what the other one has nothing of); and its role.
     """
 
-    __slots__ = ("all_values", "columns", "frame", "values")
+    __slots__ = ("all_values", "columns", "content", "frame", "values")
 
     def __init__(self, frame: Frame, weights: WordWeights, value_weight: float = VALUE_WEIGHT) -> None:
         """`value_weight` is what marked values of this side weigh."""
@@ -121,10 +121,10 @@ class Weighed:
         values = [stem for stem, kind in zip(frame.stems, frame.kinds, strict=True) if kind]
         self.values = tuple((stem, weights.idf[stem]) for stem in values)
         self.all_values = sum(idf for _, idf in self.values)
-        self.content = [
+        self.content = tuple(
             (place, stem, weights.idf[stem] / weights.rarest, stem in frame.value_words)
             for place, stem in ((place, frame.stems[place]) for place in frame.content)
-        ]
+        )
 
 
 def _weigh(

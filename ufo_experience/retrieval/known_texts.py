@@ -26,6 +26,11 @@ class KnownText:
         self._weighed: tuple[WordWeights, Weighed] | None = None
 
     @property
+    def text(self) -> str:
+        """What it is found by."""
+        return self.parts[0]
+
+    @property
     def frame(self) -> Frame:
         """The frame of the record."""
         if self._frame is None:
