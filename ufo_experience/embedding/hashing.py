@@ -98,7 +98,7 @@ def _letter_runs(word: str) -> tuple[str, ...]:
 on_forgetting(_letter_runs.cache_clear)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=8_192)
 def _code(feature: str) -> int:
     return zlib.crc32(feature.encode("utf-8", "surrogatepass"))
 

@@ -147,7 +147,7 @@ _IBAN = re.compile(r"(?<![A-Za-z0-9])(?P<country>[A-Z]{2})\d{2}(?: ?[A-Z0-9]){11
 
 _RULES = (*_KEYS, *_CONTEXT)
 _HINTS = frozenset(hint for rule in _RULES for hint in rule.hints)
-MAX_REMEMBERED, MAX_REMEMBERED_CHARS = 4_096, 2_048  # texts, and the length of one
+MAX_REMEMBERED, MAX_REMEMBERED_CHARS = 1_024, 2_048  # texts, and the length of one
 
 
 def find_secrets(text: str) -> list[Finding]:

@@ -202,7 +202,7 @@ def _taking_back(a: Marks, b: Marks) -> str | None:
     return None
 
 
-@remembered(8_192)
+@remembered(4_096)
 def _swapped(word: str) -> tuple[str, ...]:
     """The words this one would be with an opposite prefix."""
     rests = ((word.removeprefix(prefix), others) for prefix, others in _SWAPS.items())
@@ -225,7 +225,7 @@ def _opposite_ends(a: dict[int, int], b: dict[int, int]) -> str | None:
     return None
 
 
-@remembered(1_024)
+@remembered(64)
 def marks_of(text: str) -> Marks:
     """What a request says, negates and touches."""
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))

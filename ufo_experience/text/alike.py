@@ -72,7 +72,7 @@ def plain_text(text: str) -> str:
     return " ".join("".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace()).split())
 
 
-@remembered(4_096)
+@remembered(1_024)
 def _said(text: str) -> tuple[str, frozenset[str]]:
     """A task without its values, and what it says beside them: the stems of its words, but for the smallest."""
     masked = mask_slots(text)

@@ -174,7 +174,7 @@ def digits(text: str) -> str:
     return _NUMBER.sub(lambda match: _NUMBER_WORDS[match.group()], text.lower())
 
 
-@remembered(2_048, 512)
+@remembered(1_024, 512)
 def request_frame(text: str) -> Frame:
     """The frame of a request, politeness at its start left out."""
     return _frame(text)
@@ -196,7 +196,7 @@ _CLAUSES = 12  # of a request that are compared by their words, the first half a
 _VIEWS = 6  # of a request that are embedded beside the whole
 
 
-@remembered(1_024, 512)
+@remembered(64, 512)
 def request_frames(text: str) -> tuple[Frame, ...]:
     """The frame of a request, and of each of its clauses where it has several: any of them may be the task."""
     clauses = _clauses(text.lower(), _CLAUSES)

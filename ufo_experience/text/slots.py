@@ -122,7 +122,7 @@ def cut_values(text: str) -> list[tuple[str, str]]:
     return [(slot.value, slot.kind) for slot in found]
 
 
-@remembered(4_096, 2_048)
+@remembered(1_024, 2_048)
 def _cut(text: str) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
     """The words in lower case, each value replaced by a mark, and the slots the marks stand for."""
     slots: list[Slot] = []
@@ -155,7 +155,7 @@ def _core(piece: str) -> str:
     return _GENITIVE.sub("", piece.rstrip(".'’"))
 
 
-@remembered(8_192, 128)
+@remembered(4_096, 128)
 def _is_name(piece: str, *, first: bool) -> bool:
     core = _core(piece)
     if not _NAME.fullmatch(core) or core.replace("’", "'") in _NOT_NAMES or core.lower() in _PRODUCTS:

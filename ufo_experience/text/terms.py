@@ -33,7 +33,7 @@ _BY_LAST_LETTER = {last: [one for one in _ENDINGS if one[0][-1] == last] for las
 _WHOLE = frozenset({"note", "here", "done", "none", "come", "care", "theme", "paste", "plane", "more"})
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=8_192)
 def stem(word: str) -> str:
     """A light stemmer (plural, -ed, -ing, -ly, -ment, -ation); when in doubt it keeps words apart."""
     word = word.removesuffix("'s")
