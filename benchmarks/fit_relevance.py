@@ -1,0 +1,249 @@
+"""Fit the trees behind `score`: python benchmarks/fit_relevance.py SETS words|vectors [--embedder SPEC] [--out FILE]
+
+SETS holds sets as the converters make them: `a` to `e` (authors), `ga` and `gb` (goals), `webarena`, `osworld`. Every
+author's set is seen in six forms: whole, with 20 records, filled up to 600, without steps, with further runs of its
+procedures, and cut into stores of 2 to 6. A row is one of the first candidates of a query, its columns are the signals
+and the standing that the product works out; the label says whether the candidate is relevant. Each author is left out
+in turn first, and measured with what was fitted on the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from boosting import Boosting, Floats, Ints, fit
+from numpy.typing import NDArray
+
+from ufo_experience.benchmark.retrieval.beir import Entry, TaskSet, read_beir
+from ufo_experience.benchmark.retrieval.run import _record
+from ufo_experience.config import Settings
+from ufo_experience.embedding import open_embedder
+from ufo_experience.embedding.base import Embedder, Kind, Spending, Vectors
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.redaction import redact_text
+from ufo_experience.retrieval.contradictions import conflict
+from ufo_experience.retrieval.retriever import Query
+from ufo_experience.retrieval.standing import STANDING
+from ufo_experience.retrieval.trees import from_data
+from ufo_experience.schema import clip
+
+AUTHORS = "abcde"
+OTHERS = {"webarena": 0.15, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a row of them weighs
+FORM, WRONG, STRANGER = 0.5, 2.0, 1.5  # what rows of further forms, of wrong twins and of queries without answer weigh
+TOP = 8  # candidates of a query
+MORE = frozenset(
+    "skeleton words query_coverage record_coverage clicked same_values agreement agreement_values shared_words"
+    " deed_held near deviations lead ahead words_ahead near_ahead".split()
+)
+LESS = frozenset("missing surplus other_deed other_object other_argument inversions swapped scope deed_lost".split())
+OF_VECTORS = frozenset({"near", "deviations", "near_ahead"})
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of features with labels and weights; which query each belongs to, in order, and what is wrong for it."""
+
+    names: tuple[str, ...]
+    features: Floats
+    labels: NDArray[np.bool_]
+    wrong: NDArray[np.bool_]
+    weights: Floats
+    queries: Ints
+    entries: tuple[Entry, ...]
+    related: NDArray[np.bool_]
+
+
+class Remembering:
+    """An embedder that embeds every text once."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner, self._known = inner, dict[str, Any]()
+        self.name, self.dim, self.spending = inner.name, inner.dim, Spending()
+
+    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """The vectors of texts."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._inner.embed(new, kind), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+def forms(whole: TaskSet, fill: TaskSet) -> Iterator[TaskSet]:
+    """The forms of an author's set, the whole one first."""
+    yield whole
+    yield _thinned(whole, random.Random(7).sample(whole.corpus, 20))
+    strangers = random.Random(7).sample(fill.corpus, 600 - len(whole.corpus))
+    yield replace(whole, corpus=[*whole.corpus, *(replace(one, id=f"fill-{one.id}") for one in strangers)])
+    yield replace(whole, corpus=[replace(one, steps=()) for one in whole.corpus])
+    more = _with_more_runs(whole)
+    yield more
+    yield from _cut(more)
+
+
+def _thinned(whole: TaskSet, kept: Sequence[Entry]) -> TaskSet:
+    """The set with these records; queries that lose their answer become unrelated."""
+    ids = {one.id for one in kept}
+    relevant = {
+        query: left for query, known in whole.relevant.items() if (left := {k: v for k, v in known.items() if k in ids})
+    }
+    queries = [replace(one, wrong=tuple(id for id in one.wrong if id in ids)) for one in whole.queries]
+    return replace(whole, corpus=list(kept), queries=queries, relevant=relevant)
+
+
+def _with_more_runs(whole: TaskSet) -> TaskSet:
+    """Requests that differ in values alone as records of their own, with the steps of the procedure but its values."""
+    known = {one.id: one for one in whole.corpus}
+    same = [one for one in whole.queries if one.kind == "same_other_values" and len(whole.relevant[one.id]) == 1]
+    runs: dict[str, list[Entry]] = {}
+    for query in same:
+        (first,) = whole.relevant[query.id]
+        steps = tuple({key: value for key, value in step.items() if key != "text"} for step in known[first].steps)
+        runs.setdefault(first, []).append(replace(known[first], id=f"run-{query.id}", text=query.text, steps=steps))
+    asked = {one.id for one in same}
+
+    def with_runs(ids: Sequence[str]) -> list[str]:
+        return [*ids, *(run.id for one in ids for run in runs.get(one, ()))]
+
+    return replace(
+        whole,
+        corpus=[*whole.corpus, *(run for some in runs.values() for run in some)],
+        queries=[replace(one, wrong=tuple(with_runs(one.wrong))) for one in whole.queries if one.id not in asked],
+        relevant={
+            query: dict.fromkeys(with_runs([*found]), 1)
+            for query, found in whole.relevant.items()
+            if query not in asked
+        },
+    )
+
+
+def _cut(whole: TaskSet) -> Iterator[TaskSet]:
+    """Stores of 2 to 6 procedures with all their runs, asked what concerns them, their own texts and some strangers."""
+    rng = random.Random(f"small {whole.name}")
+    first = [one for one in whole.corpus if not one.id.startswith("run-")]
+    rng.shuffle(first)
+    while first:
+        count = rng.choice((2, 2, 3, 4, 6))
+        group, first = first[:count], first[count:]
+        ids = {one.id for one in group}
+        together = [found for found in whole.relevant.values() if ids & found.keys()]
+        ids = ids.union(*(one for found in together for one in found if one.startswith("run-")))
+        part = _thinned(whole, [one for one in whole.corpus if one.id in ids])
+        asked = [one for one in part.queries if one.id in part.relevant or one.wrong or rng.random() < 0.03]
+        own = [replace(one, id=f"own-{one.id}", kind="own", steps=()) for one in part.corpus]
+        same = {one.id: {one.id: 1} for one in part.corpus}
+        for found in part.relevant.values():
+            for one in found:
+                same[one].update(found)
+        yield replace(
+            part, queries=[*asked, *own], relevant={**part.relevant, **{f"own-{k}": v for k, v in same.items()}}
+        )
+
+
+def table_of(part: TaskSet, embedder: Embedder, weight: float) -> Table:
+    """The first candidates of all queries of a set, as the product sees them."""
+    with tempfile.TemporaryDirectory() as folder:
+        memory = ExperienceMemory.open(settings=Settings(db=folder), embedder=embedder)
+        records = [_record(part.name, one) for one in part.corpus]
+        memory.store.add(records)
+        memory.index()
+        retriever, catalog = memory.wiring.retriever(), memory.live.snapshot().catalog
+        name = {record.id: one for record, one in zip(records, part.corpus, strict=True)}
+        session = {one.id: one.session for one in part.corpus} if part.leave_one_out else {}
+        found: list[tuple[Floats, bool, bool, int]] = []
+        names: tuple[str, ...] = ()
+        for number, query in enumerate(part.queries):
+            text, known = clip(redact_text(query.text)), part.relevant.get(query.id, {})
+            seen = retriever.rank(text, Query(query.text, exclude_session=session.get(query.id))).candidates
+            entries = [name[one] for one in catalog.ids(seen.rows)]
+            features = np.nan_to_num(np.hstack([seen.signals.table(), seen.standing]))
+            names = (*seen.signals.names, *STANDING)
+            places = [place for place, one in enumerate(entries) if conflict(text, one.text) is None][:TOP]
+            found += [
+                (features[one], entries[one].id in known, entries[one].id in query.wrong, number) for one in places
+            ]
+    related = np.array([query.id in part.relevant for query in part.queries])
+    rows, labels, wrong, queries = (np.array(part) for part in zip(*found, strict=True))
+    weights = weight * np.where(wrong, WRONG, np.where(related[queries], 1.0, STRANGER))
+    return Table(names, rows, labels, wrong, weights, queries, tuple(part.queries), related)
+
+
+def fitted(tables: Sequence[Table], with_vectors: bool) -> dict[str, Any]:
+    """The trees for these tables."""
+    names = [one for one in tables[0].names if with_vectors or one not in OF_VECTORS]
+    columns = [tables[0].names.index(one) for one in names]
+    data = np.vstack([one.features[:, columns] for one in tables])
+    labels, weights = (np.concatenate([getattr(one, name) for one in tables]) for name in ("labels", "weights"))
+    signs = [int(one in MORE) - int(one in LESS) for one in names]
+    return {"names": names, **fit(data, labels.astype(np.float64), weights, signs, Boosting())}
+
+
+def measured(model: Mapping[str, Any], table: Table) -> dict[str, float]:
+    """What the default threshold serves of a set (three at most), and the calibration error of the best candidates."""
+    trees = from_data(dict(model))
+    columns = [table.names.index(one) for one in trees.names]
+    score = 1 / (1 + np.exp(-trees.logit(table.features[:, columns])))
+    right, wrong, strange, best = [], [], [], []
+    for number, query in enumerate(table.entries):
+        rows = np.flatnonzero(table.queries == number)
+        served = [row for row in rows if score[row] >= 0.5][:3]
+        if table.related[number]:
+            right.append(any(table.labels[row] for row in served))
+        if query.wrong:
+            wrong.append(any(table.wrong[row] for row in served))
+        elif not table.related[number]:
+            strange.append(bool(served))
+        best += [(score[rows[0]], table.labels[rows[0]])] if len(rows) else []
+    means = {"right": right, "wrong": wrong, "strangers": strange}
+    figures = {name: float(np.mean(values)) if values else float("nan") for name, values in means.items()}
+    return {**figures, "calibration error": _calibration_error(np.array(best, np.float64))}
+
+
+def _calibration_error(best: Floats) -> float:
+    bins = np.minimum((best[:, 0] * 10).astype(int), 9)
+    parts = [best[bins == one] for one in range(10) if (bins == one).any()]
+    return float(sum(len(one) * abs(one[:, 0].mean() - one[:, 1].mean()) for one in parts) / len(best))
+
+
+def main() -> None:
+    """Measure with each author left out, then fit all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", type=Path)
+    parser.add_argument("model", choices=("words", "vectors"))
+    parser.add_argument("--embedder", default="hashing")
+    parser.add_argument("--out", type=Path, help="file whose model of this name is replaced")
+    arguments = parser.parse_args()
+    embedder, with_vectors = Remembering(open_embedder(arguments.embedder)), arguments.model == "vectors"
+    fill = read_beir(arguments.sets / "osworld")
+    of_author = {
+        author: [
+            table_of(part, embedder, FORM if number else 1.0)
+            for number, part in enumerate(forms(read_beir(arguments.sets / author), fill))
+        ]
+        for author in AUTHORS
+    }
+    others = {
+        name: table_of(read_beir(arguments.sets / name, leave_one_out=name == "webarena"), embedder, weight)
+        for name, weight in OTHERS.items()
+    }
+    for author in AUTHORS:
+        known = [table for name, some in of_author.items() if name != author for table in some]
+        known += [table for name, table in others.items() if name != f"g{author}"]
+        shown = measured(fitted(known, with_vectors), of_author[author][0])
+        print(f"author {author} left out:", ", ".join(f"{name} {value:.3f}" for name, value in shown.items()))
+    if arguments.out:
+        every = [*(table for some in of_author.values() for table in some), *others.values()]
+        models = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}
+        models[arguments.model] = fitted(every, with_vectors)
+        arguments.out.write_text(json.dumps(models, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
