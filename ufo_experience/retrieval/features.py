@@ -110,11 +110,13 @@ class Weighed:
     latter once more for what the other one has nothing of); and its role.
     """
 
-    __slots__ = ("all_values", "columns", "content", "frame", "values")
+    __slots__ = ("_made_with", "_varied", "all_values", "columns", "content", "frame", "values")
 
     def __init__(self, frame: Frame, weights: WordWeights, value_weight: float = VALUE_WEIGHT) -> None:
         """`value_weight` is what marked values of this side weigh."""
         self.frame = frame
+        self._made_with = weights, value_weight
+        self._varied: tuple[tuple[int, ...], Weighed] | None = None
         parts = (frame.stems, frame.kinds, frame.roles, frame.leads, frame.is_known, frame.is_measure)
         words = [_weigh(frame, weights, value_weight, *part) for part in zip(*parts, strict=True)]
         self.columns = tuple(zip(*words, strict=True)) or ((),) * 8  # by columns: the collector need not look at them
@@ -125,6 +127,13 @@ class Weighed:
             (place, stem, weights.idf[stem] / weights.rarest, stem in frame.value_words)
             for place, stem in ((place, frame.stems[place]) for place in frame.content)
         )
+
+    def with_values(self, places: tuple[int, ...]) -> Weighed:
+        """The same with the words at these places as values; the last one asked for is kept."""
+        known = self._varied
+        if known is None or known[0] != places:
+            known = self._varied = places, Weighed(self.frame.with_values(places), *self._made_with)
+        return known[1]
 
 
 def _weigh(
@@ -182,8 +191,7 @@ def compare_all(clauses: Sequence[Frame], records: Mapping[Key, Weighed], weight
     }
     for key, swap in swaps.items():
         if swap.is_all and any(_vary(frames[key], swap, frames[one], swaps[one]) for one in swaps):
-            query, record = clauses[0].with_values(swap.places), frames[key].with_values(swap.others)
-            pair = compare(query, record, weights)
+            pair = _compare(asked[0].with_values(swap.places), records[key].with_values(swap.others))
             if min(pair.query_coverage, pair.record_coverage) >= MOSTLY_SHARED:
                 pairs[key] = pair
     return pairs
