@@ -21,7 +21,7 @@ _KNOWN = re.compile(  # what tokens with letters and digits usually are
     r"|(?:ctrl|control|strg|alt|shift|cmd|meta|win)(?:\+\w{1,12}){1,4}"
 )
 _NAME_OF_A_THING = re.compile(  # "Nord-Dark-2", "Team_Docs_22", "Plan_Q3", "1Password"
-    r"[A-Z][a-z]+(?:-[A-Z][a-z]+)+(?:-\d)?|[A-Z][a-z]+-[A-Z\d]{1,4}|[A-Z]?[a-z]{1,24}(?:-[A-Z]?[a-z]{1,24}){1,6}|\d{1,2}[A-Z][a-z]+"
+    r"[A-Z][a-z]+(?:-[A-Z][a-z]+)+(?:-\d)?|[A-Z]-[a-z]+|[A-Z][a-z]+-[A-Z\d]{1,4}|[A-Z]?[a-z]{1,24}(?:-[A-Z]?[a-z]{1,24}){1,6}|\d{1,2}[A-Z][a-z]+"
     r"|[A-Za-z]{2,24}(?:_(?:[A-Za-z]{2,24}|v\d{1,3}|[QqHh]\d|(?:19|20)\d\d|\d{2,3})){1,5}"
 )
 _FILE_OR_HOST = re.compile(r"(?i)[a-z]+[-_.]?\d{1,3}|[a-z\d]+(?:[-.][a-z\d]+)*\.[a-z]{2,8}|.*\.[a-z]{2,4}")

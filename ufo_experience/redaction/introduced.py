@@ -60,6 +60,10 @@ _BESIDE = r"^[\"'”’)]{0,2}[ \t]{0,2}[,;(–—-]{0,1}[ \t]{0,2}(?:(?:all|bit
 _WORD_BEFORE = r"([^\W\d_]{1,16})[ _-]?$"
 _WORD_BEHIND = r"[ _-]?([^\W\d_]{1,16})"
 _LAST = r",[ \t]$"
+_AT = (
+    r"(?i)^[#*]? (?:on|at|into|på|bij|in bij|an|am|ins|sur|en|al|alla|na) (?:the |de |der |la |le |el |die |das |het )?"
+    r"(?:\w{1,16} )?$"
+)
 _UNDER = r"^ (?:under|in|as|into|als|unter) (?:the |your )?$"
 _NEAR = r"^[^\d\n]{0,32}$"
 _AS = (
@@ -134,6 +138,7 @@ RULES = (
     Rule("LOCK SOME_CODE", _GIVEN, _NUMBER, _is_no_year, "code", 2),
     Rule("LOCK SOME_CODE", _SAID, _LETTERED, _has_a_digit, "code"),
     Rule("LOCK SOME_CODE", _LAST, _ENDING, _is_no_year, "code"),
+    Rule("LOCK", _AT, _NUMBER, _is_no_year, "code", 99, before=True),
     Rule("LOCK SOME_CODE", _NAMED_AS, _NUMBER, _is_no_year, "code", 99, before=True),
     Rule("PASSWORD ENTRY LOCK OPENED KEY SOME_CODE PHRASE", _SAID, _WORD, is_put_together, "password", 12),
     Rule("UNLOCKS", _BESIDE, _WORD, is_odd, "password", 99, before=True),

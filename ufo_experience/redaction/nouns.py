@@ -40,7 +40,8 @@ zaloguj się, wpisz, войти, вход
 # What is locked and opened by a number or a word, and what lets in.
 LOCK = """
 *padlock*, lock, bike lock, door lock, lock box, opens, unlocks, öffnet, entsperrt, s'ouvre, se abre, locker,
-safe, vault, alarm*, keypad, key pad, suitcase, voicemail, front door, back door, gate, garage, door, bank card,
+safe, vault, alarm*, keypad, key pad, suitcase, voicemail, front door, back door,
+larm, larmet, двер*, dörren, drzwi, gate, garage, door, bank card,
 debit card, credit card, cash machine, cash point, atm, sim, handy, beamer, combination, combo, kombination,
 combinaison, combinación, combinazione, cijferslot, key safe, entry phone, intercom, bios, tablet, *tresor,
 *schloss, *schloß, *tür, *alarmanlage, *koffer, cadenas, coffre, alarme, candado, alarma, caja fuerte,
