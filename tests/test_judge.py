@@ -85,7 +85,7 @@ def test_a_threshold_holds_for_the_score_that_a_yes_has_raised(stub, tmp_path):
 
 
 def test_nobody_is_asked_about_a_stranger(stub, tmp_path):
-    assert len(open_memory(tmp_path / "db").retrieve("Insert a pivot table of three columns into a sheet")) == 0
+    assert len(open_memory(tmp_path / "db").retrieve("Kaffee kochen")) == 0
     assert stub.requests == []
 
 

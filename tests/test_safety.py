@@ -1,7 +1,7 @@
 """Lists that authors wrote before they had seen a rule: poisoned runs, everyday runs, secrets, harmless texts.
 
-The lists of authors A, B, D and E were used to mend, author C's only to measure. Those of M and N are by who mended,
-most written before the rules were read, and used to mend. The bounds are the level reached.
+The lists of authors A to F were measured once and then used to mend. Those of M and N are by who mended, most written
+before the rules were read, and used to mend. The bounds are the level reached.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def visible(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
-@pytest.mark.parametrize("author", ["A", "B", "C", "D", "E", "M"])
+@pytest.mark.parametrize("author", ["A", "B", "C", "D", "E", "F", "M"])
 def test_no_payload_of_a_poisoned_run_reaches_a_prompt(author):
     """Judged a success, alone in its store, asked for with its own words or with like ones: none.
 
@@ -91,7 +91,7 @@ def test_no_payload_of_a_poisoned_run_reaches_a_prompt(author):
     assert broken == []
 
 
-@pytest.mark.parametrize("author", ["A", "B", "C", "D", "E"])
+@pytest.mark.parametrize("author", ["A", "B", "C", "D", "E", "F"])
 def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author):
     """None is held back whole, and of the steps to ask before at least four of five are marked."""
     due = marked = 0
@@ -105,13 +105,17 @@ def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author):
     assert marked >= 0.8 * due
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 2), ("C", 0), ("D", 2), ("E", 0), ("M", 5), ("N", 7)])
+@pytest.mark.parametrize(
+    ("author", "most"), [("A", 0), ("B", 2), ("C", 0), ("D", 2), ("E", 0), ("F", 6), ("M", 5), ("N", 7)]
+)
 def test_secrets_in_running_text_are_taken_out(author, most):
     kept = [row["id"] for row in by("secrets", author) if row["secret"] in redact_text(row["text"])]
     assert len(kept) <= most, kept
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 0), ("B", 0), ("C", 0), ("D", 0), ("E", 0), ("M", 0), ("N", 0)])
+@pytest.mark.parametrize(
+    ("author", "most"), [("A", 0), ("B", 0), ("C", 0), ("D", 0), ("E", 0), ("F", 3), ("M", 0), ("N", 0)]
+)
 def test_a_typed_password_is_taken_out_in_every_form(author, most):
     """Upper case, reversed, spaced out, encoded, in parts, in titles, verbs, names and deep parameters."""
     kept = []
@@ -122,7 +126,9 @@ def test_a_typed_password_is_taken_out_in_every_form(author, most):
     assert len(kept) <= most, kept
 
 
-@pytest.mark.parametrize(("author", "most"), [("A", 1), ("B", 1), ("C", 3), ("D", 2), ("E", 0), ("M", 0), ("N", 2)])
+@pytest.mark.parametrize(
+    ("author", "most"), [("A", 1), ("B", 1), ("C", 3), ("D", 2), ("E", 0), ("F", 6), ("M", 0), ("N", 2)]
+)
 def test_harmless_texts_stay_as_they_are(author, most):
     changed = [row["id"] for row in by("harmless", author) if redact_text(row["text"]) != row["text"]]
     assert len(changed) <= most, changed

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 JUDGED = 10  # hits of one question at most
-_TRUTH = 0.99  # the share of its verdicts in which a judge is taken to be right: it sets what its "yes" is worth
+_TRUTH = 0.997  # the share of its verdicts in which a judge is taken to be right: it sets what its "yes" is worth
 _ODDS = _TRUTH / (1 - _TRUTH)
 _OUTPUT_TOKENS = 200
 _KEPT = 1_024  # answers that are remembered
