@@ -97,10 +97,25 @@ SECRETS: list[tuple[str, str]] = [
     ("her number 536-90-4399 is on file", "536-90-4399"),
     ("SSN: 536904399", "536904399"),
     ("hooks.slack.com/services/T0001/B0001/" + MIXED[:24], "T0001/B0001/" + MIXED[:24]),
+    ("Ring 300 and enter 6120 when it asks for the mailbox PIN.", "6120"),
+    ("Tippe 6120 ein, wenn nach der PIN gefragt wird.", "6120"),
+    ("carte, exp 03/28, cryptogramme 907", "907"),
+    ("gültig bis 03/28, Kartenprüfnummer 907", "907"),
+    ("SIM-pinkoodi on 5529", "5529"),
+    ("PIN-koden är 5529.", "5529"),
+    ("Gate code for the cottage is 1957*, as ever", "1957*"),
+    ("pw as always (marten's-dusk-Tea), thanks", "marten's-dusk-Tea"),
 ]
 
 # Texts that must come out as they went in.
 HARMLESS: list[str] = [
+    'password = getpass.getpass("Password: ")',
+    "pwd = vault.read(path)",
+    "Das Passwort darf nicht in der E-Mail stehen.",
+    "Call 0800 123 456 if you are asked for your PIN.",
+    "Enter 1200 when it asks for the number of copies.",
+    "Gate codes changed in 2019*.",
+    "Password (alphanumeric8) needed",
     "Open invoice 4111111111111111 in the archive",  # passes Luhn, but says what it is
     "Order number 5555555555554444 has shipped",
     "Tracking 1Z999AA10123456784",

@@ -516,3 +516,29 @@ def test_keys_of_a_pad_are_a_code_where_something_is_unlocked(request_, kept):
     first = run.steps[0]
     assert first.parameters.get("text", first.target_control.name) == kept
     assert ("5831" in run.model_dump_json()) is (kept == "5")
+
+
+@pytest.mark.parametrize(("request_", "is_code"), [("Confirm the login with the code", True), ("Rate it", False)])
+def test_digits_typed_into_numbered_boxes_are_a_code_where_one_is_asked_for(request_, is_code):
+    """Also where a message shows it in groups; ratings are typed one by one as well."""
+    steps = [a_step(n, "type", f"Digit {n} of 6", "Edit", parameters={"text": c}) for n, c in enumerate("630917", 1)]
+    run = redact(a_run(*steps, a_step(7, "click", "Code 630.917 confirmed", "Text"), request=request_))
+    assert run.steps[0].parameters["text"] == ("{{secret:1}}" if is_code else "{{input:1}}")
+    assert ("630.917" in run.model_dump_json()) is not is_code
+    assert len(run.steps) == (2 if is_code else 7)
+
+
+@pytest.mark.parametrize(
+    ("control", "secret", "form"),
+    [
+        ("Hasło", "Jarzębina_nad_Wisłą", "Jarzebina_nad_Wisla.kdbx"),
+        ("Kennwort", "Straßenfest", "Strassenfest.kdbx"),
+        ("Adgangskode", "Rødgrød7", "rodgrod7.kdbx"),
+        ("WPA pre-shared key", "Marzipan/Quay/20", "key M a r z i p a n / Q u a y / 2 0"),
+    ],
+)
+def test_a_typed_secret_is_known_without_its_marks_and_spelled_apart(control, secret, form):
+    """A file is named after it in plain letters; its signs are spelled with its letters."""
+    left = redact(a_run(typed(secret, control), a_step(2, "click", form))).steps[1].target_control.name
+    assert "{{secret:1}}" in left
+    assert not any(part in left for part in form.removesuffix(".kdbx").removeprefix("key ").split("/"))

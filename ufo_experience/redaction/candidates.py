@@ -16,6 +16,7 @@ _KNOWN = re.compile(  # what tokens with letters and digits usually are
     r"ics|exe|log|sh|ini|cfg|msi|dll)"
     r"|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}|\d[\d.,]*\s?[a-z%°µ]{1,4}\d?|"
     r"(?:[a-z]{1,5}-?)?\d+(?:st|nd|rd|th|er|e|x)?"
+    r"|[^\W\d_](?:-[^\W\d_]{2,24}){1,3}"  # "E-Mail", "e-post-adresse", "T-Shirt"
     r"|\w{1,4}-\d{1,4}|min\.?|max\.?|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|x|h|mp|ipv|base|rs|usb|http|tls|"
     r"ssl)-?\d+\w{0,4}|\(?min\.?|(?-i:[A-Z0-9]{1,10})"
     r"|(?:ctrl|control|strg|alt|shift|cmd|meta|win)(?:\+\w{1,12}){1,4}"

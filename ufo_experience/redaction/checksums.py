@@ -38,7 +38,8 @@ _NO_VALUES = listed(
 )
 _VARIABLE = re.compile(
     r"\$\{?[A-Za-z_]\w{0,200}\}?$|\$\(|%\w{1,200}%$|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\(|[*•●.]{3}|x{3,}$"
-    r"|(?:os|env|process|self|config|settings)[.\[]|\w{0,40}get\w{0,40}\(|your[-_ ]",
+    r"|(?:os|env|process|self|config|settings)[.\[]|\w{0,40}get\w{0,40}\(|your[-_ ]"
+    r"|(?-i:(?:[a-z_]\w{0,40}\.){1,4}[a-z_]\w{0,40}\([\w.]{0,80}\)?$|[a-z_]\w{0,40}\(\)?$)",
     re.IGNORECASE,
 )
 
@@ -110,7 +111,7 @@ def is_password(text: str) -> bool:
 
 
 def is_stand_in(text: str) -> bool:
-    """True for what stands in the place of a value: `null`, `$PASSWORD`, `<password>`, `****`, `os.environ`."""
+    """True for what stands in the place of a value: `null`, `$PASSWORD`, `<password>`, `****`, `os.environ`, a call."""
     return text.casefold().strip(".,;:!?'\"") in _NO_VALUES or _VARIABLE.match(text) is not None
 
 

@@ -14,6 +14,8 @@ import unicodedata
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
+from ufo_experience.redaction.readings import folded
+
 _WIDE = 0xFEE0  # from a letter of ASCII to its full-width form
 _LONGEST_HALF = 48
 LEAST_LOOSE = 6  # characters: shorter ones are matched as written only, or ordinary words would be torn apart
@@ -56,10 +58,12 @@ def coded_forms(value: str) -> set[str]:
         base64.b85encode(data).decode(),
         base64.a85encode(data).decode(),
     }
+    if not value.isascii() and value.isalpha():
+        forms.add(folded(value))
     if is_loose(value):
-        folded = "".join(c for c in unicodedata.normalize("NFD", value) if not unicodedata.combining(c))
+        unmarked = "".join(c for c in unicodedata.normalize("NFD", value) if not unicodedata.combining(c))
         wide = "".join(chr(ord(c) + _WIDE) if "!" <= c <= "~" else c for c in value)
-        forms |= {value[::-1], folded, unicodedata.normalize("NFD", value), wide, codecs.encode(value, "rot13")}
+        forms |= {value[::-1], unmarked, unicodedata.normalize("NFD", value), wide, codecs.encode(value, "rot13")}
         forms |= _base64_at_any_offset(value.encode("utf-16-le", "replace")) | set(_halves(value))
     return {form for form in forms if len(form) >= LEAST_LOOSE}
 

@@ -74,6 +74,11 @@ _NAMED_AS = (
     r"(?i)^[\"'”’»)\]]{0,2} ?(?:(?:is|as|ist|est|es|è|é|är|er|jest|als|–|-|=|:|to) )"
     r"(?:(?:your|the|my|ihr|dein|votre|ton|su|tu|din|il tuo|as|is) ){0,2}(?:[^\s\d]{1,16} ){0,2}$"
 )
+_ASKED = (  # ... when it asks for the
+    r"(?i)^(?: ein)?,? (?:when|if|once|as soon as|wenn|sobald|quand|lorsqu|si|cuando|quando|als|när|når|kun|gdy)"
+    r"[^\w\n][^\d\n.!?]{0,24}?\b(?:ask|prompt|request|want|nach|naar|fragt|verlangt|demand|pide|pregunt|chied|pede|vraag"
+    r"|frågar|spør|kysy|pyta|prosi)[^\d\n.!?]{0,40}$"
+)
 _WORD = r"[^\s,;、。，；]{4,80}"
 _UNIT = (
     r"(?![A-Za-z\d_%°€$£]|[.,:/-]\d|[ ]?(?:kg|g|cm|mm|km|m|euros?|eur|usd|dollars?|pounds?|people|am|pm|o'clock|uhr"
@@ -84,6 +89,13 @@ _NUMBER = (  # no date, year or port
     r"(?<![A-Za-z\d_.,+#-])(?<!host:)(?:[A-Z]-(?=\d{4}))?(?!\d{4}-\d\d-\d\d|(?:19|20)\d\d(?!\d))"
     rf"(?:\d(?:[ -]\d){{3,7}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|\d{{3,9}}){_UNIT}"
 )
+_ENTERED = (  # what one is told to press
+    r"(?i:(?<=\benter )|(?<=\btype )|(?<=\btype in )|(?<=\bkey in )|(?<=\bpunch in )|(?<=\bput in )|(?<=\bpress )"
+    r"|(?<=\buse )|(?<=\bgive )|(?<=\bgib )|(?<=\btippe )|(?<=\btape )|(?<=\btapez )|(?<=\bsaisis )|(?<=\bentre )"
+    r"|(?<=\bentrez )|(?<=\bmarca )|(?<=\bpulsa )|(?<=\bescribe )|(?<=\bdigita )|(?<=\bdigite )|(?<=\btoets )"
+    r"|(?<=\bslå )|(?<=\btast )|(?<=\bnäppäile )|(?<=\bwpisz ))" + _NUMBER
+)
+_ON_KEYPAD = r"(?<![\w.,#*-])\d{3,8}[*#](?![\w*])"
 _GROUPED = (
     r"(?<![\w-])(?:(?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{3,8}(?: (?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{2,8}){1,7}"
     r"|[A-Z0-9]{2,8}(?:-[A-Z0-9]{1,8}){1,6}|[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{2,8}){1,7})(?![\w-])"
@@ -133,6 +145,9 @@ RULES = (
     Rule("PASSWORD PHRASE CODE", _QUOTED, _PLAIN, _is_value, "password", 3),
     Rule("CODE", _WITHIN, _NUMBER, _is_no_year, "code", 2),
     Rule("CODE", _NAMED_AS, _NUMBER, _is_value, "code", 99, before=True),
+    Rule("CODE", _ASKED, _ENTERED, _is_no_year, "code", 99, before=True),
+    Rule("CODE", _WITHIN, _ON_KEYPAD, _is_value, "code", 2),
+    Rule("LOCK SOME_CODE", _GIVEN, _ON_KEYPAD, _is_value, "code", 2),
     Rule("CODE", _WITHIN, _GROUPED, _has_a_digit, "code", 2),
     Rule("CODE", _GIVEN, _MADE, _has_a_digit, "code", 2),
     Rule("LOCK SOME_CODE", _GIVEN, _NUMBER, _is_no_year, "code", 2),
@@ -204,7 +219,7 @@ def _pieces(text: str, match: re.Match[str], rule: Rule) -> Iterator[tuple[int, 
     if rule.candidate is not _WORD:
         yield match.span()
         return
-    if is_stand_in(match[0]) or "{{" in match[0] or "://" in match[0]:
+    if (is_stand_in(match[0]) and not _is_bracketed(match[0])) or "{{" in match[0] or "://" in match[0]:
         return
     quoted = match[0][0] in "\"'" and match[0].endswith(match[0][0])
     joined = not quoted and any(c in ":=/\\" for c in match[0].strip(_AROUND).rstrip("="))
@@ -212,6 +227,12 @@ def _pieces(text: str, match: re.Match[str], rule: Rule) -> Iterator[tuple[int, 
         if word := part[0].strip(_AROUND + "*" if part[0][0] == "*" else _AROUND):
             start = text.index(word, part.start())
             yield start, start + len(word)
+
+
+def _is_bracketed(word: str) -> bool:
+    """True for a word in brackets with a sign and a capital inside: "(hunter2-Tea)", no remark like "(required)"."""
+    inner = word[1:-1]
+    return word[0] + word[-1] == "()" and not is_stand_in(inner) and not inner.isalnum() and not inner[1:].islower()
 
 
 def _names_one(word: str) -> bool:

@@ -37,6 +37,7 @@ _BACKSPACES = ("backspace", "back", "bs", "bksp")
 _PAD = ("", "", None)  # the key of a run of clicks on a pad
 _PAD_KEY = re.compile(r"(?i)\d(?: ?[a-z]{3,4})?|⌫|←|del|delete|back|backspace|löschen|zurück")  # "5", "2 ABC"
 _MIN_PAD_RUN = 4
+_BOX = re.compile(r"(?P<before>\D{0,40})(?P<number>\d{1,2})(?P<behind>(?!\d).{0,40})")  # "Digit 1", "Digit 1 of 6"
 _MIN_TYPED_RUN, _MIN_PRESSED_RUN = 2, 3
 
 
@@ -80,11 +81,12 @@ def join_braces(value: str) -> str:
 def join_steps(steps: Sequence[Step], *, lets_in: bool = False) -> tuple[Step, ...]:
     """Make one step of each run of steps that type a single character into the same control.
 
-    Where the run `lets_in`, clicks on the keys of a pad are joined, too: together their names spell the code. The
+    Where the run `lets_in`, clicks on the keys of a pad are joined, too: together their names spell the code. So are
+    the digits typed into boxes that are numbered one after the other. The
     joined step keeps the first one's number, words and place; what was said in between goes, it may spell the text.
     """
     joined: list[Step] = []
-    for key, run in groupby(steps, key=partial(_run_key, lets_in=lets_in)):
+    for key, run in groupby(_join_boxes(steps) if lets_in else steps, key=partial(_run_key, lets_in=lets_in)):
         group = list(run)
         if key == _PAD:
             joined += [_join_pad(group)] if len(group) >= _MIN_PAD_RUN else group
@@ -97,6 +99,31 @@ def join_steps(steps: Sequence[Step], *, lets_in: bool = False) -> tuple[Step, .
 def has_pad(steps: Sequence[Step]) -> bool:
     """True when as many keys of a pad are clicked as make a code."""
     return sum(map(_is_of_pad, steps)) >= _MIN_PAD_RUN
+
+
+def boxes_of(steps: Sequence[Step]) -> frozenset[int]:
+    """The step numbers at which a code begins that is typed digit by digit into numbered boxes."""
+    return frozenset(run[0].step_number for is_code, run in _boxed(steps) if is_code)
+
+
+def _join_boxes(steps: Sequence[Step]) -> Iterator[Step]:
+    for is_code, run in _boxed(steps):
+        yield from [_join(run)] if is_code else run
+
+
+def _boxed(steps: Sequence[Step]) -> Iterator[tuple[bool, list[Step]]]:
+    """The runs of steps, and whether each types one digit into box 1, 2, 3, …"""
+    for key, run in groupby(enumerate(steps), key=lambda numbered: _box_key(*numbered)):
+        group = [step for _, step in run]
+        yield key is not None and len(group) >= _MIN_PAD_RUN, group
+
+
+def _box_key(place: int, step: Step) -> tuple[str, str, int] | None:
+    """What is the same for all boxes of a code: their name without the number, and where box 0 would be."""
+    box = _BOX.fullmatch(step.target_control.name.strip())
+    if box is None or not step.ok or not is_typing(step.action_type) or not (_single_key(step) or "").isdigit():
+        return None
+    return box["before"], box["behind"], int(box["number"]) - place
 
 
 def _is_of_pad(step: Step) -> bool:

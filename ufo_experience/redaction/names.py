@@ -26,7 +26,7 @@ _PASSWORD_STEMS = listed(
 
 # Whole words of a name after splitting camelCase, underscores and punctuation.
 _SECRET_WORDS = listed(
-    "pw pwd pass pin otp totp mfa tfa 2fa cvv cvv2 cvc cvc2 csc ssn tan secret secrets token "
+    "pw pwd pass pin otp totp mfa tfa 2fa cvv cvv2 cvc cvc2 csc ssn tan psk secret secrets token "
     "credential credentials passkey mnemonic bearer authorization cookie "
     "geheimnis clave"
 )
@@ -38,6 +38,12 @@ _SECRET_PHRASES = (
     "private key",
     "encryption key",
     "license key",
+    "shared key",
+    "network key",
+    "wpa key",
+    "wifi key",
+    "wi fi key",
+    "wlan key",
     "security code",
     "verification code",
     "authentication code",

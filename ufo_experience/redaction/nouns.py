@@ -58,6 +58,7 @@ shared box, panel, portal, locks you out, パス, 密钥, キー, key, phrase
 CODE = """
 pin, pin1, pin2, puk1, pins, pincode, pin code, pin pad, *geheimzahl*, puk, puk2, tan, m tan, mtan, phototan,
 pushtan, chiptan, smstan, sms tan, otp, totp, 2fa, cvv, cvv2, cvc, cvc2, cid, csc, *prüfziffer*,
+*kartenprüfnummer*, cryptogramme*, kryptogram*, *pin kood*, *pin kod*, *pin kód*, *pin nummer*, *tunnuslu*,
 *sicherheitscode*, *einmalcode*, *einmalpasswort*, *zugangscode*, *türcode*, *freigabecode*, *bestätigungscode*,
 *anmeldecode*, one time password, one time code*, one time pin, single use code, verification code*,
 confirmation code*, security code*, authentication code, authenticator code, sign in code, log in code,

@@ -18,7 +18,11 @@ _LOOKS_LIKE = str.maketrans(  # Cyrillic and Greek small letters that look like 
     "\u03b1\u03bf\u03c1\u03c5\u03c7\u03ba\u03bd\u03c4\u03b9",
     "aeopcxyktmhbijsaopuxkvti",
 )
+_WITHOUT_STROKE = str.maketrans(  # letters whose stroke or ligature Unicode does not take apart
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
 _FIGURES = str.maketrans("013456789", "oieasgtbg")
+_PLAIN_LETTERS: dict[int, int | str] = {**_LOOKS_LIKE, **_WITHOUT_STROKE}
 _SIGNS_AS_LETTERS = str.maketrans("$@!|(+", "saiict")
 _ESCAPE = re.compile(
     r"(?i)(?P<byte>(?:(?:%|\\x|=)[0-9a-f]{2}|\\[0-3][0-7]{2})+)"
@@ -124,7 +128,7 @@ def folded(text: str) -> str:
         text = unicodedata.normalize("NFKD", text)
     text = text.casefold()
     if not text.isascii():
-        text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text.translate(_LOOKS_LIKE))
+        text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text.translate(_PLAIN_LETTERS))
     return text if text.isalnum() and text.isascii() else "".join(c for c in text if c.isalnum())
 
 

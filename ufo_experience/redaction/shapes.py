@@ -62,7 +62,7 @@ _CARDS = hinted(  # with the month it runs out: a digit of it may be wrong
     digit=True,
 )
 _KEYPAD = hinted(  # 4810 and hash
-    r"(?i)(?<![\w.,-])(?P<v>\d{3,8})(?:#(?!\w)|[ ,]{1,2}(?:(?:and|then|followed by|plus|und|dann|puis|et|y|luego|e"
+    r"(?i)(?<![\w.,*-])(?P<v>\d{3,8})(?:#(?!\w)|[ ,]{1,2}(?:(?:and|then|followed by|plus|und|dann|puis|et|y|luego|e"
     r"|poi)[ ,])?(?:the )?(?:hash|pound|star|#|asterisk|raute|stern|dièse|étoile|almohadilla|cancelletto"
     r"|(?<=then )press|(?<=then the )\w{1,10} button)(?: key|taste)?(?!\w))",
     digit=True,

@@ -45,9 +45,13 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = (), *, run: str) -> tu
     Returned are the trajectory with the keys of one text joined, where each of its steps types, and the cleaner. `run`
     names the run in the seals of what it typed (see `sealing`).
     """
-    steps = keystrokes.join_steps(trajectory.steps, lets_in=_lets_in(trajectory))
+    lets_in = _lets_in(trajectory)
+    boxes = keystrokes.boxes_of(trajectory.steps) if lets_in else frozenset()
+    steps = keystrokes.join_steps(trajectory.steps, lets_in=lets_in)
     trajectory = trajectory.model_copy(update={"steps": steps})
     fields = fields_of(steps)
+    for step, field in zip(steps, fields, strict=True):
+        field.secret = field.secret or step.step_number in boxes
     texts = [text for text in dict.fromkeys([*_texts(trajectory), *also]) if text]
     vault = Vault(trajectory.slots, texts)
     pieces = [_typed_pieces(step, field) for step, field in zip(steps, fields, strict=True)]
@@ -58,11 +62,13 @@ def prepare(trajectory: Trajectory, also: Sequence[str] = (), *, run: str) -> tu
 
 def _lets_in(trajectory: Trajectory) -> bool:
     """True where a run or one of its screens speaks of a code, a password or of what is locked."""
-    if not keystrokes.has_pad(trajectory.steps):
+    boxes = keystrokes.boxes_of(trajectory.steps)
+    if not boxes and not keystrokes.has_pad(trajectory.steps):
         return False
+    entries = _ENTRIES | {"SOME_CODE"} if boxes else _ENTRIES
     named = (trajectory.request, trajectory.subtask or "", *trajectory.applications)
     seen = (part for step in trajectory.steps for part in (step.target_control.within, step.observation))
-    wanted = any(not _ENTRIES.isdisjoint(noun.lists) for text in named for noun in find_nouns(text))
+    wanted = any(not entries.isdisjoint(noun.lists) for text in named for noun in find_nouns(text))
     return wanted or any("CODE" in noun.lists for text in seen for noun in find_nouns(text))
 
 
