@@ -11,6 +11,7 @@ from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, a_step, memory_
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder
+from ufo_experience.retrieval.filled_in import fills_in
 from ufo_experience.retrieval.fusion import fusion_for
 from ufo_experience.retrieval.retriever import EQUAL, Query, Retriever
 from ufo_experience.schema import Action, Trust
@@ -272,3 +273,34 @@ def test_runs_of_the_same_words_that_ended_otherwise_are_both_shown_and_followed
     way.next(controls)  # no step of this way speaks of the amount
     way.note(way.next(controls))
     assert way.next(controls).reason == "ways_part"
+
+
+def hides(column: str, sheet: str, menu: str = "Hide"):
+    """A run that hid a column, its values neither quoted nor capitalised in a request that is asked."""
+    text = f"{menu} {column} on sheet {sheet}"
+    one = a_record_of(text, application="Calc")
+    controls = [(sheet, "TabItem"), ("Format", "MenuItem"), (menu, "MenuItem"), (column, "CheckBox"), ("OK", "Button")]
+    steps = [a_step(number, "click_input", *control) for number, control in enumerate(controls, 1)]
+    return one.model_copy(update={"action": one.action.model_copy(update={"steps": tuple(steps)})})
+
+
+def test_a_request_that_fills_in_what_two_runs_of_the_same_steps_leave_open_is_their_task(tmp_path):
+    memory = memory_of(tmp_path / "db", hides("Price", "Staff"), hides("Margin", "Stock"))
+    assert memory.retrieve("hide product on sheet sales")[0].score >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("asked", "one", "other", "is_filled_in"),
+    [
+        ("hide product on sheet sales", "hide price on sheet staff", "hide margin on sheet stock", True),
+        ("hide unit price on sheet sales", "hide price on sheet staff", "hide margin on sheet stock", True),
+        ("hide all on sheet sales", "hide price on sheet staff", "hide margin on sheet stock", False),
+        ("show product on sheet sales", "hide price on sheet staff", "hide margin on sheet stock", False),
+        ("hide product on page sales", "hide price on sheet staff", "hide margin on sheet stock", False),
+        ("do not hide product on sheet sales", "hide price on sheet staff", "hide margin on sheet stock", False),
+        ("turn on sticky keys", "turn on bluetooth", "turn on bluetooth again", False),
+        ("mute it", "mute mail", "open news", False),
+    ],
+)
+def test_only_what_two_runs_leave_open_may_differ(asked, one, other, is_filled_in):
+    assert fills_in(asked.split(), one.split(), other.split()) is is_filled_in

@@ -100,6 +100,16 @@ class CatalogAgreement:
         row = self._parted[experience.id]
         return None if row is None else self._open(row)
 
+    def same_steps(self, row: int, other: int) -> bool:
+        """True for two counted runs of different sessions in one application that took the same steps."""
+        column = self._catalog.column
+        if not (self._counted[row] and self._counted[other]) or column("session")[row] == column("session")[other]:
+            return False
+        if column("application")[row] != column("application")[other]:
+            return False
+        one, two = self._compared(row), self._compared(other)
+        return one is not None and two is not None and bool(one.way.steps) and one.way.steps == two.way.steps
+
     def _find_parted(self, experience: Experience) -> int | None:
         own = way_of(experience)
         if not own.end:

@@ -17,6 +17,7 @@ from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
 from ufo_experience.retrieval.credit import harmful, usage_factor
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_all
+from ufo_experience.retrieval.filled_in import LIKELY, fills_in
 from ufo_experience.retrieval.fusion import Floats, Signals, order, relevance
 from ufo_experience.retrieval.known_texts import KnownTexts
 from ufo_experience.retrieval.lexical import LexicalIndex
@@ -26,6 +27,7 @@ from ufo_experience.text.frames import Frame, request_frames
 from ufo_experience.trust.policy import TrustPolicy
 
 POOL = 300  # rows that words put forward, and vectors, before they are thinned out
+LOOKED_AT = 8  # of the best, for a request that fills in what they leave open
 TASKS = 24  # different tasks of these that are compared in full
 PER_TASK = 5  # rows of one task: near-duplicates of which one will answer
 _MIXED = np.uint64(0x9E3779B97F4A7C15)  # an odd number, to mix two hashes
@@ -252,9 +254,23 @@ class CandidateFinder:
         same = runs_of(int(np.argmax(ranked)), texts, catalog.column("task")[rows])
         among = standing(ranked, signals.words, near, same, best, self.size, len(seen.clauses[0].stems))
         factor = self.usage_factor(rows)
-        score, ranked = np.round(relevance(signals, among) * factor, 6), np.round(ranked * factor, 6)
+        likely = self._filled_in(seen.clauses[0].stems, rows, ranked, relevance(signals, among))
+        score, ranked = np.round(likely * factor, 6), np.round(ranked * factor, 6)
         top = np.lexsort((catalog.column("id")[rows], -ranked))
         return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top], among.table()[top])
+
+    def _filled_in(self, asked: Sequence[str], rows: Rows, ranked: Floats, score: Floats) -> Floats:
+        """The scores, raised where the request fills in what two of the best candidates leave open."""
+        said = [self.texts[row].frame.stems for row in rows.tolist()]
+        near = [place for place, words in enumerate(said) if 2 * len(set(asked).intersection(words)) >= len(words)]
+        raised: Floats = score.copy()
+        for place in sorted(near, key=lambda one: -ranked[one])[:LOOKED_AT]:
+            for other in near if score[place] < LIKELY else ():
+                alike = said[other] != said[place] and fills_in(asked, said[place], said[other])
+                if alike and self.agreement.same_steps(int(rows[place]), int(rows[other])):
+                    raised[place] = LIKELY
+                    break
+        return raised
 
     def _distances(self, seen: _Seen, rows: Rows) -> tuple[Floats, Floats, Floats]:
         """The cosine of the whole query with each row, and of its nearest view `near` and deviations; NaN without."""

@@ -10,13 +10,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ufo_experience.redaction.actions import is_press, is_typing
+from ufo_experience.redaction.actions import is_press, is_typing, plain
+from ufo_experience.redaction.names import listed
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step
 from ufo_experience.summarizer.effective_steps import has_effect
 from ufo_experience.text.alike import adds_words, reads_alike
 from ufo_experience.text.controls import bare, is_fixed, role_of
 from ufo_experience.text.slots import find_slots, find_whole
+
+_SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")  # to where the work begins
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,13 @@ class Asked:
 class Way(Asked):
     """What is kept of a run to tell whether another one leaves its way.
 
-    `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on.
+    `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on, `steps` what was
+    done to which kind of control, with its name where that is the application's own and not said in the request.
     """
 
     end: str
     names: frozenset[str]
+    steps: tuple[tuple[str, str, str], ...]
 
 
 def _asked(run: Experience) -> Asked:
@@ -49,7 +54,8 @@ def _asked(run: Experience) -> Asked:
 def way_of(run: Experience) -> Way:
     """The way a run went."""
     names = frozenset(bare(step.target_control.name) for step in _done(run))
-    return Way(**vars(_asked(run)), end=last_act(run), names=names)
+    steps = tuple(_step(step, run) for step in _done(run) if plain(step.action_type) not in _SWITCHES)
+    return Way(**vars(_asked(run)), end=last_act(run), names=names, steps=steps)
 
 
 def last_act(run: Experience) -> str:
@@ -127,6 +133,12 @@ def _named(step: Step, run: Experience) -> str:
     request = _request(run).casefold()
     values = (slot.value.casefold() for slot in find_slots(request))
     return "" if any(value and find_whole(value, name.casefold()) >= 0 for value in values) else name
+
+
+def _step(step: Step, run: Experience) -> tuple[str, str, str]:
+    role, name = role_of(step.target_control.type), bare(_named(step, run))
+    own = bool(name) and is_fixed(role) and find_whole(name, _request(run).casefold()) < 0
+    return plain(step.action_type), role, name if own else ""
 
 
 def _request(run: Experience) -> str:
