@@ -18,6 +18,7 @@ _MEANING = {
     "similar": "held-back variants of learned tasks: the same request with other values",
     "reworded-a": "the same tasks in the words of somebody who has not seen the requests that were learned",
     "reworded-b": "the same, by a second author",
+    "reworded-c": "the same, by a third author",
     "changed": "similar tasks in a changed UI: one screen in five has its labels renamed or its controls moved",
     "never": "tasks of the same applications that were never learned, sisters of learned ones among them",
     "unrelated": "tasks of another application than all that was learned",

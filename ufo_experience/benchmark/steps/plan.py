@@ -22,9 +22,10 @@ DESKTOP, ERP, WEB, MINIWOB = "desktop", "erp", "web", "miniwob"
 ENVIRONMENTS = (MINIWOB, DESKTOP, ERP, WEB, "all")  # all but the web, which needs an extra
 
 # Groups of tests, in the order of the report.
-SIMILAR, REWORDED_A, REWORDED_B, CHANGED = "similar", "reworded-a", "reworded-b", "changed"
+SIMILAR, REWORDED_A, REWORDED_B, REWORDED_C = "similar", "reworded-a", "reworded-b", "reworded-c"
+CHANGED = "changed"
 NEVER, UNRELATED, SHOWN, MENDED, FAILED = "never", "unrelated", "shown", "mended", "failed"
-GROUPS = (SIMILAR, REWORDED_A, REWORDED_B, CHANGED, NEVER, UNRELATED, SHOWN, MENDED, FAILED)
+GROUPS = (SIMILAR, REWORDED_A, REWORDED_B, REWORDED_C, CHANGED, NEVER, UNRELATED, SHOWN, MENDED, FAILED)
 
 # Memories: what the agent did by itself, what it was shown, its failures that somebody brought to a good end.
 OWN, DEMONSTRATED, REPAIRED = "own", "demonstrated", "repaired"
@@ -121,7 +122,7 @@ class Plan:
 
 # The memory each group is tested with.
 MEMORY_OF: Mapping[str, str] = {
-    **dict.fromkeys((SIMILAR, REWORDED_A, REWORDED_B, CHANGED, NEVER, UNRELATED, FAILED), OWN),
+    **dict.fromkeys((SIMILAR, REWORDED_A, REWORDED_B, REWORDED_C, CHANGED, NEVER, UNRELATED, FAILED), OWN),
     SHOWN: DEMONSTRATED,
     MENDED: REPAIRED,
 }
@@ -172,6 +173,7 @@ def make_plan(environment: str = "all", seeds: int = 1, *, quick: bool = False) 
         *miniwob,
         *(replace(one, group=REWORDED_A, wording="a") for one in desktop),
         *(replace(one, group=REWORDED_B, wording="b") for one in desktop),
+        *(replace(one, group=REWORDED_C, wording="c") for one in desktop),
         *(replace(one, group=CHANGED, changed=one.seed) for one in desktop),
         *(Case(NEVER, DESKTOP, name, seed) for name in tasks.sisters for seed in tasks.test),
         *(replace(one, group=UNRELATED) for one in miniwob),

@@ -27,7 +27,7 @@ class Desktop:
         browser: shared with other environments; not closed by this one.
         changed: None, or the seed by which one screen in five has its labels renamed or its controls moved.
         front: the application in front at the start; None lets the seed choose.
-        wording: the author in whose words the goal is put ("a", "b"), "" for the words of the task file.
+        wording: the author in whose words the goal is put ("a" to "c"), "" for the words of the task file.
 
     Raises:
         UsageError: there is no such task or application.

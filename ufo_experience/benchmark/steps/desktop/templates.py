@@ -123,7 +123,7 @@ def read_templates(file: Path, world: World) -> dict[str, Template]:
 
 @cache
 def rewordings(author: str) -> dict[str, tuple[str, ...]]:
-    """The goals of all families in the words of somebody who has not seen the authors' ("a" or "b")."""
+    """The goals of all families in the words of somebody who has not seen the authors' ("a" to "c")."""
     lines = Path(__file__).with_name(f"goals_author_{author}.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line.strip()]
     return {name: tuple(goals) for name, *goals in rows}
