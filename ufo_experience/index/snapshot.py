@@ -23,8 +23,9 @@ from ufo_experience.index.tail import Frame, TailPosition, changed_since, decode
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import Batched, ExperienceStore
 
-MTIME_GRANULARITY_NS = 2_000_000_000  # of the coarsest disks: a folder may change again within a tick of its clock
-FINE_GRANULARITY_NS = 100_000_000  # of disks that tell parts of a microsecond: systems set such times some 10 ms apart
+MTIME_GRANULARITY_NS = (
+    2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
+)
 ALWAYS_STALE = 0  # an mtime that equals no other; so does a negative one, of a shard that was seen too young
 NO_EMBEDDER = "no embedder is available"  # that answers without a service
 
@@ -249,11 +250,8 @@ def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embe
 
 def settled(mtimes: dict[str, int]) -> dict[str, int]:
     """Times too young to be relied on become negative; so do those of a clock that runs ahead."""
-    now = time.time_ns()
-    edge, fine = now - MTIME_GRANULARITY_NS, now - FINE_GRANULARITY_NS
-    return {
-        shard: mtime if mtime < edge or (mtime < fine and mtime % 1_000) else -mtime for shard, mtime in mtimes.items()
-    }
+    edge = time.time_ns() - MTIME_GRANULARITY_NS
+    return {shard: mtime if mtime < edge else -mtime for shard, mtime in mtimes.items()}
 
 
 def _same(one: int | None, other: int | None) -> bool:

@@ -172,13 +172,16 @@ class FileStore(ChangesStatus):
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
         """Delete records for good (readable or not); returns the ids that were there.
 
-        The tombstones are durable before the first record goes.
+        The tombstones are durable before the first record goes. Its folder counts as changed before that: whoever comes
+        after a removal that was cut short looks there.
         """
         wanted = sorted({id for id in ids if is_id(id)})
         layout, now = self._layout, datetime.now(timezone.utc)
         with self._writing() as touched:
             there = [id for id in wanted if layout.has_record(id) and not layout.there(layout.tombstone(id))]
             touched |= {layout.record(id).parent for id in there}
+            if there:
+                layout.mark_changed(sorted(touched))
             with new_files(layout.disk) as files:
                 for id in there:
                     files.stage(layout.tombstone(id), encode_tombstone(id, reason, now))
