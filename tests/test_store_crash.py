@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import a_record
+from tests.builders import a_record, open_memory
 from tests.disks import CountingDisk, Disk, DyingDisk, FailingDisk, Killed, UnsyncedDisk, leftovers
 from ufo_experience.errors import ExperienceError, LockedError, StorageError
 from ufo_experience.schema import Trust, Usage
@@ -347,3 +348,23 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
     with pytest.raises(StorageError):
         store.add([SECOND])
     assert victim.read_text(encoding="utf-8") == "precious"
+
+
+def test_a_removal_cut_short_is_seen_in_a_store_that_was_still_for_long(tmp_path):
+    """After any call of it, by the next reader: the folders are older than what an index takes for young."""
+    one, other = a_record(7), a_record(8)
+    still = tmp_path / "still"
+    store = FileStore.open(still, disk=UnsyncedDisk())
+    store.add([one, other])
+    for folder in (still / "records").iterdir():
+        os.utime(folder, ns=(10**18, 10**18))
+    with open_memory(still) as memory:
+        memory.index()
+    disk = CountingDisk()
+    FileStore.open(shutil.copytree(still, tmp_path / "whole"), disk=disk).remove([one.id])
+    for last in each_call(disk.calls):
+        folder = shutil.copytree(still, tmp_path / str(last))
+        with suppress(Killed):
+            FileStore.open(folder, create=False, disk=DyingDisk(last)).remove([one.id])
+        with open_memory(folder) as memory:
+            assert set(memory.live.snapshot().catalog.ids()) == set(memory.store.ids()), last
