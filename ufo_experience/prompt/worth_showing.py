@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ufo_experience.redaction import PLACEHOLDER
-from ufo_experience.redaction.actions import plain
-from ufo_experience.redaction.names import listed
+from ufo_experience.redaction.actions import is_switch, plain
 from ufo_experience.redaction.vault import value_types
 from ufo_experience.schema import Experience, Hit, Step
 from ufo_experience.text.alike import reads_alike
@@ -21,7 +20,6 @@ _COMPARED = "query_coverage"  # of the explanation of a hit: how much of the tas
 _JUDGED = "before_judge"  # the same, of a hit that a judge took for the task
 SURE = 0.7  # from this score on a hit is shown though its request names other values than the task
 _CERTAIN = 0.9  # and from this on though it names two more
-_SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")
 _VALUE = "*"
 Skeleton = tuple[tuple[str, ...], ...]
 
@@ -51,7 +49,7 @@ def _skeleton(experience: Experience) -> Skeleton:
     """The steps without values: what is done, in what order, to which controls of the application's own."""
     request = _request(experience)
     values = [slot.value.casefold() for slot in find_slots(request) if slot.value]
-    steps = (step for step in experience.action.steps if plain(step.action_type) not in _SWITCHES)
+    steps = (step for step in experience.action.steps if not is_switch(step.action_type))
     return tuple(_part(step, values, request.casefold()) for step in steps)
 
 

@@ -49,6 +49,7 @@ _SAYS_WHICH = _LASTING | {"text", "value", "key", "keys", "command"}  # for a cl
 FIELD_NAMES = ("name", "label", "field", "control", "element", "selector", "placeholder", "id", "type")
 FIELD_VALUES = frozenset({"value", "text", "content", "val", "keys", "input"})
 _TAKES_TEXT = _TYPING | _PRESS | _COPY
+_SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")
 
 
 def is_typing(action: str) -> bool:
@@ -59,6 +60,11 @@ def is_typing(action: str) -> bool:
 def is_press(action: str) -> bool:
     """True for actions that press keys (`press`, `hotkey`, …)."""
     return plain(action) in _PRESS
+
+
+def is_switch(action: str) -> bool:
+    """True for actions that go to another application or window, where the work begins."""
+    return plain(action) in _SWITCHES
 
 
 def is_click(action: str) -> bool:

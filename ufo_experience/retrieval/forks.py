@@ -10,16 +10,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ufo_experience.redaction.actions import is_press, is_typing, plain
-from ufo_experience.redaction.names import listed
+from ufo_experience.redaction.actions import is_press, is_switch, is_typing, plain
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step
 from ufo_experience.summarizer.effective_steps import has_effect
 from ufo_experience.text.alike import adds_words, reads_alike
 from ufo_experience.text.controls import bare, is_fixed, role_of
 from ufo_experience.text.slots import find_slots, find_whole
-
-_SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")  # to where the work begins
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ def _asked(run: Experience) -> Asked:
 def way_of(run: Experience) -> Way:
     """The way a run went."""
     names = frozenset(bare(step.target_control.name) for step in _done(run))
-    steps = tuple(_step(step, run) for step in _done(run) if plain(step.action_type) not in _SWITCHES)
+    steps = tuple(_step(step, run) for step in _done(run) if not is_switch(step.action_type))
     return Way(**vars(_asked(run)), end=last_act(run), names=names, steps=steps)
 
 
