@@ -69,6 +69,7 @@ def test_a_judge_that_cannot_answer_lets_nothing_pass(stub, tmp_path, fault):
     stub.play(fault)
     found = memory.retrieve(KNOWN[1])
     assert (len(found), found.withheld_why) == (0, ("unjudged",))
+    assert found.notes[0].startswith("the judge could not be asked: ")
 
 
 def test_an_equal_question_is_asked_once(stub, tmp_path):

@@ -71,7 +71,7 @@ class OpenAICallError(ServiceError):
 
 def in_words(code: str) -> str:
     """What a call failed with, by its code alone: no word of the service or of a request is in it."""
-    return _WORDS.get(code, f"the embedder could not answer ({code if code.isidentifier() else 'unknown'})")
+    return _WORDS.get(code, f"the service could not answer ({code if code.isidentifier() else 'unknown'})")
 
 
 def explain(error: Exception, what: str, secret: str | None = None, endpoint: str = "") -> OpenAICallError:

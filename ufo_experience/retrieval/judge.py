@@ -123,11 +123,14 @@ def judged_from(threshold: float) -> float:
     return threshold / (_ODDS - (_ODDS - 1) * threshold)
 
 
-def verdicts(judge: Judge, task: str, known: Sequence[str]) -> list[bool | None]:
-    """Of each known task whether the judge lets it pass; None for all when it cannot answer."""
+def verdicts(judge: Judge, task: str, known: Sequence[str], notes: list[str]) -> list[bool | None]:
+    """Of each known task whether the judge lets it pass; None for all when it cannot answer, and a note says why."""
     if not known:
         return []
     try:
         return list(judge.same(task, known))
-    except ServiceError:
+    except ServiceError as error:
+        from ufo_experience.openai_api.errors import in_words
+
+        notes.append(f"the judge could not be asked: {in_words(error.code)}")
         return [None] * len(known)

@@ -146,7 +146,7 @@ class Retriever:
         """What of a ranking is served for the (redacted) text of a query: threshold, opposites, diversity."""
         threshold = self._threshold(query, ranking.fusion)
         said = list(notes)
-        chosen, turned_away, judged = self._judged(text, query, ranking, threshold)
+        chosen, turned_away, judged = self._judged(text, query, ranking, threshold, said)
         failed = self._choose(ranking, threshold, True, query.on_screen)
         hits = self._served(chosen, query, judged, said, now)
         negatives = self._served(failed, query, ranking, said, now)
@@ -163,7 +163,7 @@ class Retriever:
             threshold=threshold,
             negatives=len(negatives),
             withheld=withheld,
-            unreadable=len(said) - len(notes),
+            unreadable=sum(one.startswith("left out") for one in said[len(notes) :]),
             lost=self._lost(ranking.candidates, threshold),
         )
         return Retrieval(
@@ -179,7 +179,7 @@ class Retriever:
         )
 
     def _judged(
-        self, text: str, query: Query, ranking: Ranking, threshold: float
+        self, text: str, query: Query, ranking: Ranking, threshold: float, notes: list[str]
     ) -> tuple[Iterator[int], tuple[Withheld, ...], Ranking]:
         """Places of what may be served, best first, what the judge keeps back of what reaches the threshold, and the
         ranking with the scores that its "yes" raised.
@@ -194,7 +194,7 @@ class Retriever:
         places = list(islice(worth_asking, JUDGED))
         candidates = ranking.candidates
         rows = candidates.rows[places].tolist()
-        said = verdicts(self._judge, text, [self._catalog.text(row) for row in rows])
+        said = verdicts(self._judge, text, [self._catalog.text(row) for row in rows], notes)
         kept_back = [
             self._entry(row, score, "unjudged" if verdict is None else "rejected")
             for row, score, verdict in zip(rows, candidates.score[places].tolist(), said, strict=True)
