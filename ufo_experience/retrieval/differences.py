@@ -8,6 +8,7 @@ something else.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
@@ -45,8 +46,8 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
     """
     shared = query.words & record.words
     others = _left_between(record, named, shared)
-    if others:
-        left = _left_between(query, asked, shared)
+    left = _left_between(query, asked, shared) if others else {}
+    if left:
         for between, places in left.items():
             if between in others and between != (_EDGE, _EDGE):
                 return Swap(1.0, len(left) == len(others) == 1, tuple(places), tuple(others[between]), between)
@@ -58,11 +59,19 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
 
 
 def _left_between(frame: Frame, shares: Sequence[float], shared: Set[str]) -> dict[tuple[str, str], list[int]]:
-    """The places of known words the other one has nothing of, by the shared words they stand between."""
+    """The places of known words the other one has nothing of, by the shared words they stand between (the nearest ones
+    before and behind, articles left out)."""
+    left = [place for place in frame.telling if not shares[place]]
+    if not left:
+        return {}
+    stems = frame.stems
+    marks = [place for place, one in enumerate(stems) if one in shared and one not in _ARTICLES]
     found: dict[tuple[str, str], list[int]] = {}
-    for place, share in enumerate(shares):
-        if not share and _tells(frame, place):
-            found.setdefault(_neighbours(frame.stems, place, shared), []).append(place)
+    for place in left:
+        at = bisect_left(marks, place)  # a word that is left is no shared one
+        before = stems[marks[at - 1]] if at else _EDGE
+        behind = stems[marks[at]] if at < len(marks) else _EDGE
+        found.setdefault((before, behind), []).append(place)
     return found
 
 
@@ -104,18 +113,6 @@ def scope_clash(query: Frame, record: Frame) -> float:
     return float(_is_about_all(query) and _is_about_some(record, query)) or float(
         _is_about_all(record) and _is_about_some(query, record)
     )
-
-
-def _tells(frame: Frame, place: int) -> bool:
-    """True for a known word that says something and is no value."""
-    return bool(frame.roles[place]) and frame.is_known[place] and not frame.is_measure[place]
-
-
-def _neighbours(stems: Sequence[str], place: int, shared: Set[str]) -> tuple[str, str]:
-    """The nearest shared words before and behind a place, articles left out."""
-    before = next((one for one in reversed(stems[:place]) if one in shared and one not in _ARTICLES), _EDGE)
-    behind = next((one for one in stems[place + 1 :] if one in shared and one not in _ARTICLES), _EDGE)
-    return before, behind
 
 
 def _is_about_all(frame: Frame) -> bool:

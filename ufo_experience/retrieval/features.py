@@ -211,13 +211,31 @@ def compare_best(clauses: Sequence[Weighed], record: Weighed) -> Pair:
     """The features of a request that may say more than its task, and a record: those of the clause that fits best."""
     if len(clauses) == 1:
         return _compare(clauses[0], record)
-    whole, *others = (_compare(clause, record) for clause in clauses)
-    best = max(others, key=_mutual_coverage)
-    return best._replace(is_clause=1.0) if _mutual_coverage(best) > _mutual_coverage(whole) else whole
+    whole, *others = (_mutual_coverage(clause, record) for clause in clauses)
+    best = max(others)
+    if best > whole:
+        return _compare(clauses[1 + others.index(best)], record)._replace(is_clause=1.0)
+    return _compare(clauses[0], record)
 
 
-def _mutual_coverage(pair: Pair) -> float:
-    return pair.query_coverage * pair.record_coverage
+def _mutual_coverage(asked_for: Weighed, known: Weighed) -> float:
+    """How much of both sides the other one has: what of `_compare` tells which clause fits best."""
+    query, record = asked_for.frame, known.frame
+    had = _coverage(known, _named(query, record))
+    return _coverage(asked_for, _asked(query, record)) * had if had else 0.0
+
+
+def _coverage(weighed: Weighed, shares: Sequence[float]) -> float:
+    """The share of a request, by weight, that the other one has; the sums are those of `_tally`."""
+    total = held = 0.0
+    shared, _, free, *_ = weighed.columns
+    for share, one, lost in zip(shares, shared, free, strict=True):
+        if share:
+            total += one
+            held += one * share
+        else:
+            total += lost
+    return held / total if total else 0.0
 
 
 def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
@@ -283,16 +301,23 @@ def _same_values(query: Frame, record: Weighed) -> float:
 
 def _shares(query: Frame, record: Frame) -> tuple[list[float], list[float]]:
     """Of each word of the query how much the record has of it, and the other way round."""
-    words, own, others = record.words, record.own, query.words
-    asked = [
+    return _asked(query, record), _named(query, record)
+
+
+def _asked(query: Frame, record: Frame) -> list[float]:
+    words, own = record.words, record.own
+    return [
         1.0 if stem in words else RELATED if not related.isdisjoint(own) else _on_controls(stem, related, record)
         for stem, related in zip(query.stems, query.related, strict=True)
     ]
-    named = [
-        1.0 if stem in others else 0.0 if entries.isdisjoint(query.known) else RELATED
+
+
+def _named(query: Frame, record: Frame) -> list[float]:
+    others, known = query.words, query.known
+    return [
+        1.0 if stem in others else 0.0 if entries.isdisjoint(known) else RELATED
         for stem, entries in zip(record.stems, record.entries, strict=True)
     ]
-    return asked, named
 
 
 def _on_controls(stem: str, related: Entries, record: Frame) -> float:

@@ -160,6 +160,12 @@ class Frame:
         return tuple(found)
 
     @cached_property
+    def telling(self) -> tuple[int, ...]:
+        """The places of the known words that say something and are no values."""
+        words = enumerate(zip(self.roles, self.is_known, self.is_measure, strict=True))
+        return tuple(place for place, (role, known, measure) in words if role and known and not measure)
+
+    @cached_property
     def leads(self) -> tuple[str, ...]:
         """Of each stem the preposition it stands behind (its own, where it is one), or empty."""
         lead, found = "", []
