@@ -254,10 +254,10 @@ except ExperienceError as error:
 HUGE = {
     "600 MB": lambda: raw(b'{"data": "' + b"x" * 600_000_000 + b'"}'),
     "1 GB in gzip": lambda: raw(gzip.compress(b"{" + b" " * 1_000_000_000 + b"}", 9), Content_Encoding="gzip"),
-    "a string of 47 MB": lambda: raw(b'{"data": "' + b"x" * 47_000_000 + b'"}'),
-    "47 MB of numbers": lambda: raw(b'{"data": [' + b"0.5," * 11_700_000 + b"0]}"),
-    "47 MB of strings": lambda: raw(b'{"data": [' + b'"a",' * 11_700_000 + b"0]}"),
-    "47 MB of objects": lambda: raw(b'{"data": [' + b"{}," * 15_000_000 + b"0]}"),
+    "a string of 41 MB": lambda: raw(b'{"data": "' + b"x" * 41_000_000 + b'"}'),
+    "41 MB of numbers": lambda: raw(b'{"data": [' + b"0.5," * 10_250_000 + b"0]}"),
+    "41 MB of strings": lambda: raw(b'{"data": [' + b'"a",' * 10_250_000 + b"0]}"),
+    "41 MB of objects": lambda: raw(b'{"data": [' + b"{}," * 13_600_000 + b"0]}"),
     "a million levels": lambda: raw(b'{"a":' * 1_000_000 + b"1" + b"}" * 1_000_000),
 }
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_REPLY = 48 * 1024 * 1024  # bytes: 2,048 vectors of 3,072 numbers in base64 are 34 MB
+MAX_REPLY = 40 * 1024 * 1024  # bytes: 2,048 vectors of 3,072 numbers in base64 are 34 MB
 MAX_NESTING, MAX_PARTS = 64, 200_000  # levels; brackets and strings
 MAX_QUOTES, MAX_VALUES = 1_000_000, 4_000_000  # what a value takes in memory is many times what it takes in a reply
 
