@@ -13,7 +13,7 @@ from ufo_experience.cli.app import app
 
 __all__ = ["advice", "app", "bench", "main", "pipeline", "records", "servers"]
 
-_COLLECT_AFTER = 50_000  # objects: what a command loads is not looked through again and again
+_COLLECT_AFTER = 200_000  # objects: what a command loads is not looked through again and again
 
 
 def main() -> None:
@@ -22,7 +22,10 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # to start more takes longer than a question
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for some reads every package's list of them
     _build_only(sys.argv[1:2])
-    app()
+    try:
+        app()
+    finally:
+        gc.freeze()  # the interpreter looks through all that is left before it lets it go
 
 
 def _build_only(first: list[str]) -> None:
