@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ufo_experience.errors import DataError
 from ufo_experience.text.templates import load_templates
@@ -49,6 +50,20 @@ def test_what_is_missing_is_said(tmp_path):
         load(tmp_path, "a: <<name>>", {"a": frozenset()})
     with pytest.raises(DataError, match="not a readable template file"):
         load_templates("t", REQUIRED, tmp_path / "nothing.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# c\na: >-\n  one\n  - two\n\n# c\nb: >-\n  three # four: five  \n", "a: >-\n  one\n\n  two\n", "a: >-\n\n  one\n",
+     "a: >-\n  one\n   two\n", "a: |-\n  one\n  two\n", "a: >-\n  one\na: >-\n  two\n", "a: one\n", "a: >-\n  one\n  ü\n",
+     "a: >-\n  one\n  two   \n  three\n"],
+)  # fmt: skip
+def test_a_file_of_folded_words_is_read_as_yaml_reads_it(tmp_path, text):
+    """Whether it is one or not: what is more than that is left to the reader of YAML."""
+    (tmp_path / "t.yaml").write_text(text, encoding="utf-8")
+    wanted = yaml.safe_load(text)
+    found = load_templates("t", dict.fromkeys(wanted, frozenset()), tmp_path / "t.yaml")
+    assert {key: template.text for key, template in found.items()} == wanted
 
 
 def test_the_wording_of_the_package_is_found():

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.text import lazy_re as re
 
 _SLOT = re.compile(r"<<([a-z_]+)>>")
+_OPENS = re.compile(r"([a-z_]+): >-")
+_FOLDED = re.compile(r"  [!-~][ -~]*")  # indented by two; deeper lines are not folded
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,42 @@ def load_templates(name: str, required: Mapping[str, frozenset[str]], path: Path
     """
     file = path or _find(name)
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        text = file.read_text(encoding="utf-8")
+        data = _folded_texts(text) or _any_yaml(text)
+    except (OSError, ValueError) as error:
         raise DataError(f"not a readable template file: {error}", file=str(file), code="E_TEMPLATE") from error
     if not isinstance(data, dict):
         raise DataError("not a mapping of names to texts", file=str(file), code="E_TEMPLATE")
     return {key: _check(data.get(key), slots, str(file), key) for key, slots in required.items()}
+
+
+def _folded_texts(text: str) -> dict[str, str]:
+    """The texts of a file of nothing but comments and folded blocks of words; empty for any other.
+
+    The wording of the prompt is one, and to load a reader of YAML takes longer than a question.
+    """
+    found: dict[str, list[str]] = {}
+    block: list[str] | None = None
+    for line in text.split("\n"):
+        if not line or line.startswith("#"):
+            block = None
+        elif (opened := _OPENS.fullmatch(line)) and opened[1] not in found:
+            block = found[opened[1]] = []
+        elif block is not None and _FOLDED.fullmatch(line):
+            block.append(line[2:])
+        else:
+            return {}
+    return {key: " ".join(words) for key, words in found.items()} if all(found.values()) else {}
+
+
+def _any_yaml(text: str) -> Any:
+    """What a YAML file holds. Raises `ValueError`."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
 
 
 def _find(name: str) -> Path:

@@ -8,7 +8,7 @@ and `!things` say what the lines behind them name; a word of things alone is no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,6 +23,18 @@ Entries = frozenset[str]
 _NONE: Entries = frozenset()
 
 
+class _Read(dict[str, str]):
+    """Entries by how they are written, each worked out once."""
+
+    def __init__(self, read: Callable[[str], str]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, text: str) -> str:
+        entry = self[text] = self._read(text)
+        return entry
+
+
 class Thesaurus:
     """Which words and phrases are related, and which words are known at all."""
 
@@ -31,7 +43,7 @@ class Thesaurus:
         self._beside: dict[str, list[Sequence[str]]] = {}  # what stands beside an entry, line by line
         self._phrases: dict[str, list[tuple[str, ...]]] = {}
         self._related_to = lru_cache(_DIFFERENT)(self._find_related)
-        self._read_before: dict[str, str] = {}
+        self._entry = _Read(self._new_entry)
         self.known: frozenset[str] = frozenset()
         self.things: frozenset[str] = frozenset()
         known: set[str] = set()
@@ -49,11 +61,11 @@ class Thesaurus:
 
     def _read(self, line: str) -> list[str]:
         head, _, others = line.rpartition(":")
-        entries = [self._entry(word) for word in others.split()]
+        entries = [self._entry[word] for word in others.split()]
         if not head:
             self._relate(entries, entries)
             return entries
-        first = [self._entry(head)]
+        first = [self._entry[head]]
         self._relate(first, entries)
         self._relate(entries, first)
         return entries + first
@@ -63,14 +75,10 @@ class Thesaurus:
             if len(others) > 1 or one not in others:
                 self._beside.setdefault(one, []).append(others)
 
-    def _entry(self, text: str) -> str:
-        """A word as its stem, a phrase as its stems without filling words."""
-        entry = self._read_before.get(text)
-        if entry is None:
-            entry = self._read_before[text] = self._new_entry(text)
-        return entry
-
     def _new_entry(self, text: str) -> str:
+        """A word as its stem, a phrase as its stems without filling words."""
+        if text.isalpha():
+            return stem(text.lower())
         stems = words(text.replace("_", " "))
         stems = [one for one in stems if one not in SKIPPED] or stems
         if len(stems) > 1 and tuple(stems) not in self._phrases.setdefault(stems[0], []):
