@@ -54,9 +54,9 @@ def test_what_is_missing_is_said(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["# c\na: >-\n  one\n  - two\n\n# c\nb: >-\n  three # four: five  \n", "a: >-\n  one\n\n  two\n", "a: >-\n\n  one\n",
-     "a: >-\n  one\n   two\n", "a: |-\n  one\n  two\n", "a: >-\n  one\na: >-\n  two\n", "a: one\n", "a: >-\n  one\n  ü\n",
-     "a: >-\n  one\n  two   \n  three\n"],
+    ["# c\na: >-\n  one\n  - two\n\n# c\nb: >-\n  three # four: five  \n", "a: >-\n  one\n\n  two\n",
+     "a: >-\n\n  one\n", "a: >-\n  one\n   two\n", "a: |-\n  one\n  two\n", "a: >-\n  one\na: >-\n  two\n",
+     "a: one\n", "a: >-\n  one\n  ü\n", "a: >-\n  one\n  two   \n  three\n"],
 )  # fmt: skip
 def test_a_file_of_folded_words_is_read_as_yaml_reads_it(tmp_path, text):
     """Whether it is one or not: what is more than that is left to the reader of YAML."""
