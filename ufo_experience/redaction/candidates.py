@@ -36,6 +36,33 @@ _PROSE = re.compile(
     r"|for|never|only|set|changed|shown|long|short|und|der|die|das|nicht|soon|possible|in|closed|min\w*|mín\w*|least|chara\w*|cara[ck]t\w*|zeichen|tegn"
     r"|tecken|tekens|znak\w*)\b"
 )
+# What is said of a password, or stands behind the word in a form, and is none: stems and endings.
+_SAID_OF_ONE = re.compile(
+    r"(?i)(?:requir|need|wrong|(?:in)?correct|(?:in)?valid|miss|empty|blank|weak|strong|short|long|secret|(?:un)?safe"
+    r"|(?:in)?secur|hidden|mandat|option|expir|case|(?:un)?known|good|okay|fine|there|here|below|above|next|same|differ"
+    r"|tempor|perman|enabl|disabl|reset|never|always|only|must|very|your|just|also|ready|done|gone|lost|forgot|true"
+    r"|false|none|null|default|random|unique|complex|simple|easy|hard|private|public|log ?in|sign|submit|user|e?mail"
+    r"|name|field|box|text|type|enter|click|press|confirm|cancel|contin|back|help|pass|plain|remember|repeat|again|twice"
+    r"|manu|manag|auto|strict|active|medium|fair|poor|page|prompt|screen|dialog|label|hint|polic|rule|setting|strength"
+    r"|length|protect|form|input|column|link|later|then|from|with|that|this|when|what|once|instead|show|dashboard|home"
+    r"|includ|omit"
+    r"|falsch|richtig|korrekt|(?:un)?gültig|leer|sicher|unsicher|schwach|stark|kurz|geheim|(?:un)?bekannt|pflicht|hier|dort"
+    r"|gleich|anders|bereits|nicht|kein|feld"
+    r"|oubli|obligat|requis|faible|fort|court|vide|faux|bonne?|nouve|ancien|nécess"
+    r"|erron|(?:in)?corret|(?:in|no )?válid|déb|débil|fuert|corta|larga|vac[íi]|olvid|nuev|viej"
+    r"|(?:in)?segur|neces|requer|ocult"
+    r"|errad|fraca|curta|longa|vazia|obrigat|scadut|sbagl|debol|vuot|errat|dimentic|obblig|richiest|sicur|nuov"
+    r"|verlop|(?:on)?juist|verplicht|verget|zwak|sterk|leeg|(?:on)?geldig|nieuw|verborg|zicht|gewijz|nodig|vereist|fel$"
+    r"|rätt|kräv|svag|svak|ogilt|gilt|glöm|nytt|påkr|feil|riktig|(?:u)?gyldig|glemt|forkert|utløp|udløb|väär|vaadit|pakol"
+    r"|heik|vahv|lyhy|tyhj|virhe|unoht|wymag|nie|błęd|słab|siln|krót|pust|wygas|zmien|zapom|popraw|povin|nespr|špatn|slab"
+    r"|krát|prázd|neplat|platn|změn|не|верн|обязат|слаб|силь|корот|пуст|прав|нов|стар|измен|сохр|скры|истек|забы|нуж|требу"
+    r"|сложн|над[её]ж|войти|вход|gerek|yanl|hatal|zay[ıi]f|güçl|kısa|boş|geçer|zorun|connexion|entrar|acced)\w*"
+    r"|\w+(?:ed|ing|ly|sel(?:f|ves)|able|ible|ive|ory|ary|ful|less|lich|ig|bar|isch|haft|[éê]e?s?|oire|aire|[aiu][dt][oa]s?|óri[oa]|н[оаы])"
+    r"|(?-i:[a-zäöü]+(?:en|ern|eln))|ge\w+t"
+)
+_ALGORITHM = re.compile(
+    r"(?i)(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|windows|ipv|base|usb|http|tls|ssl|ver|version)\d+"
+)
 SIGN = frozenset("!#$%^&*~+=?@§|")
 LEAST = 6  # characters of a chosen word
 
@@ -112,6 +139,18 @@ def _is_numbered(token: str) -> bool:
     parts = re.split("[-:]", token)
     plain = all(part.isalnum() and not part.isupper() for part in parts)
     return len(parts) > 1 and plain and token.islower() and any(map(str.isdigit, parts))
+
+
+def is_given(token: str) -> bool:
+    """True for a word with a number, as names of rooms and cells have too: enough where it is said to be a password."""
+    if not 5 <= len(token) <= 40 or not token.isalnum() or is_stand_in(token):
+        return False
+    return re.fullmatch(r"[^\W\d_]{3,24}\d{1,6}", token) is not None and _ALGORITHM.fullmatch(token) is None
+
+
+def is_lone(word: str) -> bool:
+    """True for a word of letters that says nothing of a password: enough where nothing but the password can stand."""
+    return word.isalpha() and 4 <= len(word) <= 24 and not _SAID_OF_ONE.fullmatch(word) and not is_stand_in(word)
 
 
 def is_strong(token: str) -> bool:

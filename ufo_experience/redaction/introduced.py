@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from ufo_experience.redaction.candidates import is_key, is_mixed, is_odd, is_phrase, is_put_together, is_word
+from ufo_experience.redaction.candidates import (
+    is_given,
+    is_key,
+    is_lone,
+    is_mixed,
+    is_odd,
+    is_phrase,
+    is_put_together,
+    is_word,
+)
 from ufo_experience.redaction.checksums import is_stand_in
 from ufo_experience.redaction.hints import compiled
 from ufo_experience.redaction.nouns import Noun, find_nouns
@@ -36,6 +45,7 @@ class Rule(NamedTuple):
     kind: str
     most: int = 1  # candidates looked at
     before: bool = False  # the candidate stands in front of the noun
+    led_by: str = ""  # what stands in front of the noun
 
 
 _GOES_ON = (  # PASSWORD_MIN_LENGTH=12: the last word of a name says what it is
@@ -48,12 +58,17 @@ _IS = (
     r"|é|são|continua|jest|to|är|er|van|ni|da|este|це|это|είναι|هي|هو|היא|הוא|है|sono|auf|with|mit|avec|par|con|med|z|przez"
     r"|using|via|by|opens at|takes|wants|needs|expects|accepts|says|enter|type|try|use|dial|punch in|press|steht"
     r"|hat die|has|tiene|now|jetzt|so|also|then|dann)\b"
-    r"(?: (?:just|simply|still|now|always|only|called))?:?|[:=→>»–—-](?=\s|$)|=|は|が|为|是|改成|[。：՝])"
+    r"(?: (?:just|simply|still|now|always|only|called))?:?|(?:[:=→»–—-]|(?<!\w)>)(?=\s|$)|=|は|が|为|是|改成|[。：՝])"
 )
 _ANY = r""
 _GIVEN = rf"(?i)(?:^\W{{0,4}}|{_IS}[ \t]{{0,3}}[\"'“„«「『‘\[(<]{{0,2}})$"
 _SAID = rf"(?i){_IS}[ \t]{{0,3}}$"
 _QUOTED = rf"(?i)(?:^[ \t:=]{{0,4}}|{_IS}[ \t]{{0,3}})[\"“„«「『‘]$"
+# A value in quotes right behind the noun is what the noun introduces, however short it is, and nothing behind it is.
+_FIRST_QUOTED = (
+    rf"(?i)[ \t]{{0,2}}(?:{_IS}[ \t]{{0,3}})?(?:(?:(?<=[\s:=])\"|[“„«「『‘])[^\n\"“”„«»「」『』’]{{1,60}}[\"”“»」』’]"
+    r"|(?<=\s)'[^'\n]{1,60}')"
+)
 _WITHIN = r"^[^\d\n.!?。]{0,64}$|\b(?:to|now|auf|jetzt|en|a)\s$"  # of one sentence, without a number
 _LABELLED = r"(?i)^[^\n\w]{0,4}(?:(?:is|code|no|nr|\d{1,2})[^\n\w]{1,3}){0,2}$"
 _BESIDE = r"^[\"'”’)]{0,2}[ \t]{0,2}[,;(–—-]{0,1}[ \t]{0,2}(?:(?:all|bitte|mit|the) ){0,2}$"
@@ -81,7 +96,8 @@ _ASKED = (  # ... when it asks for the
 )
 _WORD = r"[^\s,;、。，；]{4,80}"
 _UNIT = (
-    r"(?![A-Za-z\d_%°€$£]|[.,:/-]\d|[ ]?(?:kg|g|cm|mm|km|m|euros?|eur|usd|dollars?|pounds?|people|am|pm|o'clock|uhr"
+    r"(?![A-Za-z\d_%°€$£]|[.,:/-]\d|[ ]?(?:kg|g|cm|mm|km|m|euros?|eur|usd|dollars?|pounds?|people|pm|o'clock|uhr"
+    r"|(?-i:am(?! [A-ZÄÖÜ]))"  # "1234 am Terminal" is no time
     r"|min\w*|sec\w*|s|ms|x|sek\w*|files?|items?|pages?|rows?|times|users?|hours?|days?|kb|mb|gb|char\w*"
     r"|zeichen|digits?)(?!\w))"
 )
@@ -106,10 +122,30 @@ _CITED = r"(?<=[\"“„«「])[^\n\"“”„«»「」]{4,60}(?=[\"”»」])"
 _ENDING = _NUMBER + r"(?=[.!]?\s*$)"
 _MADE = r"(?<![\w-])(?=[A-Z]{0,9}\d|\d{0,9}[A-Z]|(?=\w{8})[a-z]{0,12}\d)[A-Za-z\d]{5,24}(?![\w-])"
 _PLAIN = r"(?! )[^\n\"“”„«»「」『』]{3,60}[^\n\"“”„«»「」『』 =](?=[\"”»」』'’])"
-_BEHIND = r"(?:(?<=[:=>–—?]\s)|(?<=\bis\s)|(?<=\bist\s)|(?<=\best\s)|(?<=\bes\s)|(?<=\bè\s)|(?<=\bare\s))"
+_OPENED_BY = rf"(?i)^[ \t]{{0,2}}(?:{_IS}[ \t]{{0,3}})?[\"“„«「『‘']$"
+_FEW_SIGNS = r"(?<=[\s\"“„«「『‘'])(?![ ,;.:])[^\n\"“”„«»「」『』’']{1,3}(?=[\"”“»」』'’](?!\w))"
+_BEHIND = r"(?:(?<=[:=–—?]\s)|(?<=\W>\s)|(?<=\bis\s)|(?<=\bist\s)|(?<=\best\s)|(?<=\bes\s)|(?<=\bè\s)|(?<=\bare\s))"
 _WORDS = rf"{_BEHIND}[^\W\d_]{{2,16}}(?:[ -][^\W_]{{1,16}}){{2,23}}(?=[ \t]{{0,2}}(?:[.,;!(–—-]|$))"
 _CLAUSE = rf"{_BEHIND}[^\s:][^\n,.;?!:\"'“”„«»]{{2,40}}"
 _PAPER = r"(?-i:[A-Z\d]{1,10}(?:[ -][A-Z\d]{1,6}){0,5})(?!\w)"
+_LONE = (
+    r"(?<![\w'-])[^\W\d_]{4,24}"
+    r"(?=[\"'”’»)]{0,2}[ \t]{0,2}(?:[.,;!)](?![^\W_])|$|\b(?:and|then|und|dann|et|puis|y|luego|e|an|ein)\b))"
+)
+_IS_ONLY = (  # "is" right behind the noun, or behind what the password is for
+    r"(?i)^(?: (?:for|of|to|on|at|für|fürs|vom|von|der|des|zum|zur|im|am|pour|de|du|del|da|do|di|per|para|van|voor|för"
+    r"|till|til|do|na|к|от|для) [^\n.!?:=]{1,32}?| [а-яёіїє]{3,16})?[ \t]{0,2}"
+    r"(?:(?:\b(?:is|ist|lautet|est|c'est|es|è|é|jest|to|är|er|on|je|este|это|היא|הוא|هي|هو|là|adalah)|[-–—])"
+    r"(?: (?:just|simply|still|now|always|einfach|toujours|siempre))?:?[ \t]|[:=：]|は|是)[ \t]{0,3}$"
+)
+_USED = (  # "with the", "user ann and the"
+    r"(?i)\b(?:(?:with|using|use|enter|type|as|mit|gib|nimm|avec|utilise|saisis|con|usa|escribe|introduce|inserisci|com"
+    r"|digite|met|med|använd|brug|bruk|z|s|с) (?:the|my|our|dem|das|dein|als|le|la|el|il|het|o|a)|als"
+    r"|machine [\w.-]{2,60} login [\w.@-]{2,40}|(?:user(?:name)?|log ?in|account|benutzer(?:name)?|identifiant"
+    r"|utilisateur|usuario|utente|gebruiker|användare|bruker|użytkownik|логин|логином) [\w.@-]{2,40}"
+    r"(?:,| (?:and|und|et|y|e|en|og|och|i|и|with|mit|avec|con|com|met|med))"
+    r"(?: (?:the|das|dem|le|la|el|il|het|o|a))?)\s$"
+)
 _AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:"
 _PART = r"[^=:/\\,;()\[\]{}]+"
 
@@ -143,6 +179,11 @@ RULES = (
     Rule("ENTRY", _ANY, _WORD, is_odd, "password", 7),
     Rule("LOCK OPENED KEY SOME_CODE", _GIVEN, _WORD, is_odd, "password", 12),
     Rule("PASSWORD PHRASE CODE", _QUOTED, _PLAIN, _is_value, "password", 3),
+    Rule("PASSWORD PHRASE", _SAID, _WORD, is_given, "password", 7),
+    Rule("PASSWORD", r"^[ \t:=：]{0,3}$", _WORD, is_given, "password"),
+    Rule("PASSWORD", _IS_ONLY, _LONE, is_lone, "password", 9),
+    Rule("PASSWORD", r"^ (?:please |bitte )?$", _LONE, is_lone, "password", led_by=_USED),
+    Rule("PASSWORD", _OPENED_BY, _FEW_SIGNS, _is_value, "password"),
     Rule("CODE", _WITHIN, _NUMBER, _is_no_year, "code", 2),
     Rule("CODE", _NAMED_AS, _NUMBER, _is_value, "code", 99, before=True),
     Rule("CODE", _ASKED, _ENTERED, _is_no_year, "code", 99, before=True),
@@ -194,6 +235,8 @@ def _is_of_no_secret(text: str, noun: Noun) -> bool:
 
 def _near(text: str, noun: Noun, rule: Rule) -> Iterator[Found]:
     """The candidates in the window of a noun that are given, and look as they must."""
+    if rule.led_by and not compiled(rule.led_by).search(text, max(0, noun.start - WINDOW), noun.start):
+        return
     start, end = _window(text, noun, rule.before)
     for match in islice(compiled(rule.candidate).finditer(text, start, end), rule.most):
         between = text[match.end() : noun.start] if rule.before else text[noun.end : match.start()]
@@ -211,7 +254,9 @@ def _window(text: str, noun: Noun, before: bool) -> tuple[int, int]:
         start = max(0, noun.start - WINDOW)
         return max(start, text.rfind("\n", start, noun.start) + 1), noun.start
     stop = text.find("\n", noun.end, noun.end + WINDOW)
-    return noun.end, stop if stop >= 0 else min(len(text), noun.end + WINDOW)
+    stop = stop if stop >= 0 else min(len(text), noun.end + WINDOW)
+    quoted = compiled(_FIRST_QUOTED).match(text, noun.end, stop) if "PASSWORD" in noun.lists else None
+    return noun.end, quoted.end() if quoted else stop
 
 
 def _pieces(text: str, match: re.Match[str], rule: Rule) -> Iterator[tuple[int, int]]:

@@ -100,12 +100,14 @@ def _collect(trajectory: Trajectory, pieces: Sequence[_Pieces], vault: Vault, te
     secrets = [value for value, role in leaves if role == SECRET]
     for value in [*secrets, *_pieces_of(trajectory.sensitive), *_typed_in_parts(leaves)]:
         vault.add_secret(value, "password")
+    typed = [value for value, role in leaves if role == TYPED]
+    entered = {value.strip() for value in typed}
     for text in texts:
         for finding in find_secrets(text):
             value = text[finding.start : finding.end]
-            if len(value) >= _LEAST and not PLACEHOLDER.search(value):
+            if (len(value) >= _LEAST or value in entered) and not PLACEHOLDER.search(value):
                 vault.add_secret(value, finding.kind)
-    _collect_inputs([value for value, role in leaves if role == TYPED], trajectory, vault)
+    _collect_inputs(typed, trajectory, vault)
     vault.learn(texts)
 
 

@@ -1,0 +1,44 @@
+"""Secrets of a run in whatever form they are written: short ones, and those that were transformed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.test_safety import record
+from ufo_experience.redaction import redact_text
+
+LOGIN = 'Enter the username "kay" and the password "{}" into the text fields and press {}.'
+
+
+def _login(secret: str, password_field: str = "Password", last: str = "login") -> dict[str, object]:
+    steps = [
+        {"action": "type", "control": "Username", "control_type": "Edit", "text": "kay"},
+        {"action": "type", "control": password_field, "control_type": "Edit", "text": secret},
+        {"action": "click", "control": "Login", "control_type": "Button", "observation": f'Press "{last}".'},
+    ]
+    return {"task": LOGIN.format(secret, last), "application": "Intranet", "steps": steps}
+
+
+@pytest.mark.parametrize("secret", ["x", "Ku8", "8Q", "log", "OCrM", "#1"])
+@pytest.mark.parametrize("field", ["Password", "tt2", ""])
+@pytest.mark.parametrize("last", ["login", '"Login"'])
+def test_a_short_password_the_request_names_is_masked_and_nothing_else(secret, field, last):
+    """Whatever the field is called: what the request calls the password is one, and the button keeps its name."""
+    one = record(_login(secret, field, last))
+    assert one.state.task == LOGIN.format("{{secret:1}}", last)
+    assert [step.parameters for step in one.action.steps[1:]] == [{"text": "{{secret:1}}"}, {}]
+    assert one.action.steps[2].target_control.name == "Login"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ('Type the password "K8" and click "Save"', 'Type the password "<secret>" and click "Save"'),
+        ("user 'kay', password 'K8', then 'Login'", "user 'kay', password '<secret>', then 'Login'"),
+        ("enter the password <text> into both text fields", "enter the password <text> into both text fields"),
+        ('Click "Password", then "OK"', 'Click "Password", then "OK"'),
+        ('<input type="password" name="pw">', '<input type="password" name="pw">'),
+    ],
+)
+def test_of_a_sentence_only_the_quoted_password_goes(text, clean):
+    assert redact_text(text) == clean
