@@ -34,7 +34,7 @@ _PHRASES = [
     # Which access somebody is given is a value of the request, as its name is: the way is the same.
     (
         "read write edit view reading writing editing viewing",
-        r"\b(?:read|write|edit|view)(?:ing)?(?=(?: and \w+)? (?:access|permissions?|rights?)\b)",
+        r"\b(?:(?:read|edit|view)(?:ing)?|writ(?:e|ing))(?=(?: and \w+)? (?:access|permissions?|rights?)\b)",
         "some",
     ),
     ("sides sided", r"\b(?:both sides|double[- ]sided|two[- ]sided)\b", "twosided"),
