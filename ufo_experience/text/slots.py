@@ -28,27 +28,36 @@ _WINDOWS_PATH = (
     rf"(?<![\w<])(?:[A-Z]:|\\\\[\w.$-]{{1,255}})\\(?:{_PART}(?: {_PART}){{0,3}}\\)*"
     rf"(?:{_PART}(?: (?-i:[^\W_a-z]){_PART}){{1,3}}(?<=\.)(?:{_SUFFIX})\b|[\w.~-]*[\w~]/?)?"
 )
-# In this order: what an earlier one took, a later one does not see. Of the characters in the second column a match in
-# ASCII holds at least one: without them nobody need look.
+# In this order: what an earlier one took, a later one does not see. A match in ASCII holds at least one of the characters
+# in the second column and, where there are any, of the words in the third, not at the end: else nobody need look.
 _PATTERNS = [
-    ("text", "[", r"\[[^\[\]]*['\"][^\[\]]*\]"),
-    ("url", ":.", r"\b(?:https?|ftp)://\S+|\bwww\.\S+"),
-    ("email", "@", r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+\w"),
+    ("text", "[", "", r"\[[^\[\]]*['\"][^\[\]]*\]"),
+    ("url", ":.", ":// www.", r"\b(?:https?|ftp)://\S+|\bwww\.\S+"),
+    ("email", "@", "", r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+\w"),
     (
         "text",
         "\"'`",
+        "",
         r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)",
     ),
-    ("file", "\\", _WINDOWS_PATH),
-    ("file", "/\\", r"(?<![\w<])(?:[A-Z]:\\|~/|/)[\w.~-]+(?:[\\/][\w.~-]+)*/?"),
-    ("file", ".", rf"(?<![\w-])[\w-]+\.(?:{_SUFFIX})\b"),
-    ("date", _DIGITS, r"\b\d{1,4}[/-]\d{1,2}(?:[/-]\d{1,4})?(?:\s*-\s*\d{1,2}/\d{2,4})?\b"),
-    ("date", "jfmasond", rf"\b(?:{_MONTH})\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+(?:19|20)\d\d\b)?"),
-    ("date", _DIGITS + "y", r"\b(?:19|20)\d\d\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"),
-    ("time", _DIGITS, r"\b\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]m\b"),
-    ("number", _DIGITS, r"[$€£]\s?\d[\d,.]*|#?[+-]?\b\d[\d,.]*(?:st|nd|rd|th|%|[a-z]{1,3}\b)?"),
+    ("file", "\\", "", _WINDOWS_PATH),
+    ("file", "/\\", "", r"(?<![\w<])(?:[A-Z]:\\|~/|/)[\w.~-]+(?:[\\/][\w.~-]+)*/?"),
+    ("file", ".", "", rf"(?<![\w-])[\w-]+\.(?:{_SUFFIX})\b"),
+    ("date", _DIGITS, "/ -", r"\b\d{1,4}[/-]\d{1,2}(?:[/-]\d{1,4})?(?:\s*-\s*\d{1,2}/\d{2,4})?\b"),
+    (
+        "date",
+        "jfmasond",
+        "jan feb mar apr may jun jul aug sep oct nov dec",
+        rf"\b(?:{_MONTH})\b\.?(?:\s+\d{{1,2}}(?:st|nd|rd|th)?\b)?(?:,?\s+(?:19|20)\d\d\b)?",
+    ),
+    ("date", "12d", "19 20 day", r"\b(?:19|20)\d\d\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"),
+    ("time", _DIGITS, ": am pm", r"\b\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\b\.?)?|\b\d{1,2}\s*[ap]m\b"),
+    ("number", _DIGITS, "", r"[$€£]\s?\d[\d,.]*|#?[+-]?\b\d[\d,.]*(?:st|nd|rd|th|%|[a-z]{1,3}\b)?"),
 ]
-_SLOTS = [(kind, frozenset(signs), re.compile(pattern, re.IGNORECASE)) for kind, signs, pattern in _PATTERNS]
+_SLOTS = [
+    (kind, frozenset(signs), tuple(words.split()), re.compile(pattern, re.IGNORECASE))
+    for kind, signs, words, pattern in _PATTERNS
+]
 _FIRST_MARK = 0xE000  # while masking, slot i stands as the private-use character _FIRST_MARK + i
 _MARK = re.compile("[\ue000-\uf8ff]")
 _MOST_SLOTS = 0xF8FF - _FIRST_MARK
@@ -118,8 +127,8 @@ def _in_word(character: str) -> bool:
 def cut_values(text: str) -> list[tuple[str, str]]:
     """The pieces of a text in order, each with the kind of value it is (empty for an ordinary word)."""
     words, slots = _cut(text)
-    found = [(slots[ord(word) - _FIRST_MARK] if _MARK.match(word) else Slot("", word)) for word in words]
-    return [(slot.value, slot.kind) for slot in found]
+    values = {chr(_FIRST_MARK + number): (slot.value, slot.kind) for number, slot in enumerate(slots)}
+    return [values.get(word) or (word, "") for word in words]
 
 
 @remembered(1_024, 2_048)
@@ -135,16 +144,19 @@ def _cut(text: str) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
         slots.append(Slot("file" if kind == "text" and _FILE_NAME.fullmatch(bare) else kind, bare))
         return chr(_FIRST_MARK + len(slots) - 1)
 
-    text = _MARK.sub(" ", text)
-    characters = set(text.lower()) if text.isascii() else None
-    for kind, signs, pattern in _SLOTS:
-        if characters is not None and characters.isdisjoint(signs):
+    text = text if text.isascii() else _MARK.sub(" ", text)
+    lower = text.lower() if text.isascii() else ""
+    characters = frozenset(lower.rstrip(" ."))
+    for kind, signs, parts, pattern in _SLOTS:
+        if lower and (characters.isdisjoint(signs) or (parts and not any(map(lower.__contains__, parts)))):
             continue
         text = pattern.sub(lambda match, kind=kind: f" {keep(kind, match.group())} ", text)  # type: ignore[misc]
     words: list[str] = []
     for sentence in _SENTENCE.split(text):
         for position, piece in enumerate(_PIECE.findall(sentence)):
-            if _MARK.match(piece) or not _is_name(piece, first=position == 0):
+            if piece.isalpha() and piece.islower():  # no name is written so
+                words.append(piece.lower())
+            elif _MARK.match(piece) or not _is_name(piece, first=position == 0):
                 words.append(piece if _MARK.match(piece) else piece.lower())
             else:
                 words.append(keep("name", _core(piece)))

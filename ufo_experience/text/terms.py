@@ -17,6 +17,7 @@ _COMMON_WORDS = (
 
 
 _LEAST_BEHIND_POLITE = 8  # characters
+_LONGEST_WORD = 64
 _WORD = re.compile(r"<\w{1,64}>|[^\W_]{1,64}(?:'[a-z]{1,8})?")
 _POLITE = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|computer|please|kindly|and|then|also|now|just|so|[,.!?]|(?:could|can|would|will) you"
@@ -67,6 +68,8 @@ def without_politeness(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """Stemmed words and placeholders, in order."""
+    if len(text) <= _LONGEST_WORD and text.isascii() and text.isalnum():
+        return [stem(text.lower())]
     return [stem(word) for word in _WORD.findall(text.lower().replace("’", "'"))]
 
 

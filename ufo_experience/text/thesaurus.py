@@ -43,6 +43,7 @@ class Thesaurus:
         self._beside: dict[str, list[Sequence[str]]] = {}  # what stands beside an entry, line by line
         self._phrases: dict[str, list[tuple[str, ...]]] = {}
         self._related_to = lru_cache(_DIFFERENT)(self._find_related)
+        self._alone = lru_cache(_DIFFERENT)(self._entries_of)
         self._entry = _Read(self._new_entry)
         self.known: frozenset[str] = frozenset()
         self.things: frozenset[str] = frozenset()
@@ -87,13 +88,19 @@ class Thesaurus:
 
     def entries(self, stems: Sequence[str]) -> list[Entries]:
         """For each stem of a text the entries it stands for: itself, and phrases that it is part of."""
-        found: list[set[str]] = [{one} if one in self._beside else set() for one in stems]
+        found = [self._alone(one) for one in stems]
         kept = [place for place, one in enumerate(stems) if one not in SKIPPED]
+        said = frozenset(stems)
         for first, place in enumerate(kept):
             for phrase in self._phrases.get(stems[place], ()):
-                for part in _match(phrase, stems, kept, first):
-                    found[part].add(" ".join(phrase))
-        return [_same(frozenset(one)) if one else _NONE for one in found]
+                if said.issuperset(phrase):
+                    for part in _match(phrase, stems, kept, first):
+                        found[part] = _same(found[part] | {" ".join(phrase)})
+        return found
+
+    def _entries_of(self, stem: str) -> Entries:
+        """What a stem stands for by itself."""
+        return _same(frozenset((stem,))) if stem in self._beside else _NONE
 
     def related(self, entries: Iterable[str]) -> Entries:
         """These entries, and all that are related to one of them; for the same ones the same object."""
