@@ -28,8 +28,8 @@ _WINDOWS_PATH = (
     rf"(?<![\w<])(?:[A-Z]:|\\\\[\w.$-]{{1,255}})\\(?:{_PART}(?: {_PART}){{0,3}}\\)*"
     rf"(?:{_PART}(?: (?-i:[^\W_a-z]){_PART}){{1,3}}(?<=\.)(?:{_SUFFIX})\b|[\w.~-]*[\w~]/?)?"
 )
-# In this order: what an earlier one took, a later one does not see. A match in ASCII holds at least one of the characters
-# in the second column and, where there are any, of the words in the third, not at the end: else nobody need look.
+# In this order: what an earlier one took, a later one does not see. A match in ASCII holds one of the characters in the
+# second column, which is no dot at the end, and one of the words in the third, if there are any: else nobody need look.
 _PATTERNS = [
     ("text", "[", "", r"\[[^\[\]]*['\"][^\[\]]*\]"),
     ("url", ":.", ":// www.", r"\b(?:https?|ftp)://\S+|\bwww\.\S+"),
