@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from random import Random
+
 import pytest
 
+from tests.secret_forms import FORMS, KINDS, PLACES, draw, run_with
 from tests.test_safety import record
 from ufo_experience.redaction import redact_text
 
@@ -42,3 +46,29 @@ def test_a_short_password_the_request_names_is_masked_and_nothing_else(secret, f
 )
 def test_of_a_sentence_only_the_quoted_password_goes(text, clean):
     assert redact_text(text) == clean
+
+
+def _stays(secret: str, name: str, place: str) -> bool:
+    form = FORMS[name](secret)
+    text = record(run_with(secret, form, place)).model_dump_json()
+    return any(one in text for one in (form, json.dumps(form)[1:-1], json.dumps(form, ensure_ascii=False)[1:-1]))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_typed_secret_is_taken_out_in_every_form(name):
+    """Random secrets of two kinds, each at one place of the run; `-m slow` has all kinds."""
+    random = Random(name)
+    for kind in random.sample(KINDS, 2):
+        secret, place = draw(kind, random), random.choice([*PLACES, "task"])
+        assert not _stays(secret, name, place), (kind, secret, place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_kinds_of_typed_secrets_are_taken_out_in_every_form(kind):
+    random, kept = Random(kind), []
+    for name in FORMS:
+        for place in [*PLACES, "task"]:
+            secret = draw(kind, random)
+            kept += [(name, place, secret)] if _stays(secret, name, place) else []
+    assert kept == []

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import zlib
 from collections.abc import Callable, Iterator
 
 from ufo_experience.text import lazy_re as re
 
+_PACKED = re.compile(r"H4sI|eA[E-H]|eF[4-7]|eJ[w-z]|eN[o-r]")  # how gzip and zlib begin
+_MOST_PACKED, _MOST_UNPACKED = 4, 8_192
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 _BASE32 = re.compile(r"[A-Z2-7]{10,}|[a-z2-7]{10,}")
@@ -30,13 +33,25 @@ def _from_base64(run: str) -> Iterator[bytes]:
     if len(run) < 12 and run.isalpha() and run[1:].islower():
         return
     bare = run.rstrip("=").replace("-", "+").replace("_", "/")
-    for offset in range(4):
+    packed = [match.start() for match in _PACKED.finditer(bare)][:_MOST_PACKED]  # behind a "/" of an address
+    for offset in (*range(4), *packed):
         rest = bare[offset:]
         rest = rest[: len(rest) - (len(rest) % 4 == 1)]
         try:
-            yield base64.b64decode(rest + "=" * (-len(rest) % 4))
+            data = base64.b64decode(rest + "=" * (-len(rest) % 4))
         except binascii.Error:
             continue
+        yield _unpacked(data)
+
+
+def _unpacked(data: bytes) -> bytes:
+    """What gzip or zlib packed, up to 8 kB of it; other data as they are."""
+    if data[:2] not in (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"):
+        return data
+    try:
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(data, _MOST_UNPACKED)
+    except zlib.error:
+        return data
 
 
 def _from_base32(run: str) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from itertools import product
 from typing import NamedTuple
 
 from ufo_experience.redaction.decodings import ENCODINGS, LETTERS
+from ufo_experience.redaction.forms import LEAST_DECODED, codes_of
 from ufo_experience.redaction.readings import (
     Reading,
     as_letters,
@@ -27,6 +28,7 @@ from ufo_experience.redaction.readings import (
     romanised,
     speaks_of_characters,
     spelled,
+    uncounted,
     unescaped,
 )
 from ufo_experience.text import lazy_re as re
@@ -41,6 +43,7 @@ _FEW = 3  # characters of a beginning or an end that is told as one
 _SHORT_DIGEST = 8  # hexadecimal digits of a checksum that was cut short
 _JOINED = 8  # letters of the words of a secret, run together
 _OUTLINE = 4  # characters of an outline by which a secret is known
+_PIECE = 4  # letters of a piece into which a plain word is cut
 _DEPTH = 3  # encodings within encodings
 _LONGEST_RUN = 8_192
 
@@ -57,7 +60,7 @@ _KEYBOARDS = tuple(  # where two keyboards differ, seen from a US one
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ø": "oe", "å": "aa"})
 _HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
-_DIGIT_RUN = re.compile(r"(?<!\d)\d(?:[^\w\n]{0,2}\d){3,11}(?![^\w\n]{0,2}\d)")
+_DIGIT_RUN = re.compile(r"(?<!\d)\d(?:[^\w]{0,3}\d){3,11}(?![^\w\n]{0,2}\d)", re.ASCII)
 _LEFT_OUT = re.compile(
     r"(?P<first>[^\s*•●…]{0,40})(?:…|\.{3,8}|[*•●]{2,40})\s?(?P<last>[^\s*•●…]{0,40}(?: \d{2,4}){0,3})"
 )
@@ -104,7 +107,8 @@ class Disguises:
         self._figures: dict[str, list[tuple[_Key, int]]] = {}
         self._plain: dict[str, str] = {}
         self._numbers: dict[str, str] = {}
-        self._stretched: dict[str, str] = {}
+        self._whole: dict[str, str] = {}
+        self._coded: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._phrases: dict[str, list[tuple[_Key, int]]] = {}
         self._outlines: dict[str, str] = {}
@@ -118,7 +122,7 @@ class Disguises:
                 self._rests.update((word, secret) for word, secret in self._wanted(text).items() if len(word) >= _SHORT)
 
     def add(self, secret: str, *, parts: bool = True) -> None:
-        """Look for one more secret; one that is short or a plain word is looked for in encodings only.
+        """Look for one more secret; one that is short or a plain word is looked for whole only.
 
         Without `parts` nothing less than all of it is looked for.
         """
@@ -130,20 +134,14 @@ class Disguises:
             self._numbers[key] = secret
             if parts or len(key) >= LEAST:
                 self._numbers[key[::-1]] = secret
+            if parts:
+                self._numbers["".join(c + c for c in key)] = secret
         elif len(key) >= LEAST and not secret.isalpha():
             self._add_keys(secret, key, parts)
         elif len(key) >= _SHORT and parts:
-            self._stretched[key] = secret
-        if parts and len(secret) >= LEAST:
-            plain = secret.casefold()[:_LONGEST_KEY]
-            lengths = range(_FEW, len(plain))
-            self._ends.update((end, secret) for n in lengths for end in (plain[:n], plain[-n:]))
-        if len(secret) >= LEAST:
-            self._digests[f"{zlib.crc32(secret.encode('utf-8', 'replace')):08x}"] = secret
-            forms = {secret, secret + "\n", secret.casefold(), secret.upper()}
-            for name, form in product(_HASHES, forms):
-                digest = hashlib.new(name, form.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
-                self._digests[digest] = self._digests[digest[:_SHORT_DIGEST]] = secret
+            self._add_whole(secret, key)
+        if parts:
+            self._add_encoded(secret)
 
     def find(self, text: str) -> list[Disguised]:
         """The places of every secret in `text`, in order, none overlapping another."""
@@ -195,16 +193,36 @@ class Disguises:
             self._index(self._phrases, _Key(key, secret, half, words=True))
         if parts and not secret.isascii() and len(outline(secret)) >= _OUTLINE:
             self._outlines[outline(secret)] = secret
-        whole = {key[::-1], folded(secret.translate(_UMLAUTS)), _turned(key)}
-        whole |= {_shifted(key, by) for by in range(1, 26)} if sum(c in LETTERS for c in key) >= _SHORT else set()
-        whole |= {folded(secret.casefold().translate(board)) for board in _KEYBOARDS}
-        whole |= {"".join(c + c for c in key), "".join(c for c in key if c not in "aeiou")}
-        whole |= {folded(romanised(secret)), *map(folded, _misread(secret))}
+        whole = {
+            *map(folded, _rewritten(secret, key)),
+            *(folded("".join(c for c in secret if c not in gone)) for gone in ("aeiou", "aeiouAEIOU")),
+        }
         for form in sorted(whole - {key}):
             if len(form) >= LEAST and not form.isdigit():
                 self._index(self._grams, _Key(form, secret, len(form)))
-        letters = as_letters(key)
-        self._index(self._figures, _Key(letters, secret, len(letters)))
+        for letters in {as_letters(key), as_letters(secret)}:
+            self._index(self._figures, _Key(letters, secret, len(letters)))
+
+    def _add_whole(self, secret: str, key: str) -> None:
+        """What is short or a plain word is looked for whole only: less of it stands anywhere."""
+        self._whole[key] = secret
+        if len(key) >= LEAST:
+            self._index(self._figures, _Key(as_letters(key), secret, len(key)))
+        other = {folded(form) for form in _rewritten(secret, key)}
+        self._whole.update((form, secret) for form in sorted(other - {key}) if len(form) >= max(_SHORT, len(key) - 1))
+
+    def _add_encoded(self, secret: str) -> None:
+        """Its beginnings and ends, its checksums and, where it is too short to be decoded, its codes."""
+        if len(secret) >= LEAST:
+            plain = secret.casefold()[:_LONGEST_KEY]
+            self._ends.update((end, secret) for n in range(_FEW, len(plain)) for end in (plain[:n], plain[-n:]))
+        if len(secret) < LEAST_DECODED or secret.isalpha():
+            self._coded.update((form, secret) for form in codes_of(secret))
+        self._digests[f"{zlib.crc32(secret.encode('utf-8', 'replace')):08x}"] = secret
+        forms = {secret, secret + "\n", secret.casefold(), secret.upper()}
+        for name, form in product(_HASHES, forms):
+            digest = hashlib.new(name, form.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+            self._digests[digest] = self._digests[digest[:_SHORT_DIGEST]] = secret
 
     @staticmethod
     def _index(grams: dict[str, list[tuple[_Key, int]]], key: _Key) -> None:
@@ -215,6 +233,8 @@ class Disguises:
         written = as_written(text)
         yield from self._read(written, text)
         yield from self._words(text)
+        if depth and self._coded:
+            yield from self._in_code(text)
         plain = written
         for _ in range(_DEPTH):
             once = unescaped(plain)
@@ -222,6 +242,8 @@ class Disguises:
                 break
             plain = once
             yield from self._read(plain, text)
+        if (without := uncounted(plain)) is not plain:
+            yield from self._read(without, text)
         if speaks_of_characters(plain.text):
             for names in (digit_of, character_of):
                 yield from self._read(spelled(plain, names), text, aloud=True)
@@ -238,15 +260,16 @@ class Disguises:
         if self._figures and self._is_there(self._figures, as_letters(reading.text)):
             found = fold(reading, as_letters)
             for one in self._search(found, self._figures):
-                if any(not c.isalpha() for c in text[one.start : one.end]):
+                found_there = text[one.start : one.end]
+                if any(not c.isalpha() and (not one.secret.isalpha() or not c.isspace()) for c in found_there):
                     yield one
         if self._phrases and self._is_there(self._phrases, only_letters(reading.text)):
             yield from self._search(fold(reading, only_letters), self._phrases)
         if self._numbers:
             yield from self._search_numbers(reading, aloud)
-        for key, secret in self._stretched.items():
+        for key, secret in self._whole.items():
             if key in letters:
-                yield from _stretched(fold(reading), key, secret, text)
+                yield from _standing(fold(reading), key, secret, text)
 
     def _words(self, text: str) -> Iterator[Disguised]:
         """Rests of secrets, and secrets with a part left out or in another script."""
@@ -261,6 +284,8 @@ class Disguises:
                 for plain, secret in self._plain.items():
                     if len(plain) > len(first) + len(last) and plain.startswith(first) and plain.endswith(last):
                         yield Disguised(*match.span(), secret)
+                    elif len(plain) > len(first) > len(plain) // 2 and plain.startswith(first):
+                        yield Disguised(*match.span("first"), secret)  # cut off, and another word follows
 
     def _by_looks(self, text: str) -> Iterator[Disguised]:
         """Checksums that were cut short, and secrets in the letters of another script."""
@@ -316,7 +341,7 @@ class Disguises:
             return True
         following = reading.text[end : end + 1]
         cut = found[-1].isdigit() and following.isdigit() and reading.starts[end] == reading.ends[end - 1]
-        near = all(reading.starts[place + 1] - reading.ends[place] <= 2 for place in range(start, end - 1))
+        near = all(reading.gap(place + 1) <= 2 for place in range(start, end - 1))
         begins = start == 0 or reading.starts[start] > reading.ends[start - 1]
         whole = begins and (end == len(reading.text) or reading.starts[end] > reading.ends[end - 1])
         joined = whole and found.isalpha() and len(found) >= _JOINED and found in key.joined
@@ -327,6 +352,17 @@ class Disguises:
         for start, end, digits in _runs_of_digits(reading, aloud):
             if digits in self._numbers:
                 yield Disguised(*reading.place(start, end), self._numbers[digits])
+
+    def _in_code(self, text: str) -> Iterator[Disguised]:
+        """Short secrets in an encoding: too little to be decoded, so the forms themselves are looked for."""
+        lowered = text.lower() if len(text.lower()) == len(text) else text
+        for form, secret in self._coded.items():
+            place = lowered.find(form)
+            while place >= 0:
+                end = place + len(form)
+                if not lowered[place - 1 : place].isalnum() and not lowered[end : end + 1].isalnum():
+                    yield Disguised(place, end, secret)
+                place = lowered.find(form, place + 1)
 
     def _encoded(self, text: str, depth: int) -> Iterator[Disguised]:
         for pattern, decode in ENCODINGS:
@@ -351,14 +387,38 @@ class Disguises:
         return next((one.secret for one in self._found(text, depth)), None) if _is_text(text) else None
 
 
-def _stretched(reading: Reading, key: str, secret: str, text: str) -> Iterator[Disguised]:
-    """The places of a secret that is short or a plain word, where something stands between all its characters."""
+def _standing(reading: Reading, key: str, secret: str, text: str) -> Iterator[Disguised]:
+    """The places of a secret that is short or a plain word: on its own, and not as any text would say it by chance.
+
+    Letters may be cut into pieces of at most four; in one piece they are a word of a text unless they are long.
+    """
     place = reading.text.find(key)
     while place >= 0:
         start, end = reading.place(place, place + len(key))
-        if len(_BETWEEN.findall(text, start, end)) >= len(key) - 1:
+        pieces = _pieces(reading, place, place + len(key))
+        each = len(pieces) >= len(key)
+        alone = not text[start - 1 : start].isalnum() and not (text[end - 1 : end + 1].isalnum() and end < len(text))
+        split = alone and len(pieces) > 1 and max(pieces) <= (_PIECE if key.isalpha() else len(key))
+        whole = alone and len(pieces) <= 1 and (len(key) >= LEAST or not key.isalpha() or not text[start:end].isascii())
+        if each or (split and (len(pieces) > 2 or not key.isalpha())) or whole:
             yield Disguised(start, end, secret)
         place = reading.text.find(key, place + 1)
+
+
+def _pieces(reading: Reading, start: int, end: int) -> list[int]:
+    """How long the pieces are in which the characters from `start` to before `end` stand."""
+    cuts = [place for place in range(start + 1, end) if reading.gap(place)]
+    return [last - first for first, last in zip([start, *cuts], [*cuts, end], strict=True)]
+
+
+def _rewritten(secret: str, key: str) -> Iterator[str]:
+    """A secret as others would write it, letter for letter: backwards, shifted, on another keyboard, romanised."""
+    yield from (key[::-1], secret.translate(_UMLAUTS), romanised(secret), *_misread(secret))
+    yield from (secret.casefold().translate(board) for board in _KEYBOARDS)
+    yield "".join(c + c for c in key)
+    yield "".join(reversed(_WORD.findall(secret)))
+    if sum(c in LETTERS for c in key) >= (_SHORT if len(key) >= LEAST else 2):
+        yield from (_turned(key), *(_shifted(key, by) for by in range(1, 26)))
 
 
 def _with_signs(text: str, found: Disguised) -> Disguised:
@@ -407,9 +467,9 @@ def _match(text: str, place: int, key: _Key, offset: int) -> tuple[int, int, _Ke
 def _together(reading: Reading, start: int, end: int, place: int) -> tuple[int, int]:
     """The part around `place` of a match whose characters stand near each other."""
     first, last = place, place + 1
-    while first > start and reading.starts[first] - reading.ends[first - 1] <= _GAP:
+    while first > start and reading.gap(first) <= _GAP:
         first -= 1
-    while last < end and reading.starts[last] - reading.ends[last - 1] <= _GAP:
+    while last < end and reading.gap(last) <= _GAP:
         last += 1
     return first, last
 
@@ -420,20 +480,17 @@ def _is_telling(found: str, key: _Key) -> bool:
 
 
 def _runs_of_digits(reading: Reading, aloud: bool) -> Iterator[tuple[int, int, str]]:
-    """(start, end, digits) of runs of digits with at most two signs between them.
-
-    Written, a number of fewer than six digits counts only with every digit apart, or half the dates would be one, or in
-    figures of another script.
-    """
-    for match in _DIGIT_RUN.finditer(reading.text):
-        digits = "".join(str(unicodedata.decimal(c)) for c in match[0] if c.isdecimal())
+    """(start, end, digits) of runs of digits with at most three signs between them; of few, no time and no date."""
+    text = reading.text
+    if not text.isascii():
+        text = "".join(c if c.isascii() else str(unicodedata.digit(c, c)) for c in text)
+    for match in _DIGIT_RUN.finditer(text):
         signs = re.findall(r"\D+", match[0])
-        if (
-            aloud
-            or not match[0].isascii()
-            or len(digits) >= LEAST
-            or (len(signs) == len(digits) - 1 and len(set(signs)) == 1)
-        ):
+        digits = re.sub(r"\D", "", match[0])
+        bare = reading.ends[match.end() - 1] - reading.starts[match.start()] == _SHORT and text is reading.text
+        year = bare and not signs and digits[:2] in ("19", "20")
+        time = len(signs) == 1 and signs[0] in ":/" and len(digits) < LEAST
+        if aloud or not (year or time):
             yield match.start(), match.end(), digits
 
 

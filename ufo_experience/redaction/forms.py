@@ -18,6 +18,9 @@ from ufo_experience.redaction.readings import folded
 
 _WIDE = 0xFEE0  # from a letter of ASCII to its full-width form
 _LONGEST_HALF = 48
+LEAST_DECODED = 10  # characters: the codes of fewer are not always decoded
+_LEAST_CODED = 5
+_JOINTS = (" ", ", ", ",", ":", "-", ";", ".", "/", "")  # between the codes of two characters
 LEAST_LOOSE = 6  # characters: shorter ones are matched as written only, or ordinary words would be torn apart
 _BETWEEN = 3  # signs that a screen reader, a log of keys or an OCR puts between characters, at most
 
@@ -63,9 +66,44 @@ def coded_forms(value: str) -> set[str]:
     if is_loose(value):
         unmarked = "".join(c for c in unicodedata.normalize("NFD", value) if not unicodedata.combining(c))
         wide = "".join(chr(ord(c) + _WIDE) if "!" <= c <= "~" else c for c in value)
-        forms |= {value[::-1], unmarked, unicodedata.normalize("NFD", value), wide, codecs.encode(value, "rot13")}
+        forms |= {
+            value[::-1],
+            unmarked,
+            unicodedata.normalize("NFD", value),
+            wide,
+            codecs.encode(value, "rot13"),
+            rot47(value),
+        }
         forms |= _base64_at_any_offset(value.encode("utf-16-le", "replace")) | set(_halves(value))
     return {form for form in forms if len(form) >= LEAST_LOOSE}
+
+
+def codes_of(value: str) -> set[str]:
+    """A short secret's characters as codes in the usual notations, in small letters; the same of it backwards."""
+    found = {rot47(value)}
+    for form in (value, value.lower(), value.upper(), value[::-1], value + "\n"):
+        data = form.encode("utf-8", "replace")
+        points = [str(ord(c)) for c in form]
+        digits, octal = [f"{byte:02x}" for byte in data], [f"{byte:03o}" for byte in data]
+        wide, bits = [f"{ord(c):04x}" for c in form], [f"{byte:08b}" for byte in data]
+        plain = (points, digits, octal, bits, [one[1:] for one in bits], [f"{byte:b}" for byte in data])
+        found |= {joint.join(codes) for codes in plain for joint in _JOINTS}
+        found |= {"0x" + joint.join(digits) for joint in ("", ", 0x", ",0x", " 0x", " ")}
+        for begins, codes, ends in (
+            ("&#", points, ";"), ("&#", points, ""), ("&#x", digits, ";"), ("&#x", wide, ";"),
+            ("\\", octal, ""), ("\\x", digits, ""), ("=", digits, ""), ("%", digits, ""),
+        ):  # fmt: skip
+            found.add("".join(begins + code + ends for code in codes))
+        once = base64.b64encode(data)
+        found |= {once.decode(), base64.b32encode(data).decode(), base64.b64encode(once).decode()}
+        found |= {base64.b85encode(data).decode(), base64.a85encode(data).decode()}
+        found.add(base64.b64encode(form.encode("utf-16-le", "replace")).decode())
+    return {short for form in found for short in (form.lower(), form.lower().rstrip("=")) if len(short) >= _LEAST_CODED}
+
+
+def rot47(value: str) -> str:
+    """A text with every sign of ASCII replaced by the one 47 places on."""
+    return "".join(chr(33 + (ord(c) - 33 + 47) % 94) if "!" <= c <= "~" else c for c in value)
 
 
 def _halves(value: str) -> Iterator[str]:

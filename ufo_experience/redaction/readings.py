@@ -18,15 +18,16 @@ _LOOKS_LIKE = str.maketrans(  # Cyrillic and Greek small letters that look like 
     "\u03b1\u03bf\u03c1\u03c5\u03c7\u03ba\u03bd\u03c4\u03b9",
     "aeopcxyktmhbijsaopuxkvti",
 )
+_SMALL_CAPITALS = str.maketrans("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz")
 _WITHOUT_STROKE = str.maketrans(  # letters whose stroke or ligature Unicode does not take apart
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 _FIGURES = str.maketrans("013456789", "oieasgtbg")
-_PLAIN_LETTERS: dict[int, int | str] = {**_LOOKS_LIKE, **_WITHOUT_STROKE}
+_PLAIN_LETTERS: dict[int, int | str] = {**_LOOKS_LIKE, **_WITHOUT_STROKE, **_SMALL_CAPITALS}
 _SIGNS_AS_LETTERS = str.maketrans("$@!|(+", "saiict")
 _ESCAPE = re.compile(
-    r"(?i)(?P<byte>(?:(?:%|\\x|=)[0-9a-f]{2}|\\[0-3][0-7]{2})+)"
-    r"|(?:\\u|%u|u\+)\{?(?P<point>[0-9a-f]{4,6})\}?|(?P<entity>&(?:#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]{2,8});)"
+    r"(?i)\\(?P<css>0[0-9a-f]{5}) ?|(?P<byte>(?:(?:%|\\x|=)[0-9a-f]{2}|\\[0-3][0-7]{2})+)"
+    r"|(?:(?:\\u|%u|u\+)(?P<point>[0-9a-f]{4,6})|\\u\{(?P<braced>[0-9a-f]{1,6})\})|(?P<entity>&(?:#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]{2,8});)"
     r"|(?P<key>\{[^{}]{1,12}\})|(?P<tag></?[a-z][^<>]{0,80}>)|\\(?P<sign>[^\w\s])"
 )
 _BYTE = re.compile(r"(?i)(?:%|\\x|=)([0-9a-f]{2})|\\([0-3][0-7]{2})")
@@ -72,6 +73,8 @@ _CYRILLIC = dict(
         strict=True,
     )
 )
+_COUNTER = re.compile(r"(?<!\w)(\d{1,3})[.):=][ \t]{0,2}(?=\S)")
+_LEAST_COUNTED = 3
 _WORD = re.compile(r"[^\W\d_]+|\d+|[^\w\s]+|_+")
 
 
@@ -111,6 +114,11 @@ class Reading:
     text: str
     starts: list[int] | range
     ends: list[int] | range
+    places: list[int] | range = range(0)  # of the characters in the reading that this one was made of
+
+    def gap(self, place: int) -> int:
+        """How many characters were left out before the one at `place`, in the reading that this one was made of."""
+        return self.places[place] - self.places[place - 1] - 1
 
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Where in the original the characters from `start` to before `end` stand."""
@@ -169,6 +177,18 @@ def spelled(reading: Reading, names: Callable[[str], str | None]) -> Reading:
     return _assembled(reading, _spelled_pieces(reading.text, names))
 
 
+def uncounted(reading: Reading) -> Reading:
+    """A reading without the numbers of a list in one line: "1. ribbon 2. canyon", "1:c 2:e 3:d"."""
+    counted = [
+        match for number, match in enumerate(_COUNTER.finditer(reading.text), start=1) if int(match[1]) == number
+    ]
+    if len(counted) < _LEAST_COUNTED:
+        return reading
+    gone = {place for match in counted for place in range(*match.span())}
+    kept = ((c, place, place + 1) for place, c in enumerate(reading.text) if place not in gone)
+    return _assembled(reading, kept)
+
+
 def digit_of(word: str) -> str | None:
     """The digit a word names, in one of fifteen languages; "" for the name of a sign; None for any other word."""
     return _SPOKEN_NUMBERS.get(word, "" if word in _SPOKEN_SIGNS else None)
@@ -189,18 +209,21 @@ def _assembled(reading: Reading, pieces: Iterator[tuple[str, int, int]]) -> Read
     chars: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
+    places: list[int] = []
     for text, start, end in pieces:
         if text == "\b":
             if chars:
                 chars.pop()
                 starts.pop()
                 ends.pop()
+                places.pop()
             continue
         for c in text:
             chars.append(c)
             starts.append(reading.starts[start])
             ends.append(reading.ends[end - 1])
-    return Reading("".join(chars), starts, ends)
+            places.append(start)
+    return Reading("".join(chars), starts, ends, places)
 
 
 def _unescaped_pieces(text: str) -> Iterator[tuple[str, int, int]]:
@@ -223,8 +246,8 @@ def _meaning(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
             yield from ((c, start + code.start(), start + code.end()) for c, code in zip(text, codes, strict=True))
         else:
             yield text, start, end
-    elif match["point"]:
-        point = int(match["point"], 16)
+    elif code := match["point"] or match["braced"] or match["css"]:
+        point = int(code, 16)
         yield chr(point) if point <= 0x10FFFF else "", start, end
     elif match["entity"]:
         yield html.unescape(match["entity"]), start, end
