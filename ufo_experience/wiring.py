@@ -104,7 +104,7 @@ class Wiring:
                 return before
             if before is None or not before.is_of(snapshot):
                 self._records.forget()  # a purge publishes another generation
-            finder = CandidateFinder(snapshot, self.trust_policy(), before=before, read=self._records.get)
+            finder = CandidateFinder(snapshot, self.trust_policy(), before=before, records=self._records)
             self._finder = finder
             return finder
 

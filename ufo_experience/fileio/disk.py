@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _CREATE = (
@@ -116,6 +117,15 @@ class Disk:
     def listdir(self, path: Path) -> list[str]:
         """Names in a folder, in no order."""
         return os.listdir(path)
+
+    def stats_in(self, path: Path) -> dict[str, os.stat_result]:
+        """Names in a folder, in no order, each with what `lstat` says of it; what goes meanwhile is left out."""
+        found: dict[str, os.stat_result] = {}
+        with os.scandir(path) as entries:
+            for one in entries:
+                with suppress(FileNotFoundError):
+                    found[one.name] = os.lstat(one.path)
+        return found
 
     def folder_mtimes(self, path: Path) -> dict[str, int]:
         """The folders in a folder, links left out, each with its time of last change (ns)."""

@@ -120,10 +120,11 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
             since = abs(before.get(shard, 0)) - MTIME_GRANULARITY_NS
             versions = store.versions_in(shard, since=since) or store.versions_in(shard)  # none: the clock was set back
             unseen = [id for id in versions if not seen(id, versions[id])]
-            known = {id for id, row in zip(unseen, catalog.find(unseen).tolist(), strict=True) if row >= 0}
+            rows = catalog.find(unseen).tolist() if unseen else []
+            known = {id for id, row in zip(unseen, rows, strict=True) if row >= 0}
             if mtimes.get(shard, 0) < 0:
                 young |= versions
-            found = list(store.scan(sorted(known)))
+            found = list(store.scan(sorted(known))) if known else []
             updated += [one for one in found if catalog.is_stale(one)]
             whole = len(found) == len(known)
         if not whole:  # what could not be read now may be readable next time

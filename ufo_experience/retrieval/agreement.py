@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,26 @@ from ufo_experience.trust.values import fact
 _MOST = 64  # rows looked at for one value
 _MOST_RUNS = 32  # of like fields, the newest, whose records are opened
 _MOST_PARTED = 8  # of runs that ended otherwise, the newest
+_NOBODY = -1  # the row of no run
 _KEPT = 8_192  # answers kept: the same window titles and buttons come again in every question
 _KEPT_RUNS = 2_048  # of which is kept what is compared
 
 Rows = NDArray[np.int64]
-Read = Callable[[str], Experience]
+_Key = tuple[str, str]  # task and application
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Records(Protocol):
+    """Where records are read."""
+
+    def get(self, id: str) -> Experience:
+        """The live record with this id, the caller's own. Raises `DataError` where it cannot be read."""
+        ...
+
+    def look(self, id: str) -> Experience:
+        """The same, to be looked at and let go."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -43,27 +59,28 @@ class _Opened:
 
 
 class CatalogAgreement:
-    """`trust.values.Agreement` over the trusted, successful, own runs of a catalog; `read` gives a record by its id."""
+    """`trust.values.Agreement` over the trusted, successful, own runs of a catalog; `records` gives them by id."""
 
     def __init__(
-        self, catalog: Catalog, trusted: Mask, read: Read | None = None, before: CatalogAgreement | None = None
+        self, catalog: Catalog, trusted: Mask, records: Records | None = None, before: CatalogAgreement | None = None
     ) -> None:
         """What was read of the runs of an earlier catalog of the same generation is taken from `before`."""
-        self._catalog, self._read = catalog, read
+        self._catalog, self._records = catalog, records
         self._counted = trusted & ~catalog.column("imported") & (catalog.column("success") == 1)
         self._rows = lru_cache(_KEPT)(self._find_rows)
         self._agreed = lru_cache(_KEPT)(self._are_several)
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
         same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # published rows keep their numbers
         self._published: dict[str, Rows] = before._published if before and same else {}
-        self._places: dict[tuple[str, str], tuple[list[int], str, Places]] = {}
-        self._looked_up: set[tuple[str, str]] = set()
-        self._parted: dict[str, int | None] = {}
-        self._opened: dict[int, _Opened] = {}
-        if before and same:
-            first = catalog.published
-            self._opened = {row: one for row, one in before._opened.items() if row < first}
-            self._places = {key: one for key, one in before._places.items() if max(one[0], default=0) < first}
+        self._opened: dict[int, _Opened] = before._opened if before and same else {}
+        self._opened_behind: dict[
+            int, _Opened
+        ] = {}  # of rows that came later, whose numbers the next catalog may change
+        self._places_before: dict[_Key, tuple[list[int], str, Places]] = (
+            before._places_before if before and same else {}
+        )
+        self._places: dict[_Key, Places] = {}
+        self._parted: dict[str, int] = {}
 
     def agreed(self, text: str, application: str | None) -> bool:
         """True when runs of `RUNS` different sessions and requests hold this name or value in the application."""
@@ -81,24 +98,29 @@ class CatalogAgreement:
             return {}
         key = (experience.state.task, experience.state.application or "")
         known = self._places.get(key)
-        if known is None or key not in self._looked_up:
-            rows = self._newest(self._of_same_fields(experience), _MOST_RUNS)
-            if known is None or known[:2] != (rows, _request(experience)):
-                known = self._places[key] = rows, _request(experience), by_place(self._runs(experience, rows))
-            self._looked_up.add(key)
-        return constants_of(experience, known[2], task)
+        if known is None:
+            known = _keep(self._places, key, self._find_places(key, experience))
+        return constants_of(experience, known, task)
+
+    def _find_places(self, key: _Key, experience: Experience) -> Places:
+        """What the newest runs of the task typed; what an earlier catalog was told of the same runs stands."""
+        rows, request = self._newest(self._of_same_fields(experience), _MOST_RUNS), _request(experience)
+        before = self._places_before.get(key)
+        if before is not None and before[:2] == (rows, request):
+            return before[2]
+        found = by_place(self._runs(experience, rows))
+        if max(rows, default=0) < self._catalog.published:
+            _keep(self._places_before, key, (rows, request, found))
+        return found
 
     def parted(self, experience: Experience) -> Experience | None:
         """The newest counted run of the same words that went another way in the end; None where all went alike.
 
         What is found is kept by the id of the record, which is one of the store.
         """
-        if experience.id not in self._parted:
-            if len(self._parted) >= _KEPT:
-                self._parted.clear()
-            self._parted[experience.id] = self._find_parted(experience)
-        row = self._parted[experience.id]
-        return None if row is None else self._open(row)
+        known = self._parted.get(experience.id)
+        row = _keep(self._parted, experience.id, self._find_parted(experience)) if known is None else known
+        return None if row == _NOBODY or self._records is None else self._open(row, self._records.get)
 
     def same_steps(self, row: int, other: int) -> bool:
         """True for two counted runs of different sessions in one application that took the same steps."""
@@ -110,19 +132,18 @@ class CatalogAgreement:
         one, two = self._compared(row), self._compared(other)
         return one is not None and two is not None and bool(one.way.steps) and one.way.steps == two.way.steps
 
-    def _find_parted(self, experience: Experience) -> int | None:
+    def _find_parted(self, experience: Experience) -> int:
         own = way_of(experience)
         if not own.end:
-            return None
+            return _NOBODY
         rows = self._of_same_fields(experience)
-        others = rows[
-            ~_among(rows, self._rows(fact(own.end, experience.state.application))) & ~harmful(self._catalog)[rows]
-        ]
+        alike = _among(rows, self._rows(fact(own.end, experience.state.application)))
+        others = rows[~alike & ~harmful(self._catalog, rows)]
         for row in self._newest(others, _MOST_PARTED):
             known = self._compared(row) if self._is_alike(row, experience) else None
             if known is not None and leaving(experience, own, known.way) is not None:
                 return row
-        return None
+        return _NOBODY
 
     def _runs(self, experience: Experience, rows: Iterable[int]) -> Iterator[TypedRun]:
         """What runs of the same task in the same application typed, of those in some rows.
@@ -158,19 +179,16 @@ class CatalogAgreement:
 
     def _compared(self, row: int) -> _Opened | None:
         """What is compared of the run of this row; None where it cannot be read."""
-        kept = self._opened.get(row)
-        if kept is None and (run := self._open(row)) is not None:
-            if len(self._opened) >= _KEPT_RUNS:
-                self._opened.clear()
-            kept = self._opened[row] = _Opened(typed_by(run), way_of(run))
+        opened = self._opened if row < self._catalog.published else self._opened_behind
+        kept = opened.get(row)
+        if kept is None and self._records and (run := self._open(row, self._records.look)) is not None:
+            kept = _keep(opened, row, _Opened(typed_by(run), way_of(run)))
         return kept
 
-    def _open(self, row: int) -> Experience | None:
+    def _open(self, row: int, read: Callable[[str], Experience]) -> Experience | None:
         """The record of a row; one that cannot be read agrees with nobody, and is named by `verify`."""
-        if self._read is None:
-            return None
         try:
-            return self._read(self._catalog.ids(np.array([row]))[0])
+            return read(self._catalog.ids(np.array([row]))[0])
         except DataError:
             return None
 
@@ -197,9 +215,7 @@ class CatalogAgreement:
     def _with_term(self, term: str) -> Rows:
         found = self._published.get(term)
         if found is None:
-            if len(self._published) >= _KEPT:
-                self._published.clear()
-            found = self._published[term] = self._catalog.terms[0].rows_of(term).astype(np.int64)
+            found = _keep(self._published, term, self._catalog.terms[0].rows_of(term).astype(np.int64), _KEPT)
         behind = [rows for part in self._catalog.terms[1:] if len(rows := part.rows_of(term))]
         found = np.concatenate([found, *behind]).astype(np.int64) if behind else found
         counted: Rows = found[self._counted[found]]
@@ -209,6 +225,14 @@ class CatalogAgreement:
         """The sessions of some rows; a record without one is a session of its own."""
         named = self._catalog.column("session")[rows].tolist()
         return {session or -1 - row for session, row in zip(named, rows.tolist(), strict=True)}
+
+
+def _keep(kept: dict[_K, _V], key: _K, value: _V, most: int = _KEPT_RUNS) -> _V:
+    """Keep a value; all that are kept go first where there are too many."""
+    if len(kept) >= most:
+        kept.clear()
+    kept[key] = value
+    return value
 
 
 def _request(run: Experience) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.snapshot import Snapshot
-from ufo_experience.retrieval.agreement import CatalogAgreement, Read
+from ufo_experience.retrieval.agreement import CatalogAgreement, Records
 from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
 from ufo_experience.retrieval.credit import harmful, usage_factor
@@ -86,12 +86,12 @@ class CandidateFinder:
         policy: TrustPolicy,
         before: CandidateFinder | None = None,
         counted: Mask | None = None,
-        read: Read | None = None,
+        records: Records | None = None,
     ) -> None:
         """What the finder of an earlier snapshot worked out and still holds is taken from it.
 
-        `counted` are the rows that statistics come from, where these are not the trusted ones. `read` gives the record
-        of an id, to open the constants its runs agree on.
+        `counted` are the rows that statistics come from, where these are not the trusted ones. `records` are
+        opened for the constants their runs agree on.
         """
         self.snapshot, self.policy = snapshot, policy
         self._limits = Filter(min_trust=policy.own.rank, min_trust_imported=policy.imported.rank)
@@ -112,7 +112,7 @@ class CandidateFinder:
         self.embedder_quality: EmbedderQuality | None = before.embedder_quality if before else None
         self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
         known: CatalogAgreement | None = before.agreement if before else None
-        self.agreement: CatalogAgreement = CatalogAgreement(snapshot.catalog, self.trusted, read, known)
+        self.agreement: CatalogAgreement = CatalogAgreement(snapshot.catalog, self.trusted, records, known)
 
     def is_of(self, snapshot: Snapshot) -> bool:
         """True for a snapshot of the same generation."""

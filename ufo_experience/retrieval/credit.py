@@ -41,9 +41,9 @@ def usage_factor(catalog: Catalog, rows: NDArray[Any], stale_before: float | Non
     return factor
 
 
-def harmful(catalog: Catalog) -> Mask:
-    """Rows that have hurt so often that they are not injected any more."""
-    helped, hurt = catalog.column("helped"), catalog.column("hurt")
+def harmful(catalog: Catalog, rows: NDArray[Any] | slice = slice(None)) -> Mask:
+    """Which of some rows (all by default) have hurt so often that they are not injected any more."""
+    helped, hurt = catalog.column("helped")[rows], catalog.column("hurt")[rows]
     mask: Mask = (hurt >= WITHHOLD_AFTER) & (usefulness(helped, hurt) < WITHHOLD_BELOW)
     return mask
 

@@ -7,7 +7,7 @@ two is due nobody can tell from the words, so both are shown, and a way is follo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ufo_experience.redaction.actions import is_press, is_switch, is_typing, plain
@@ -50,15 +50,19 @@ def _asked(run: Experience) -> Asked:
 
 def way_of(run: Experience) -> Way:
     """The way a run went."""
-    names = frozenset(bare(step.target_control.name) for step in _done(run))
-    steps = tuple(_step(step, run) for step in _done(run) if not is_switch(step.action_type))
-    return Way(**vars(_asked(run)), end=last_act(run), names=names, steps=steps)
+    done, said = _done(run), _Said(run)
+    names = frozenset(bare(step.target_control.name) for step in done)
+    steps = tuple(_step(step, said) for step in done if not is_switch(step.action_type))
+    return Way(**vars(_asked(run)), end=_end(done, said), names=names, steps=steps)
 
 
 def last_act(run: Experience) -> str:
     """The name of the control a run ended with, "" where that was no button or the like, or a value of its request."""
-    steps = _done(run)
-    return _named(steps[-1], run) if steps and is_fixed(role_of(steps[-1].target_control.type)) else ""
+    return _end(_done(run), _Said(run))
+
+
+def _end(done: Sequence[Step], said: _Said) -> str:
+    return _named(done[-1], said) if done and is_fixed(role_of(done[-1].target_control.type)) else ""
 
 
 def parting(one: Experience, other: Experience) -> int | None:
@@ -77,7 +81,8 @@ def leaving(run: Experience, own: Way, other: Way) -> int | None:
         return None
     if bare(own.end) in other.names or bare(other.end) in own.names:
         return None
-    apart = (step for step in _done(run) if (name := _named(step, run)) and bare(name) not in other.names)
+    said = _Said(run)
+    apart = (step for step in _done(run) if (name := _named(step, said)) and bare(name) not in other.names)
     return next((step.step_number for step in apart), None)
 
 
@@ -122,19 +127,26 @@ def _done(run: Experience) -> list[Step]:
     return [step for step in run.action.steps if step.ok and has_effect(step)]
 
 
-def _named(step: Step, run: Experience) -> str:
+class _Said:
+    """The request of a run, in lower case, and the values it names."""
+
+    def __init__(self, run: Experience) -> None:
+        self.request = _request(run).casefold()
+        self.values = [slot.value.casefold() for slot in find_slots(self.request)]
+
+
+def _named(step: Step, said: _Said) -> str:
     """The name of what a step acts on, "" for typing and for a name that is, or may be, a value of the request."""
     name = step.target_control.name.strip()
     if is_typing(step.action_type) or is_press(step.action_type) or not name or PLACEHOLDER.search(name):
         return ""
-    request = _request(run).casefold()
-    values = (slot.value.casefold() for slot in find_slots(request))
-    return "" if any(value and find_whole(value, name.casefold()) >= 0 for value in values) else name
+    folded = name.casefold()
+    return "" if any(value and find_whole(value, folded) >= 0 for value in said.values) else name
 
 
-def _step(step: Step, run: Experience) -> tuple[str, str, str]:
-    role, name = role_of(step.target_control.type), bare(_named(step, run))
-    own = bool(name) and is_fixed(role) and find_whole(name, _request(run).casefold()) < 0
+def _step(step: Step, said: _Said) -> tuple[str, str, str]:
+    role, name = role_of(step.target_control.type), bare(_named(step, said))
+    own = bool(name) and is_fixed(role) and find_whole(name, said.request) < 0
     return plain(step.action_type), role, name if own else ""
 
 

@@ -46,6 +46,12 @@ class KeptRecords:
             kept = self._keep(id, _Kept(stamp, self._store.get(id)))
         return own_copy(kept.experience)
 
+    def look(self, id: str) -> Experience:
+        """The same, to be looked at and let go: not a copy, and not kept. Raises as `get`."""
+        kept = self._kept.get(id)
+        same = kept is not None and self._stamped is not None and self._stamped.stamp(id) == kept.stamp
+        return kept.experience if kept and same else self._store.get(id)
+
     def _keep(self, id: str, one: _Kept) -> _Kept:
         if self._bytes > MAX_BYTES:
             self.forget()

@@ -105,6 +105,7 @@ _SETTLED_NS = 2_000_000_000
 _STEP_NS = 1_000  # NTFS counts in 100 ns
 _MARKER_BYTES = 4096
 _SHARD = re.compile(r"[0-9a-f]{2}")
+_SHARDS = frozenset(f"{number:02x}" for number in range(256))
 _NAME = re.compile(r"([0-9a-f]{32})\.json")
 
 
@@ -187,11 +188,15 @@ class Layout:
 
         A copy may keep the time its original was written at, so the later of both times counts.
         """
-        ids = {id: self._info(folder / f"{id}.json") for id in self.ids_in(folder)}
+        with storage_errors(folder):
+            try:
+                found = self.disk.stats_in(folder) if self.is_folder(folder) else {}
+            except (FileNotFoundError, NotADirectoryError):
+                return {}
         return {
             id: f"{info.st_mtime_ns}-{info.st_ctime_ns}-{info.st_ino}-{info.st_size}"
-            for id, info in ids.items()
-            if info and max(info.st_mtime_ns, info.st_ctime_ns) >= since
+            for name, info in sorted(found.items())
+            if max(info.st_mtime_ns, info.st_ctime_ns) >= since and (id := self.id_of(folder, name))
         }
 
     def digests_in(self, prefix: str) -> dict[str, bytes]:
@@ -293,7 +298,7 @@ class Layout:
             folder = self.root / kind
             with storage_errors(folder), suppress(FileNotFoundError, NotADirectoryError):
                 times = self.disk.folder_mtimes(folder) if self.is_folder(folder) else {}
-                found |= {f"{kind}/{name}": time for name, time in times.items() if _SHARD.fullmatch(name)}
+                found |= {f"{kind}/{name}": time for name, time in times.items() if name in _SHARDS}
         return found
 
     def _advance(self, path: Path, before: os.stat_result | None) -> None:
