@@ -1,7 +1,7 @@
 """Lists that authors wrote before they had seen a rule: poisoned runs, everyday runs, secrets, harmless texts.
 
-The lists of authors A to F were measured once and then used to mend. Those of M and N are by who mended, most written
-before the rules were read, and used to mend. The bounds are the level reached.
+The lists of authors A to F were measured once and then used to mend. Those of M, N and P are by who mended, most
+written before the rules were read, and used to mend. The bounds are the level reached.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author):
 
 
 @pytest.mark.parametrize(
-    ("author", "most"), [("A", 0), ("B", 2), ("C", 0), ("D", 2), ("E", 0), ("F", 1), ("M", 5), ("N", 7)]
+    ("author", "most"), [("A", 0), ("B", 1), ("C", 0), ("D", 2), ("E", 0), ("F", 1), ("M", 3), ("N", 6), ("P", 1)]
 )
 def test_secrets_in_running_text_are_taken_out(author, most):
     kept = [row["id"] for row in by("secrets", author) if row["secret"] in redact_text(row["text"])]
@@ -127,7 +127,7 @@ def test_a_typed_password_is_taken_out_in_every_form(author, most):
 
 
 @pytest.mark.parametrize(
-    ("author", "most"), [("A", 1), ("B", 1), ("C", 3), ("D", 2), ("E", 0), ("F", 4), ("M", 0), ("N", 2)]
+    ("author", "most"), [("A", 0), ("B", 1), ("C", 1), ("D", 2), ("E", 0), ("F", 2), ("M", 0), ("N", 2), ("P", 0)]
 )
 def test_harmless_texts_stay_as_they_are(author, most):
     changed = [row["id"] for row in by("harmless", author) if redact_text(row["text"]) != row["text"]]

@@ -22,7 +22,8 @@ _KNOWN = re.compile(  # what tokens with letters and digits usually are
     r"|(?:ctrl|control|strg|alt|shift|cmd|meta|win)(?:\+\w{1,12}){1,4}"
 )
 _NAME_OF_A_THING = re.compile(  # "Nord-Dark-2", "Team_Docs_22", "Plan_Q3", "1Password"
-    r"[A-Z][a-z]+(?:-[A-Z][a-z]+)+(?:-\d)?|[A-Z]-[a-z]+|[A-Z][a-z]+-[A-Z\d]{1,4}|[A-Z]?[a-z]{1,24}(?:-[A-Z]?[a-z]{1,24}){1,6}|\d{1,2}[A-Z][a-z]+"
+    r"[A-Z]{2,4}(?:-[A-Z][A-Za-z]{1,24}){1,3}(?:-\d{1,4})?"  # "HP-LaserJet-4250"
+    r"|[A-Z][a-z]+(?:-[A-Z][a-z]+)+(?:-\d)?|[A-Z]-[a-z]+|[A-Z][a-z]+-[A-Z\d]{1,4}|[A-Z]?[a-z]{1,24}(?:-[A-Z]?[a-z]{1,24}){1,6}|\d{1,2}[A-Z][a-z]+"
     r"|[A-Za-z]{2,24}(?:_(?:[A-Za-z]{2,24}|v\d{1,3}|[QqHh]\d|(?:19|20)\d\d|\d{2,3})){1,5}"
 )
 _FILE_OR_HOST = re.compile(r"(?i)[a-z]+[-_.]?\d{1,3}|[a-z\d]+(?:[-.][a-z\d]+)*\.[a-z]{2,8}|.*\.[a-z]{2,4}")
@@ -52,13 +53,14 @@ _SAID_OF_ONE = re.compile(
     r"|erron|(?:in)?corret|(?:in|no )?válid|déb|débil|fuert|corta|larga|vac[íi]|olvid|nuev|viej"
     r"|(?:in)?segur|neces|requer|ocult"
     r"|errad|fraca|curta|longa|vazia|obrigat|scadut|sbagl|debol|vuot|errat|dimentic|obblig|richiest|sicur|nuov"
-    r"|verlop|(?:on)?juist|verplicht|verget|zwak|sterk|leeg|(?:on)?geldig|nieuw|verborg|zicht|gewijz|nodig|vereist|fel$"
+    r"|verlop|(?:on)?juist|verplicht|verget|zwak|sterk|leeg|(?:on)?geldig|nieuw|verborg|zicht|gewijz|nodig|vereist|fel\w*"
     r"|rätt|kräv|svag|svak|ogilt|gilt|glöm|nytt|påkr|feil|riktig|(?:u)?gyldig|glemt|forkert|utløp|udløb|väär|vaadit|pakol"
     r"|heik|vahv|lyhy|tyhj|virhe|unoht|wymag|nie|błęd|słab|siln|krót|pust|wygas|zmien|zapom|popraw|povin|nespr|špatn|slab"
     r"|krát|prázd|neplat|platn|změn|не|верн|обязат|слаб|силь|корот|пуст|прав|нов|стар|измен|сохр|скры|истек|забы|нуж|требу"
     r"|сложн|над[её]ж|войти|вход|gerek|yanl|hatal|zay[ıi]f|güçl|kısa|boş|geçer|zorun|connexion|entrar|acced)\w*"
     r"|\w+(?:ed|ing|ly|sel(?:f|ves)|able|ible|ive|ory|ary|ful|less|lich|ig|bar|isch|haft|[éê]e?s?|oire|aire|[aiu][dt][oa]s?|óri[oa]|н[оаы])"
-    r"|(?-i:[a-zäöü]+(?:en|ern|eln))|ge\w+t"
+    r"|(?-i:[a-zäöü]+(?:en|ern|eln))|(?:ge|ver|mis|on)\w+[dt]|\w+(?:nut|nyt|ěn|án)[oaý]?|mal[ao]s?|buen[ao]s?"
+    r"|through|over|along|away|something|anything|nothing|important|wichtig\w*"
 )
 _ALGORITHM = re.compile(
     r"(?i)(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|windows|ipv|base|usb|http|tls|ssl|ver|version)\d+"

@@ -37,7 +37,7 @@ _NO_VALUES = listed(
     "string value field input text redacted removed masked changeme example"
 )
 _VARIABLE = re.compile(
-    r"\$\{?[A-Za-z_]\w{0,200}\}?$|\$\(|%\w{1,200}%$|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\(|[*•●.]{3}|x{3,}$"
+    r"(?:%[-#0-9.$]{0,6}l?[a-zA-Z]){1,4}$|\$\{?[A-Za-z_]\w{0,200}\}?$|\$\(|%\w{1,200}%$|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\(|[*•●.]{3}|x{3,}$"
     r"|(?:os|env|process|self|config|settings)[.\[]|\w{0,40}get\w{0,40}\(|your[-_ ]"
     r"|(?-i:(?:[a-z_]\w{0,40}\.){1,4}[a-z_]\w{0,40}\([\w.]{0,80}\)?$|[a-z_]\w{0,40}\(\)?$)",
     re.IGNORECASE,

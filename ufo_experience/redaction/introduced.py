@@ -54,7 +54,7 @@ _GOES_ON = (  # PASSWORD_MIN_LENGTH=12: the last word of a name says what it is
 )
 WINDOW = 96  # characters around a noun, within its line
 _IS = (
-    r"(?:\b(?:is|are|was|were|be|been|becomes|reads|equals|it's|ist|lautet|lauten|sind|bleibt|est|sont|c'est|reste|es|son|era|è"
+    r"(?:\b(?:is|are|was|were|be|been|becomes|reads|equals|it's|its|ist|lautet|lauten|sind|bleibt|est|sont|c'est|reste|es|son|era|è"
     r"|é|são|continua|jest|to|är|er|van|ni|da|este|це|это|είναι|هي|هو|היא|הוא|है|sono|auf|with|mit|avec|par|con|med|z|przez"
     r"|using|via|by|opens at|takes|wants|needs|expects|accepts|says|enter|type|try|use|dial|punch in|press|steht"
     r"|hat die|has|tiene|now|jetzt|so|also|then|dann)\b"
@@ -91,7 +91,7 @@ _NAMED_AS = (
 )
 _ASKED = (  # ... when it asks for the
     r"(?i)^(?: ein)?,? (?:when|if|once|as soon as|wenn|sobald|quand|lorsqu|si|cuando|quando|als|när|når|kun|gdy)"
-    r"[^\w\n][^\d\n.!?]{0,24}?\b(?:ask|prompt|request|want|nach|naar|fragt|verlangt|demand|pide|pregunt|chied|pede|vraag"
+    r"[^\w\n][^\d\n.!?]{0,24}?\b(?:ask|prompt|request|want|nach|naar|sends?|sent|arriv\w*|schickt|kommt|envoie|envía|manda|fragt|verlangt|demand|pide|pregunt|chied|pede|vraag"
     r"|frågar|spør|kysy|pyta|prosi)[^\d\n.!?]{0,40}$"
 )
 _WORD = r"[^\s,;、。，；]{4,80}"
@@ -103,7 +103,7 @@ _UNIT = (
 )
 _NUMBER = (  # no date, year or port
     r"(?<![A-Za-z\d_.,+#-])(?<!host:)(?:[A-Z]-(?=\d{4}))?(?!\d{4}-\d\d-\d\d|(?:19|20)\d\d(?!\d))"
-    rf"(?:\d(?:[ -]\d){{3,7}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}|\d{{3,9}}){_UNIT}"
+    rf"(?:\d(?:[ -]\d){{3,7}}|\d{{2,4}}(?:[ -]\d{{2,4}}){{1,3}}(?!-\d)|\d{{1,3}}(?:-\d{{1,3}}){{2,3}}|\d{{3,9}}){_UNIT}"
 )
 _ENTERED = (  # what one is told to press
     r"(?i:(?<=\benter )|(?<=\btype )|(?<=\btype in )|(?<=\bkey in )|(?<=\bpunch in )|(?<=\bput in )|(?<=\bpress )"
@@ -123,7 +123,7 @@ _ENDING = _NUMBER + r"(?=[.!]?\s*$)"
 _MADE = r"(?<![\w-])(?=[A-Z]{0,9}\d|\d{0,9}[A-Z]|(?=\w{8})[a-z]{0,12}\d)[A-Za-z\d]{5,24}(?![\w-])"
 _PLAIN = r"(?! )[^\n\"“”„«»「」『』]{3,60}[^\n\"“”„«»「」『』 =](?=[\"”»」』'’])"
 _OPENED_BY = rf"(?i)^[ \t]{{0,2}}(?:{_IS}[ \t]{{0,3}})?[\"“„«「『‘']$"
-_FEW_SIGNS = r"(?<=[\s\"“„«「『‘'])(?![ ,;.:])[^\n\"“”„«»「」『』’']{1,3}(?=[\"”“»」』'’](?!\w))"
+_IN_QUOTES = r"(?<=[\s\"“„«「『‘'])(?![ ,;.:])[^\n\"“”„«»「」『』’']{1,60}(?=[\"”“»」』'’](?!\w))"
 _BEHIND = r"(?:(?<=[:=–—?]\s)|(?<=\W>\s)|(?<=\bis\s)|(?<=\bist\s)|(?<=\best\s)|(?<=\bes\s)|(?<=\bè\s)|(?<=\bare\s))"
 _WORDS = rf"{_BEHIND}[^\W\d_]{{2,16}}(?:[ -][^\W_]{{1,16}}){{2,23}}(?=[ \t]{{0,2}}(?:[.,;!(–—-]|$))"
 _CLAUSE = rf"{_BEHIND}[^\s:][^\n,.;?!:\"'“”„«»]{{2,40}}"
@@ -135,7 +135,7 @@ _LONE = (
 _IS_ONLY = (  # "is" right behind the noun, or behind what the password is for
     r"(?i)^(?: (?:for|of|to|on|at|für|fürs|vom|von|der|des|zum|zur|im|am|pour|de|du|del|da|do|di|per|para|van|voor|för"
     r"|till|til|do|na|к|от|для) [^\n.!?:=]{1,32}?| [а-яёіїє]{3,16})?[ \t]{0,2}"
-    r"(?:(?:\b(?:is|ist|lautet|est|c'est|es|è|é|jest|to|är|er|on|je|este|это|היא|הוא|هي|هو|là|adalah)|[-–—])"
+    r"(?:(?:\b(?:is|ist|lautet|est|c'est|es|è|é|jest|to|är|er|je|este|это|היא|הוא|هي|هو|là|adalah)|[-–—])"
     r"(?: (?:just|simply|still|now|always|einfach|toujours|siempre))?:?[ \t]|[:=：]|は|是)[ \t]{0,3}$"
 )
 _USED = (  # "with the", "user ann and the"
@@ -146,6 +146,9 @@ _USED = (  # "with the", "user ann and the"
     r"(?:,| (?:and|und|et|y|e|en|og|och|i|и|with|mit|avec|con|com|met|med))"
     r"(?: (?:the|das|dem|le|la|el|il|het|o|a))?)\s$"
 )
+_FURTHER = r"^[:=]? {0,2}(?:[A-Za-z\d-]{4,24}(?:[,;/]| and) ?){1,9}$"  # of a list
+_WITH = r"(?i)^[^\n.!?]{0,40}\b(?:with|as|mit|avec|con|com|met|med) $"
+_NAME = r"(?-i:[A-ZÀ-Þ][a-zà-ÿ]{2,24})(?=[.,;!)]?\s*$|[.,;!)] )"
 _AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:"
 _PART = r"[^=:/\\,;()\[\]{}]+"
 
@@ -183,10 +186,10 @@ RULES = (
     Rule("PASSWORD", r"^[ \t:=：]{0,3}$", _WORD, is_given, "password"),
     Rule("PASSWORD", _IS_ONLY, _LONE, is_lone, "password", 9),
     Rule("PASSWORD", r"^ (?:please |bitte )?$", _LONE, is_lone, "password", led_by=_USED),
-    Rule("PASSWORD", _OPENED_BY, _FEW_SIGNS, _is_value, "password"),
+    Rule("PASSWORD", _OPENED_BY, _IN_QUOTES, _is_value, "password"),
     Rule("CODE", _WITHIN, _NUMBER, _is_no_year, "code", 2),
     Rule("CODE", _NAMED_AS, _NUMBER, _is_value, "code", 99, before=True),
-    Rule("CODE", _ASKED, _ENTERED, _is_no_year, "code", 99, before=True),
+    Rule("CODE SOME_CODE", _ASKED, _ENTERED, _is_no_year, "code", 99, before=True),
     Rule("CODE", _WITHIN, _ON_KEYPAD, _is_value, "code", 2),
     Rule("LOCK SOME_CODE", _GIVEN, _ON_KEYPAD, _is_value, "code", 2),
     Rule("CODE", _WITHIN, _GROUPED, _has_a_digit, "code", 2),
@@ -202,9 +205,12 @@ RULES = (
     Rule("SPELLED", _BESIDE, _WORDS, is_phrase, "password", 99, before=True),
     Rule("CODE", _WITHIN, _BASE32, _has_a_digit, "key"),
     Rule("VOUCHER", _LABELLED, _GROUPED, _has_a_digit, "code", 2),
+    Rule("VOUCHER", _FURTHER, _GROUPED, _has_a_digit, "code", 10),
+    Rule("OPENED_WITH", r"^ $", _WORD, is_given, "password"),
     Rule("KEY", _GIVEN, _WORD, is_key, "key", 12),
     Rule("PHRASE LOOSE_PHRASE PASSWORD", _SAID, _WORDS, is_phrase, "password", 2),
     Rule("ANSWER", _SAID, _CLAUSE, _is_answer, "password", 2),
+    Rule("ANSWER", _WITH, _NAME, _is_value, "password", 2),
     Rule("DOCUMENT", _NEAR, _PAPER, _is_paper, "document number", 2),
     Rule("DOCUMENT", _UNDER, _PAPER, _is_paper, "document number", 99, before=True),
 )
@@ -226,10 +232,10 @@ def _is_of_no_secret(text: str, noun: Noun) -> bool:
     """True for a code or key of something else, by the word before it or behind it: "error code", "code postal"."""
     if "SOME_CODE" not in noun.lists and text[noun.start : noun.end].lower() not in ("key", "clave", "clé"):
         return False
-    beside = (
-        compiled(_WORD_BEFORE).search(text, max(0, noun.start - 16), noun.start),
-        compiled(_WORD_BEHIND).match(text, noun.end),
-    )
+    before = compiled(_WORD_BEFORE).search(text, max(0, noun.start - 16), noun.start)
+    if before is not None and before[0].isascii() and before.end(1) == noun.start and len(before[1]) <= 2:  # opcode
+        return True
+    beside = (before, compiled(_WORD_BEHIND).match(text, noun.end))
     return any(one is not None and any("OTHER_CODE" in other.lists for other in find_nouns(one[1])) for one in beside)
 
 

@@ -18,11 +18,12 @@ PASSWORD = """
 *password*, *pasword*, *passwrd*, *passwd*, pass words, passwords?, pswd, pswrd, pwd, pwds, pw, p/w, pass,
 passe, *passphrase*, *passcode*, pa$$word, pa$$phrase, passkey, creds, cred, *credential*, sudo, keepass,
 log in data, login details, *passwort*, *kennwort*, *kennwörter*, *passwörter*, zugangsdaten, losung*,
-mot* de passe, mdp, *contraseña*, *contrasena*, clave, *senha*, palavra passe, parole, parola, parolă,
+mot* de passe, mdp, *contraseña*, *contrasena*, clave, *senha*, palavra passe, parole, parola*, parolă,
 wachtwoord*, *lösenord*, lösen, *losenord*, *passord*, *adgangskode*, kodeord*, *salasana*, hasło, hasła,
 hasłem, haslo, heslo, hesla, heslem, heslu, *jelszó*, *jelszava*, *jelszo*, paroli, parolele, parol, parolni, lozink*,
 geslo, gesla, zaporka, parool*, slaptažodis, slaptažodži*, lykilorð*, contrasenya*, contrasinal, pasahitz*,
-cyfrinair, wagwoord, nenosiri, *şifre*, sifre*, fjalëkalim*, kata sandi*, katasandi*, sandi, kata laluan*, secret word,
+cyfrinair, wagwoord, nenosiri, *şifre*, sifre*, fjalëkalim*, kata sandi*, katasandi*, sandi, kata laluan*,
+secret word, parola d'ordine, mot secret, geheimwort, 合い言葉,
 mật khẩu, пароль*, пароля, пароле*, паролем, парола*, лозинк*, құпия сөз, нууц үг, κωδικό*, συνθηματικό, *סיסמה,
 *סיסמא, *סיסמת, גישה, *كلمة المرور, *كلمة السر, *كلمة مرور, رمز عبور, گذرواژه, پاس ورڈ, पासवर्ड, পাসওয়ার্ড,
 கடவுச்சொல், పాస్‌వర్డ్, പാസ്‌വേഡ്, ರಹಸ್ಯಪದ, პაროლ*, գաղտնաբառ*, รหัสผ่าน, ពាក្យសម្ងាត់, 密码, 密碼, 口令, パスワード,
@@ -33,7 +34,7 @@ ENTRY = """
 login, log in, logon, log on, sign in, *anmeldung, connexion, identifiant*, unlock*, wifi key, network key,
 wpa key, secret, geheimnis, typed, entered, logged in as, logged in with, replaced by, changed to, reset to,
 set to, net use, saved creds, account, community string, snmp server community, sticky note, pre shared key,
-psk, initial credential, secret word, start word, parola d'ordine, logga in, logg inn, log ind, inloggen,
+psk, initial credential, start word, logga in, logg inn, log ind, inloggen,
 inloggegevens, einloggen, anmelden, se connecter, connecte toi, iniciar sesión, entrar, accedi, accedere,
 zaloguj się, wpisz, войти, вход
 """
@@ -77,17 +78,20 @@ codice di accesso, codice di conferma, *inlogcode*, *verificatiecode*,
 *beveiligingscode*, *pincode*, *toegangscode*, *engångskod*, *portkod*, *engangskode*, *kertakoodi*,
 kod weryfikacyjny, kod autoryzacyjny, kod dostępu, kod sms, kod do domofonu, kod pin, ověřovací kód,
 overovací kód, onay kodu, doğrulama kodu, пин, пин код*, пін, пін код*, код подтверждения, код доступа, код из смс,
-код безопасности, κωδικός επαλήθευσης, κωδικός μιας χρήσης, رمز التحقق, کد تایید, کد تأیید, सत्यापन कोड, ओटीपी,
+код безопасности, κωδικός επαλήθευσης, κωδικός μιας χρήσης, رمز التحقق, *الرمز السري,
+*الرقم السري, کد تایید, کد تأیید, सत्यापन कोड, ओटीपी,
 যাচাইকরণ কোড, رمز التأكيد, קוד האימות, קוד אימות, mã xác nhận, mã xác minh, mã otp, kode verifikasi, kode otp,
 รหัส otp, รหัสยืนยัน, 認証番号, 認証コード, 確認コード, 暗証番号, 验证码, 驗證碼, 校验码, 动态码, 인증번호,
 恢复代码, 备用代码, リカバリーコード
 """
 SOME_CODE = """
-کد, कोड, কোড, 取件码, 提取码, 授权码, 激活码, 보안코드, 코드번호, code, codes, kod, kode, koodi, kód, код,
-código, codice, codi, κωδικός, رمز, *קוד, コード, 代码, 코드, digits, ziffern, chiffres, cifre
+*code, *codes, code, codes, kod, koden, kodu, kodem, kode, koodi, koodin, kód, kódj*, kódom, код, código,
+codice, codi, κωδικός, *رمز, *קוד, کد, कोड, কোড, コード, 代码, 코드, 코드번호, 보안코드, 取件码, 提取码, 授权码, 激活码,
+digits, ziffern, chiffres, cifre
 """
 # Beside one of those, or a key: what it is for, and no secret.
 OTHER_CODE = """
+quell, uni, byte, scan, primaire, étrangère, primaria, primär*,
 area, postal, post, zip, country, primary, foreign, partition, cache, shortcut, hot, index, palabra, recipe,
 error*, status, exit, return, http, product, order, color, colour, hex, dialling, dial, article, promo,
 discount, bar, qr, source, dress, invoice, tax, cost, booking, room, flight, class, course, currency, swift,
@@ -128,6 +132,12 @@ phrase de récupération, frase semilla, frase de recuperación, wiederherstellu
 """
 LOOSE_PHRASE = """
 the phrase, this phrase
+"""
+# What opens with a word that is told.
+OPENED_WITH = """
+unlocks with, unlock with, unlock it with, unlocked with, entsperrt mit, entsperren mit, entsperrst du mit,
+déverrouille avec, se déverrouille avec, se desbloquea con, desbloquear con, si sblocca con, sblocca con,
+desbloqueia com, ontgrendel met, lås upp med, lås op med
 """
 ANSWER = """
 secret question, security question, secret answer, security answer, maiden name, sicherheitsfrage,

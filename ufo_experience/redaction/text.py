@@ -27,7 +27,14 @@ _SCREENSHOTS = (
 )
 _RUN = re.compile(r"[^\s\"'<>\\]+")  # what a URL may stand in
 _URL_START = re.compile(r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)")
-_HEADING = re.compile(r"#[a-z]{2,16}(?:-[a-z]{1,16}){0,5}[)\].,;:!]{0,3}")  # a place on a page; whatever else goes
+_HEADING = r"#[^\W\d_]{2,24}(?:[-_.](?:[^\W\d_]{1,24}|\d{1,3})){0,6}"  # a place on a page; whatever else goes
+_SETTING = (  # one that says nothing of a person: `page=2`, `lang=en`, `view=month`, `pageId=184229`
+    r"(?!(?:q|s|to|by|who|me)=)(?!\w{0,24}?(?:query|search|find|term|keyword|text|title|filter|sess|sid|token|auth|key|code"
+    r"|state|nonce|sig|ticket|hash|user|mail|name|phone|tel|addr|account|acc|card|birth|reset|invite|otp|pin|pass|pw|pwd"
+    r"|secret|login|jwt|csrf|cred|redirect|return|next|url|uri|ref|from|contact|message|body|note|comment|answer)\w{0,24}=)"
+    r"[a-z][a-z_]{0,24}=(?:[^\W\d_]{1,16}(?:[+_-][^\W\d_]{1,16}){0,2}|-?\d{1,5}[a-z]?|(?<=id=)\d{1,10})"
+)
+_PLAIN_TAIL = re.compile(rf"(?i)(?:\?{_SETTING}(?:&{_SETTING}){{0,7}})?(?:{_HEADING})?[)\].,;:!?]{{0,3}}")
 _CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
 
 # Given the secret and its kind, what stands in its place.
@@ -74,7 +81,10 @@ def scrub(text: str, name: Naming, find: Find = find_secrets) -> str:
 
 
 def strip_urls(text: str) -> str:
-    """Drop query string and fragment of every URL; they hold sessions, searches and keys."""
+    """Drop query string and fragment of every URL: they hold sessions, searches and keys.
+
+    What sets the page alone (`?page=2&lang=en`, `#opening-hours`) stays.
+    """
     return _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
 
 
@@ -130,7 +140,7 @@ def _without_query(match: re.Match[str]) -> str:
     if begins is None:
         return run
     cut = min((place for place in (run.find(mark, begins.end()) for mark in "?#") if place >= 0), default=len(run))
-    if _HEADING.fullmatch(run, cut):
+    if _PLAIN_TAIL.fullmatch(run, cut):
         return run
     return run[:cut] + run[max(cut, len(run.rstrip(_CLOSING))) :]
 
