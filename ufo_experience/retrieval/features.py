@@ -110,12 +110,12 @@ class Weighed:
     latter once more for what the other one has nothing of); and its role.
     """
 
-    __slots__ = ("_made_with", "_varied", "all_values", "columns", "content", "frame", "values")
+    __slots__ = ("_value_weight", "_varied", "all_values", "columns", "content", "frame", "values", "weights")
 
     def __init__(self, frame: Frame, weights: WordWeights, value_weight: float = VALUE_WEIGHT) -> None:
         """`value_weight` is what marked values of this side weigh."""
         self.frame = frame
-        self._made_with = weights, value_weight
+        self.weights, self._value_weight = weights, value_weight
         self._varied: tuple[tuple[int, ...], Weighed] | None = None
         parts = (frame.stems, frame.kinds, frame.roles, frame.leads, frame.is_known, frame.is_measure)
         words = [_weigh(frame, weights, value_weight, *part) for part in zip(*parts, strict=True)]
@@ -132,7 +132,7 @@ class Weighed:
         """The same with the words at these places as values; the last one asked for is kept."""
         known = self._varied
         if known is None or known[0] != places:
-            known = self._varied = places, Weighed(self.frame.with_values(places), *self._made_with)
+            known = self._varied = places, Weighed(self.frame.with_values(places), self.weights, self._value_weight)
         return known[1]
 
 

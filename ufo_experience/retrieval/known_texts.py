@@ -23,7 +23,7 @@ class KnownText:
         self.parts = parts
         self._frame: Frame | None = None
         self._marks: Marks | None = None
-        self._weighed: tuple[WordWeights, Weighed] | None = None
+        self._weighed: Weighed | None = None
 
     @property
     def text(self) -> str:
@@ -46,14 +46,14 @@ class KnownText:
 
     def is_weighed(self, weights: WordWeights) -> bool:
         """True when nothing is left to be worked out for these weights."""
-        return self._weighed is not None and self._weighed[0] is weights
+        return self._weighed is not None and self._weighed.weights is weights
 
     def weighed(self, weights: WordWeights) -> Weighed:
         """The frame with what its words weigh; kept for as long as the weights are the same object."""
         known = self._weighed
-        if known is None or known[0] is not weights:
-            known = self._weighed = weights, Weighed(self.frame, weights, RECORD_VALUE_WEIGHT)
-        return known[1]
+        if known is None or known.weights is not weights:
+            known = self._weighed = Weighed(self.frame, weights, RECORD_VALUE_WEIGHT)
+        return known
 
 
 class KnownTexts:

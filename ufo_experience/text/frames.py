@@ -180,7 +180,7 @@ def digits(text: str) -> str:
     return _NUMBER.sub(lambda match: _NUMBER_WORDS[match.group()], text.lower())
 
 
-@remembered(1_024, 512)
+@remembered(256, 512)
 def request_frame(text: str) -> Frame:
     """The frame of a request, politeness at its start left out."""
     return _frame(text)
@@ -216,7 +216,7 @@ def _clauses(text: str, most: int) -> list[str]:
     return [*clauses[: most // 2], *clauses[most // 2 :][-(most // 2) :]] if len(pieces) > 1 else []
 
 
-@remembered(4_096, 2_048)
+@remembered(256, 2_048)  # for a record that is learned; retrieval keeps what it reads
 def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
     """The frame of a record's request, its roles corrected by what its steps clicked and typed (texts of words)."""
     frame = request_frame(text)
