@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError, SchemaError, StorageError, UsageError
 from ufo_experience.index.document import run_of
@@ -29,6 +29,9 @@ from ufo_experience.traces.builder import LogDefaults
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.traces.reader import Found
 from ufo_experience.trust.completeness import missing
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 COMMIT_EVERY = 64  # records made durable together
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
@@ -104,8 +107,9 @@ def ingest(
         trust: the level of every record (a person's decision) instead of the one the evidence gives.
         include_failures: keep failed runs as negative examples.
         force: also read a log without an end that was written to a moment ago, which is else left for later.
-        jobs: processes that read, redact and (without a service) summarize; records and their order are the same for
-            any number. A program that asks for several must guard its start with `if __name__ == "__main__":`.
+        jobs: processes that read, redact and (without a service) summarize, this one among them; records and their
+            order are the same for any number. A program that asks for several must guard its start with
+            `if __name__ == "__main__":`.
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
         progress: is told how many runs became records so far, and 0: nobody knows of how many.
@@ -262,22 +266,32 @@ _Batch = tuple[list[_ReadRun], ReadReport]
 def _read_in_processes(
     sources: Iterator[Found], format: str, jobs: int, defaults: LogDefaults, *, summarize: bool
 ) -> Iterator[_Batch]:
-    """Read sources in several processes; what they give comes in the order of the sources."""
+    """Read sources in several processes, of which this is one; what they give comes in the order of the sources."""
     from concurrent.futures import Future, ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     read = partial(_read_batch, format=format, defaults=defaults, summarize=summarize)
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        ahead: deque[Future[_Batch]] = deque()
+    with ProcessPoolExecutor(jobs - 1, mp_context=get_context("spawn")) as pool:
+        ahead: deque[tuple[list[Found], Future[_Batch]]] = deque()
         try:
-            while (batch := list(islice(sources, _PER_TASK))) or ahead:
-                if batch:
-                    ahead.append(pool.submit(read, batch))
-                if not batch or len(ahead) > jobs * _AHEAD:
-                    yield ahead.popleft().result()
+            while True:
+                while len(ahead) < jobs * _AHEAD and (batch := list(islice(sources, _PER_TASK))):
+                    ahead.append((batch, pool.submit(read, batch)))
+                if not ahead:
+                    return
+                while not ahead[0][1].done() and (place := _withdrawn(ahead)) is not None:
+                    done: Future[_Batch] = Future()
+                    done.set_result(read(ahead[place][0]))
+                    ahead[place] = ahead[place][0], done
+                yield ahead.popleft()[1].result()
         except BrokenProcessPool as error:
             raise StorageError("a process that read logs has died; what was stored before is kept") from error
+
+
+def _withdrawn(ahead: Iterable[tuple[list[Found], Future[_Batch]]]) -> int | None:
+    """The place of the first batch no other process has taken, which none will take any more; None without one."""
+    return next((place for place, (_, future) in enumerate(ahead) if not future.done() and future.cancel()), None)
 
 
 def _read_batch(sources: list[Found], *, format: str, defaults: LogDefaults, summarize: bool) -> _Batch:
