@@ -14,7 +14,7 @@ from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
-from ufo_experience.retrieval.background import REFERENCES, measure_embedder, measure_scale
+from ufo_experience.retrieval.background import REFERENCES, Scale, measure_embedder, measure_scale
 from ufo_experience.retrieval.credit import credited, harmful, usage_factor, usefulness
 from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
@@ -151,6 +151,16 @@ def test_an_embedder_is_heard_as_far_as_it_tells_reference_tasks_apart():
     assert measure_embedder(Meaningful().embed(REFERENCES)).weight == 1.0
     for kind in ("blind", "constant", "low"):
         assert measure_embedder(SimulatedEmbedder(HashingEmbedder(), kind).embed(REFERENCES)).weight == 0.0
+
+
+def test_another_wording_lies_at_the_same_place_on_the_scale_of_every_embedder():
+    """As near as a rewording is one number, whatever range or noise the cosines have."""
+    noisy = measure_embedder(SimulatedEmbedder(Meaningful(), "noisy").embed(REFERENCES)).reworded
+    assert noisy[0] < 0.6 < measure_embedder(Meaningful().embed(REFERENCES)).reworded[0]
+    for reworded in (noisy, (0.581, 10.14), (0.3, 5.0)):
+        scale = Scale(0.2, 0.1, reworded)
+        assert scale.near(np.array([0.2 + 0.8 * reworded[0], 1.0])) == pytest.approx([0.581, 1.0])
+        assert scale.deviations(np.array([0.2 + 0.1 * reworded[1]])) == pytest.approx(10.14)
 
 
 def test_a_calibration_sets_both_thresholds_of_its_embedder_only():

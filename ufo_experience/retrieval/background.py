@@ -1,9 +1,11 @@
 """The quality of an embedder, and the background of a query: cosines with tasks it has nothing to do with.
 
-One model puts unrelated tasks at 0.1, another at 0.8, and some tell nothing apart at all. So an embedder is asked once
-for the vectors of reference tasks, each in two wordings. How far the two wordings of a task stand out from the rest, in
-standard deviations, decides the weight of its vectors. The background of a query are its cosines
-with a sample of the store's own tasks and with the references; the nearest tenth is left out, for some may be related.
+One model puts unrelated tasks at 0.1, another at 0.8, and some tell nothing apart at all. So an embedder is asked
+once for the vectors of reference tasks, each in two wordings. How far the two wordings of a task stand out from the
+rest, in standard deviations, decides the weight of its vectors; how near they are to each other is where its scale
+has another wording of a task, so that "as near as a rewording" is one number for all embedders. The background of a
+query are its cosines with a sample of the store's own tasks and with the references; the nearest tenth is left out:
+some may be related.
 """
 
 from __future__ import annotations
@@ -18,6 +20,11 @@ SAMPLE = 64  # tasks of the store in a background
 _KEPT = 0.9
 _LEAST_SPREAD = 1e-3  # below, a model tells nothing apart
 _USELESS, _FULL = 2.5, 6.0  # deviations between two wordings: up to the first vectors weigh 0, from the second on 1
+_REWORDED = (
+    0.581,
+    10.14,
+)  # near and deviations of another wording, in the median of `PAIRS`, on the scale of every embedder
+_LEAST_REWORDED = 0.05, 1.0  # where an embedder puts another wording at less, no scale mends it
 PAIRS = (
     ("send an email to a colleague", "write a mail to a coworker"),
     ("insert a table into the document", "add a grid of cells to the text"),
@@ -49,50 +56,66 @@ REFERENCES = tuple(text for pair in PAIRS for text in pair)
 
 @dataclass(frozen=True)
 class EmbedderQuality:
-    """An embedder's vectors of `REFERENCES`, and the weight its vectors get by them, from 0 (none) to 1 (full)."""
+    """An embedder's vectors of `REFERENCES`, and the weight its vectors get by them, from 0 (none) to 1 (full).
+
+    `reworded` is how near another wording of a task is to it, and how many deviations above the background (medians).
+    """
 
     references: NDArray[np.float32]
     weight: float
+    reworded: tuple[float, float]
 
 
 def measure_embedder(references: NDArray[np.float32]) -> EmbedderQuality:
     """The quality of the embedder that gave these vectors of `REFERENCES`, one row a text."""
-    return EmbedderQuality(references, _weight(references))
-
-
-def _weight(references: NDArray[np.float32]) -> float:
     cosine = (references @ references.T).astype(np.float64)
-    same = cosine[0::2, 1::2].diagonal()
     task = np.repeat(np.arange(len(PAIRS)), 2)
-    other = cosine[task[:, None] != task[None, :]]
-    if other.std() < _LEAST_SPREAD:
+    other = task[:, None] != task[None, :]
+    return EmbedderQuality(references, _weight(cosine, cosine[other]), _reworded(cosine, other))
+
+
+def _weight(cosine: Floats, others: Floats) -> float:
+    if others.std() < _LEAST_SPREAD:
         return 0.0
-    deviations = float(np.median(same) - other.mean()) / float(other.std())
+    deviations = float(np.median(cosine[0::2, 1::2].diagonal()) - others.mean()) / float(others.std())
     return float(np.clip((deviations - _USELESS) / (_FULL - _USELESS), 0.0, 1.0))
+
+
+def _reworded(cosine: Floats, other: NDArray[np.bool_]) -> tuple[float, float]:
+    found = []
+    for place, row in enumerate(cosine):
+        scale, same = measure_scale(row[other[place]]), row[[place ^ 1]]
+        found.append((float(scale.near(same)[0]), float(scale.deviations(same)[0])))
+    near, deviations = np.median(found, axis=0).tolist()
+    return near, deviations
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Mean and standard deviation of a query's background."""
+    """Mean and standard deviation of a query's background, and where on it another wording of the query is expected."""
 
     mean: float
     spread: float
+    reworded: tuple[float, float] = _REWORDED
 
     def near(self, cosine: Floats) -> Floats:
-        """0 for what is no nearer than the background, 1 for the query itself; NaN stays."""
+        """0 for what is no nearer than the background, 0.58 for another wording, 1 for the query itself; NaN stays."""
         if self.mean >= 1 - _LEAST_SPREAD:
             return np.where(np.isnan(cosine), np.nan, 0.0)
-        return np.clip((cosine - self.mean) / (1 - self.mean), 0.0, 1.0)
+        near = np.clip((cosine - self.mean) / (1 - self.mean), 0.0, 1.0)
+        expected = float(np.clip(self.reworded[0], _LEAST_REWORDED[0], 1 - _LEAST_REWORDED[0]))
+        return np.asarray(np.interp(near, [0.0, expected, 1.0], [0.0, _REWORDED[0], 1.0]), np.float64)
 
     def deviations(self, cosine: Floats) -> Floats:
-        """How many standard deviations above the background."""
-        return np.asarray((cosine - self.mean) / max(self.spread, _LEAST_SPREAD), np.float64)
+        """How many standard deviations above the background, in units in which another wording is 10.1 above it."""
+        deviations = (cosine - self.mean) / max(self.spread, _LEAST_SPREAD)
+        return np.asarray(deviations * _REWORDED[1] / max(self.reworded[1], _LEAST_REWORDED[1]), np.float64)
 
 
-def measure_scale(cosines: Floats) -> Scale:
+def measure_scale(cosines: Floats, reworded: tuple[float, float] = _REWORDED) -> Scale:
     """The scale of a query from its cosines with tasks of the background; without any, one on which nothing is near."""
     known = np.sort(cosines[~np.isnan(cosines)])
     kept = known[: max(int(len(known) * _KEPT), 2)]
     if not len(kept):
         return Scale(1.0, 1.0)
-    return Scale(float(kept.mean()), float(kept.std()))
+    return Scale(float(kept.mean()), float(kept.std()), reworded)

@@ -171,7 +171,8 @@ class CandidateFinder:
         pool = _either(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
         scales: list[Scale] = []
         if query is not None:
-            scales = [measure_scale(self._background(view, query.quality)) for view in query.views]
+            reworded = query.quality.reworded
+            scales = [measure_scale(self._background(view, query.quality), reworded) for view in query.views]
             limits = replace(self._limits, application=application, env=env)
             for view in query.views:
                 near = self._near(view, servable, limits) if only is None else self._nearest_of(view, servable)
