@@ -21,6 +21,7 @@ from ufo_experience.errors import (
     FormatVersionError,
     IndexMismatchError,
     LockedError,
+    QuotaError,
     ServiceError,
     StorageError,
     UsageError,
@@ -124,6 +125,20 @@ def test_a_writer_who_waits_too_long_is_locked_out(url):
         with pytest.raises(LockedError):
             patient.add([a_record(1)])
     assert store.ids() == []
+
+
+def test_a_role_keeps_no_more_records_than_allowed(url):
+    """Its transaction is undone whole; what other roles added counts as theirs, a removal makes room."""
+    open_store(url).add([a_record(1), a_record(2)])
+    store = open_store(url, max_per_author=2)
+    with pytest.raises(QuotaError, match=r"has 2 of 2 records \(setting max_records_per_author\)"):
+        store.add([a_record(3)])
+    with store.database.transaction() as connection:
+        connection.execute("UPDATE ufo_experience.records SET author = 'another' WHERE id = %s", (a_record(1).id,))
+    store.add([a_record(3)])
+    store.remove([a_record(2).id])
+    store.add([a_record(4)])
+    assert sorted(store.ids()) == sorted(a_record(number).id for number in (1, 3, 4))
 
 
 # ---------------------------------------------------------------- versions, damage, errors

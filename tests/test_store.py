@@ -17,6 +17,7 @@ from ufo_experience.errors import (
     DataError,
     FormatVersionError,
     NotFoundError,
+    QuotaError,
     RefusedError,
     StorageError,
     UsageError,
@@ -53,6 +54,29 @@ def test_adding_twice_stores_once(store):
     before = tree(Path(store.location))
     assert store.add([one]).skipped == (one.id,)
     assert tree(Path(store.location)) == before
+
+
+def test_an_author_keeps_no_more_records_than_allowed(tmp_path):
+    """The group that would go over is refused whole, with who, how many and the limit; a removal makes room."""
+    store = FileStore.open(tmp_path / "db", disk=UnsyncedDisk(), max_per_author=2)
+    store.add([a_record(1)])
+    with pytest.raises(QuotaError, match="max_records_per_author") as refused:
+        store.add([a_record(2), a_record(3)])
+    assert (refused.value.count, refused.value.limit, refused.value.author[:4]) == (1, 2, "user")
+    assert store.ids() == [a_record(1).id]
+    store.add([a_record(1), a_record(2)])
+    store.remove([a_record(1).id])
+    store.add([a_record(3)])
+    assert len(store.ids()) == 2
+
+
+@posix_only
+def test_what_another_user_stored_counts_as_theirs(tmp_path, monkeypatch):
+    store = FileStore.open(tmp_path / "db", disk=UnsyncedDisk(), max_per_author=1)
+    store.add([a_record(1)])
+    monkeypatch.setattr(layout.os, "geteuid", lambda: os.stat(tmp_path).st_uid + 1)
+    store.add([a_record(2)])
+    assert len(store.ids()) == 2
 
 
 def test_trust_and_usage_change_without_touching_the_record(store):

@@ -65,6 +65,10 @@ class Settings(BaseModel):
     stale_after_days: Annotated[int, Field(ge=1)] | None = None
     """Days after which a record that was not seen to work since loses rank and asks for a new look; unset: never."""
 
+    max_records_per_author: Annotated[int, Field(ge=1)] | None = None
+    """The most records one author may keep in a store others write to as well: a role of the database, an owner of
+    files; unset: no limit."""
+
     allow_network_store: bool = False
     """Write a folder whose files are carried to other machines (a network drive, OneDrive, Dropbox)."""
 

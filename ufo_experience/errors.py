@@ -15,6 +15,7 @@
     │   ├── AgentError           an agent could not decide
     │   └── ConnectionLostError  whoever executes commands cannot be reached any more
     ├── StorageError           the disk refused                                      exit 73
+    │   └── QuotaError           one author may not keep more records
     ├── LockedError            another process is writing                            exit 75
     ├── ConflictError          a record is not any more what the caller saw          exit 75
     └── RefusedError           refused for safety                                    exit 77
@@ -138,6 +139,21 @@ class StorageError(ExperienceError):
 
     exit_code = 73
     default_code = "E_STORAGE"
+
+
+class QuotaError(StorageError):
+    """One author (a role of the database, an owner of files) would keep more records than allowed; none was stored.
+
+    `author`, `count` (what is stored of theirs) and `limit` say more.
+    """
+
+    default_code = "E_QUOTA"
+
+    def __init__(self, location: str, author: str, count: int, limit: int) -> None:
+        self.author, self.count, self.limit = author, count, limit
+        super().__init__(
+            f"{location}: not written, {author!r} has {count} of {limit} records (setting max_records_per_author)"
+        )
 
 
 class LockedError(ExperienceError):

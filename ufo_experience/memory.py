@@ -91,7 +91,13 @@ class ExperienceMemory(Maintenance):
         spec = embedder if isinstance(embedder, str) else None
         where = None if location is None else str(location)
         base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold, index=index)
-        store = open_store(base.db, create=create, lock_timeout=base.lock_timeout, network=base.allow_network_store)
+        store = open_store(
+            base.db,
+            create=create,
+            lock_timeout=base.lock_timeout,
+            network=base.allow_network_store,
+            max_per_author=base.max_records_per_author,
+        )
         return cls(store, base, None if isinstance(embedder, str) else embedder)
 
     def close(self) -> None:

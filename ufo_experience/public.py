@@ -22,6 +22,7 @@ from ufo_experience.errors import (
     LockedError,
     MissingExtraError,
     NotFoundError,
+    QuotaError,
     RefusedError,
     SchemaError,
     ServiceError,
@@ -175,5 +176,6 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "StorageError",
     "LockedError",
     "ConflictError",
+    "QuotaError",
     "RefusedError",
 ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from ufo_experience.errors import QuotaError
 from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, Verdict, readable_name
 from ufo_experience.store.folder.location import StorageLocation
 
@@ -41,6 +42,12 @@ class Added:
 
     added: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+
+
+def check_quota(location: str, author: str, count: int, more: int, limit: int) -> None:
+    """Raise `QuotaError` when an author of `count` records may not keep `more` of them."""
+    if count + more > limit:
+        raise QuotaError(location, author, count, limit)
 
 
 def without(ids: list[str], fresh: list[str]) -> list[str]:
@@ -129,7 +136,8 @@ class ExperienceStore(Protocol):
     def add(self, experiences: Iterable[Experience | CleanRecord], *, revive: bool = False) -> Added:
         """Commit records. Idempotent: an id that is already there is skipped. Durable when it returns.
 
-        Raises `StorageError` (disk), `LockedError` (another writer), `SchemaError` (over a limit).
+        Raises `StorageError` (disk), `QuotaError` (an author has enough), `LockedError` (another writer), `SchemaError`
+        (over a limit).
         """
         ...
 

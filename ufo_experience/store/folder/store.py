@@ -18,7 +18,7 @@ from ufo_experience.fileio.atomic import FSYNC_FAILED, Disk, make_folder, replac
 from ufo_experience.fileio.lock import WriterLock
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Usage
-from ufo_experience.store.base import Added, ChangesStatus, Stamp, StoreReport, without
+from ufo_experience.store.base import Added, ChangesStatus, Stamp, StoreReport, check_quota, without
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder import check
 from ufo_experience.store.folder.commit import new_files, recover, remove_file, sweep_copies
@@ -46,9 +46,17 @@ class FileStore(ChangesStatus):
     """Experiences in a folder. Open it with `FileStore.open`."""
 
     def __init__(
-        self, layout: Layout, store_id: str, lock: WriterLock, storage: StorageLocation, *, read_only: bool
+        self,
+        layout: Layout,
+        store_id: str,
+        lock: WriterLock,
+        storage: StorageLocation,
+        *,
+        read_only: bool,
+        max_per_author: int | None = None,
     ) -> None:
         self._layout, self._store_id, self._lock, self.storage = layout, store_id, lock, storage
+        self._max_per_author = max_per_author
         self._closed_for_writing = "it was opened read-only" if read_only else ""
 
     @classmethod
@@ -60,6 +68,7 @@ class FileStore(ChangesStatus):
         lock_timeout: float = 10.0,
         read_only: bool = False,
         network: bool = False,
+        max_per_author: int | None = None,
         disk: Disk | None = None,
         signer: Signer | None = None,
     ) -> FileStore:
@@ -68,6 +77,7 @@ class FileStore(ChangesStatus):
         Args:
             lock_timeout: seconds a write waits for another writer.
             network: also write to a folder whose files are carried to other machines (`location.py`).
+            max_per_author: the most records one user of the system may own here; on Windows all count as one user's.
             disk: the file system; tests pass their own.
             signer: signs what is written and mistrusts what is not; default: that of the environment (`signer.py`).
 
@@ -83,7 +93,8 @@ class FileStore(ChangesStatus):
         layout, store_id = open_layout(
             Path(path), disk, create=create and not read_only, signer=signer, storage=storage
         )
-        return cls(layout, store_id, WriterLock(layout.root, lock_timeout, disk), storage, read_only=read_only)
+        lock = WriterLock(layout.root, lock_timeout, disk)
+        return cls(layout, store_id, lock, storage, read_only=read_only, max_per_author=max_per_author)
 
     @property
     def location(self) -> str:
@@ -117,6 +128,7 @@ class FileStore(ChangesStatus):
 
         Raises:
             SchemaError: a record is over a limit; nothing of its group is stored.
+            QuotaError: more than `max_per_author` would be this user's; nothing of the group is stored.
             StorageError, LockedError: groups before this one are stored.
         """
         added: list[str] = []
@@ -251,6 +263,9 @@ class FileStore(ChangesStatus):
             for experience, data in group:
                 if experience.id not in fresh and self._is_new(experience.id, revive):
                     fresh[experience.id] = experience, data
+            if self._max_per_author is not None and fresh:
+                author, count = layout.records_of_user()
+                check_quota(self.location, author, count, len(fresh), self._max_per_author)
             touched |= {layout.record(id).parent for id in fresh}
             with new_files(layout.disk) as files:
                 for id, (_, data) in fresh.items():

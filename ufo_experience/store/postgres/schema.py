@@ -2,7 +2,8 @@
 
     store        one row: id, version of the tables, and the revision: the number of the last commit
     records      a record as it is written to a file, its hash and signature included; trust, usage and verdict, and
-                 the same once more as a signed status, where there is a key; columns for people's SQL
+                 the same once more as a signed status, where there is a key; the role that added it; columns for
+                 people's SQL
     tombstones   deletions
     shards       the revision in which each shard (`records/ab`, `status/ab`) changed last
     generations  published generations of the index, their files in pieces
@@ -67,7 +68,12 @@ ALTER TABLE ufo_experience.generation_files ALTER COLUMN data SET STORAGE EXTERN
 """
 _VERDICTS = "ALTER TABLE ufo_experience.records ADD COLUMN verdict json;"
 _SEALS = "ALTER TABLE ufo_experience.records ADD COLUMN signed_status text;"
-MIGRATIONS = (_RECORDS, _GENERATIONS, _VERDICTS, _SEALS)
+_AUTHORS = """
+ALTER TABLE ufo_experience.records ADD COLUMN author text NOT NULL DEFAULT '';
+ALTER TABLE ufo_experience.records ALTER COLUMN author SET DEFAULT session_user;
+CREATE INDEX records_by_author ON ufo_experience.records (author);
+"""
+MIGRATIONS = (_RECORDS, _GENERATIONS, _VERDICTS, _SEALS, _AUTHORS)
 _LOCK = 0x75666F5F657870  # of the advisory lock that lets one process at a time change the tables
 
 

@@ -17,7 +17,7 @@ from ufo_experience.errors import CorruptError, DataError, NotFoundError
 from ufo_experience.fileio.postgres import Connection, Database
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, Verdict, validate
-from ufo_experience.store.base import Added, ChangesStatus, StoreReport
+from ufo_experience.store.base import Added, ChangesStatus, StoreReport, check_quota
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder.location import LOCAL
 from ufo_experience.store.folder.signing import UNSIGNED, Signer, signer_from_environment
@@ -58,6 +58,7 @@ _IN_EACH = """
         SELECT id FROM ufo_experience.records WHERE id BETWEEN shard.first AND shard.last ORDER BY id
     ) AS record
 """
+_OF_AUTHOR = "SELECT session_user, count(*) FROM ufo_experience.records WHERE author = session_user"
 _READ = "SELECT id, record, trust, usage, verdict, signed_status FROM ufo_experience.records"
 _UPDATE = """
 UPDATE ufo_experience.records SET trust = %(trust)s, usage = %(usage)s, verdict = %(verdict)s,
@@ -81,8 +82,11 @@ class PostgresStore(ChangesStatus):
 
     storage = LOCAL
 
-    def __init__(self, database: Database, store_id: str, signer: Signer | None = None) -> None:
+    def __init__(
+        self, database: Database, store_id: str, signer: Signer | None = None, max_per_author: int | None = None
+    ) -> None:
         self.database, self._store_id, self._signer = database, store_id, signer
+        self._max_per_author = max_per_author
 
     @classmethod
     def open(
@@ -93,6 +97,7 @@ class PostgresStore(ChangesStatus):
         lock_timeout: float = 10,
         read_only: bool = False,
         network: bool = True,
+        max_per_author: int | None = None,
         signer: Signer | None = None,
     ) -> PostgresStore:
         """Open the store in a database, making its tables first if allowed.
@@ -101,6 +106,8 @@ class PostgresStore(ChangesStatus):
             url: `postgresql://user@host:5432/database`; the password belongs into `PGPASSWORD` or `~/.pgpass`.
             lock_timeout: seconds a write waits for another writer.
             network: nothing to allow, a server is made for it.
+            max_per_author: the most records one role of the server may have added; a role that writes SQL of its own
+                is not held by it.
             signer: signs what is written and mistrusts what is not; default: that of the environment (`signing.py`).
 
         Raises:
@@ -111,7 +118,7 @@ class PostgresStore(ChangesStatus):
         """
         signer = signer or signer_from_environment(None)
         database = Database(url, lock_timeout=lock_timeout, read_only=read_only)
-        return cls(database, open_tables(database, create=create and not read_only), signer)
+        return cls(database, open_tables(database, create=create and not read_only), signer, max_per_author)
 
     @property
     def location(self) -> str:
@@ -247,6 +254,9 @@ class PostgresStore(ChangesStatus):
                 connection.execute("DELETE FROM ufo_experience.tombstones WHERE id = ANY(%s)", (new,))
             columns = [list(column) for column in zip(*(rows[id] for id in new), strict=True)]
             fresh = [id for (id,) in connection.execute(_INSERT, columns).fetchall()]
+            if self._max_per_author is not None:
+                author, count = connection.execute(_OF_AUTHOR).fetchone() or ("", 0)
+                check_quota(self.location, author, count - len(fresh), len(fresh), self._max_per_author)
             _advance(connection, revision, records=fresh, status=[id for id in fresh if rows[id][_CHANGED]])
         return fresh
 
