@@ -14,7 +14,9 @@ from ufo_experience import ExperienceMemory
 from ufo_experience.benchmark.retrieval.beir import read_beir, write_beir
 from ufo_experience.benchmark.retrieval.run import run
 from ufo_experience.config import Settings
+from ufo_experience.embedding import VERDICTS_FILE
 from ufo_experience.errors import UsageError
+from ufo_experience.store.selection import RecordFilter
 
 KNOWN = ["Mute the channel random", "Change the stage of the opportunity Kessler", "Archive the newsletter of May"]
 SAME = {
@@ -76,6 +78,19 @@ def test_an_equal_question_is_asked_once(stub, tmp_path):
     memory = open_memory(tmp_path / "db")
     assert memory.retrieve(KNOWN[1]).hits == memory.retrieve(KNOWN[1]).hits
     assert len(stub.requests) == 1
+
+
+def test_another_process_does_not_ask_again_until_a_purge(stub, tmp_path):
+    """The file of answers holds no text, and a purge empties it."""
+    for _ in range(2):  # each opens the store anew, as another process does
+        with open_memory(tmp_path / "db") as memory:
+            assert len(memory.retrieve(KNOWN[1])) == 1
+    assert len(stub.requests) == 1
+    assert b"opportunity" not in (tmp_path / "db" / VERDICTS_FILE).read_bytes()
+    with open_memory(tmp_path / "db") as memory:
+        memory.purge(where=RecordFilter(ids=(a_record_of(KNOWN[0]).id,)))
+        memory.retrieve(KNOWN[1])
+    assert len(stub.requests) == 2
 
 
 def test_a_threshold_holds_for_the_score_that_a_yes_has_raised(stub, tmp_path):

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from ufo_experience.config import Settings
-from ufo_experience.embedding import CACHE_FILE, open_embedder
+from ufo_experience.embedding import CACHE_FILE, VERDICTS_FILE, open_embedder
 from ufo_experience.embedding.base import Embedder, Repairable
 from ufo_experience.embedding.plain import as_embedder
 from ufo_experience.index.generations import Generations, open_generations
@@ -66,10 +66,11 @@ class Wiring:
         )
 
     def close(self) -> None:
-        """Close the file of cached vectors; it is opened again when it is needed."""
+        """Close the files of cached vectors and verdicts; they are opened again when they are needed."""
         with self._lock:
-            if isinstance(self._embedder, Repairable):
-                self._embedder.close()
+            for one in (self._embedder, self._judge):
+                if isinstance(one, Repairable):
+                    one.close()
 
     def forget(self) -> None:
         """Drop what is kept of records that may be gone: the next question reads anew."""
@@ -92,7 +93,9 @@ class Wiring:
             if self._judge is None and self.settings.judge != "none":
                 from ufo_experience.retrieval.judge import open_judge
 
-                self._judge = open_judge(self.settings.judge, self.service_settings())
+                self._judge = open_judge(
+                    self.settings.judge, self.service_settings(), self.store.cache_folder / VERDICTS_FILE
+                )
             return self._judge
 
     def finder(self) -> CandidateFinder:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ufo_experience.openai_api.client import OpenAISettings
 
 CACHE_FILE = "embeddings.sqlite"  # in the cache folder of a store
+VERDICTS_FILE = "verdicts.sqlite"  # beside it: what a judge said, kept in the same form
 PROVIDERS = {
     "hashing": ("ufo_experience.embedding.hashing", "HashingEmbedder"),
     "openai": ("ufo_experience.embedding.openai", "OpenAIEmbedder"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
-from ufo_experience.embedding import CACHE_FILE
+from ufo_experience.embedding import CACHE_FILE, VERDICTS_FILE
 from ufo_experience.embedding.cache import EmbeddingCache
 from ufo_experience.errors import (
     CorruptError,
@@ -209,6 +209,7 @@ def purge(store: ExperienceStore, generations: Generations, where: RecordFilter 
         survey = _survey(store, where, named)
         survey.found += _purge_removed(store, where, named)
         _purge_cache(store.cache_folder / CACHE_FILE, survey.kept)
+        _purge_cache(store.cache_folder / VERDICTS_FILE, ())
         if folder:
             forms = {where.source or "", _in_json(where.source or "")} - {""}
             spelled = [f'"{form}{end}' for form in forms for end in ('"', "/", "\\")]

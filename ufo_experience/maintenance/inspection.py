@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from ufo_experience.embedding import CACHE_FILE
+from ufo_experience.embedding import CACHE_FILE, VERDICTS_FILE
 from ufo_experience.embedding.cache import EmbeddingCache
 from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatchError
 from ufo_experience.fileio.atomic import storage_errors
@@ -124,7 +124,8 @@ def _size(folder: Path) -> int:
 
 def repair(store: ExperienceStore) -> list[Problem]:
     """Set aside what cannot be used, with the reason beside it; returns what it was. Caches are made again later."""
-    EmbeddingCache(store.cache_folder / CACHE_FILE).repair()
+    for name in (CACHE_FILE, VERDICTS_FILE):
+        EmbeddingCache(store.cache_folder / name).repair()
     return store.set_aside_corrupt() if isinstance(store, FileStore) else []
 
 
