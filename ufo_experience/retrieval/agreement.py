@@ -34,6 +34,7 @@ _KEPT_RUNS = 2_048  # of which is kept what is compared
 
 Rows = NDArray[np.int64]
 _Key = tuple[str, str]  # task and application
+_Run = tuple[bytes, float]  # id of a record, and when it was made
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -72,11 +73,8 @@ class CatalogAgreement:
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
         same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # published rows keep their numbers
         self._published: dict[str, Rows] = before._published if before and same else {}
-        self._opened: dict[int, _Opened] = before._opened if before and same else {}
-        self._opened_behind: dict[
-            int, _Opened
-        ] = {}  # of rows that came later, whose numbers the next catalog may change
-        self._places_before: dict[_Key, tuple[list[int], str, Places]] = (
+        self._opened: dict[_Run, _Opened] = before._opened if before and same else {}
+        self._places_before: dict[_Key, tuple[list[_Run], str, Places]] = (
             before._places_before if before and same else {}
         )
         self._places: dict[_Key, Places] = {}
@@ -105,13 +103,10 @@ class CatalogAgreement:
     def _find_places(self, key: _Key, experience: Experience) -> Places:
         """What the newest runs of the task typed; what an earlier catalog was told of the same runs stands."""
         rows, request = self._newest(self._of_same_fields(experience), _MOST_RUNS), _request(experience)
-        before = self._places_before.get(key)
-        if before is not None and before[:2] == (rows, request):
+        runs, before = list(map(self._run, rows)), self._places_before.get(key)
+        if before is not None and before[:2] == (runs, request):
             return before[2]
-        found = by_place(self._runs(experience, rows))
-        if max(rows, default=0) < self._catalog.published:
-            _keep(self._places_before, key, (rows, request, found))
-        return found
+        return _keep(self._places_before, key, (runs, request, by_place(self._runs(experience, rows))))[2]
 
     def parted(self, experience: Experience) -> Experience | None:
         """The newest counted run of the same words that went another way in the end; None where all went alike.
@@ -179,11 +174,14 @@ class CatalogAgreement:
 
     def _compared(self, row: int) -> _Opened | None:
         """What is compared of the run of this row; None where it cannot be read."""
-        opened = self._opened if row < self._catalog.published else self._opened_behind
-        kept = opened.get(row)
+        kept = self._opened.get(one := self._run(row))
         if kept is None and self._records and (run := self._open(row, self._records.look)) is not None:
-            kept = _keep(opened, row, _Opened(typed_by(run), way_of(run)))
+            kept = _keep(self._opened, one, _Opened(typed_by(run), way_of(run)))
         return kept
+
+    def _run(self, row: int) -> _Run:
+        """What tells the run of a row from others, whatever becomes of its number."""
+        return self._catalog.column("id")[row], float(self._catalog.column("created")[row])
 
     def _open(self, row: int, read: Callable[[str], Experience]) -> Experience | None:
         """The record of a row; one that cannot be read agrees with nobody, and is named by `verify`."""
