@@ -31,7 +31,7 @@ LOOKED_AT = 8  # of the best, for a request that fills in what they leave open
 TASKS = 24  # different tasks of these that are compared in full
 PER_TASK = 5  # rows of one task: near-duplicates of which one will answer
 _MIXED = np.uint64(0x9E3779B97F4A7C15)  # an odd number, to mix two hashes
-_SOME = 16  # times as many as are wanted are looked at for a first bound
+_SOME = 16  # times as many as are wanted, and a part of all so small, are looked at for a first bound
 MAX_FILTERS = 8  # whose rows are kept, a byte each
 MAX_STEMS = 8_192  # whose weights are kept: some 3 MB
 PER_RUN = 4  # of these: more of one run only when many runs are in the pool
@@ -167,7 +167,8 @@ class CandidateFinder:
         servable, blocked = inside & self._servable, inside & ~self._servable
         rough = skeleton + words
         pool = self._thinned(self._top(rough, servable), rough)
-        dense = (rough / self._root_of_length).astype(np.float32)
+        dense = np.empty_like(rough)
+        np.divide(rough, self._root_of_length, out=dense, casting="same_kind")
         pool = _either(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
         scales: list[Scale] = []
         if query is not None:
@@ -364,11 +365,11 @@ def _count_runs(sessions: NDArray[np.uint64]) -> int:
 
 def _top(scores: Vector, rows: Mask, count: int) -> Rows:
     """Row numbers of the `count` best positive scores among `rows` (more where they tie), in row order."""
-    candidates = np.flatnonzero(rows & (scores > 0))
-    found = scores[candidates]
-    if len(candidates) > _SOME * count:  # the best of some are no better than the best of all
-        least = np.partition(found[: _SOME * count], -count)[-count]
-        candidates, found = candidates[found >= least], found[found >= least]
+    some = max(_SOME * count, len(scores) // _SOME)  # the best of some are no better than the best of all
+    first = scores[:some][rows[:some]]
+    least = np.partition(first, -count)[-count] if len(first) >= count else 0
+    candidates = np.flatnonzero(rows & (scores >= least if least > 0 else scores > 0))
     if len(candidates) > count:
+        found = scores[candidates]
         candidates = candidates[found >= np.partition(found, -count)[-count]]
     return candidates

@@ -102,9 +102,12 @@ class LexicalIndex:
         words, most = self._matched(exact)
         best = float((words * self._counted).max(initial=0.0)) / most
         if best < 1:
-            words = words + np.float32(1 - best) * self._matched(loose)[0]
+            other = self._matched(loose)[0]
+            words += np.multiply(other, np.float32(1 - best), out=other)
         skeleton, whole = self._matched(skeleton_terms(query, self.are_values))
-        return (skeleton / whole).astype(np.float32), np.minimum(words / most, 1.0).astype(np.float32)
+        skeleton /= whole
+        words /= most
+        return skeleton, np.minimum(words, np.float32(1), out=words)
 
     def counts_as(self, before: LexicalIndex) -> bool:
         """True when every stem weighs what it weighed in an earlier index."""
@@ -158,8 +161,9 @@ class LexicalIndex:
                 gain = self._gain(rows[-1], np.concatenate([times for *_, times in few]))
                 gains.append(np.repeat([each for each, *_ in few], [len(held) for _, held, _ in few]) * gain)
         total = self._sum(np.concatenate(rows), np.concatenate(gains))
+        scaled = np.empty(self._catalog.published if columns else 0, np.float32)
         for one, column in columns.items():
-            total[: len(column)] += np.float32(worth[one]) * column
+            total[: len(column)] += np.multiply(column, np.float32(worth[one]), out=scaled)
         return total, np.float32(_TINY + sum(worth.values()))
 
     def _gain(self, rows: NDArray[np.int32], times: NDArray[np.float32]) -> NDArray[np.float32]:
