@@ -44,10 +44,11 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
 
     `asked` and `named` say of each word of query and record how much of it the other one has.
     """
-    shared = query.words & record.words
-    others = _left_between(record, named, shared)
-    left = _left_between(query, asked, shared) if others else {}
-    if left:
+    had = [place for place in record.telling if not named[place]]
+    own = [place for place in query.telling if not asked[place]] if had else []
+    if own:
+        shared = (query.words & record.words) - _ARTICLES
+        others, left = _left_between(record, had, shared), _left_between(query, own, shared)
         for between, places in left.items():
             if between in others and between != (_EDGE, _EDGE):
                 return Swap(1.0, len(left) == len(others) == 1, tuple(places), tuple(others[between]), between)
@@ -58,14 +59,10 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
     return None
 
 
-def _left_between(frame: Frame, shares: Sequence[float], shared: Set[str]) -> dict[tuple[str, str], list[int]]:
-    """The places of known words the other one has nothing of, by the shared words they stand between (the nearest ones
-    before and behind, articles left out)."""
-    left = [place for place in frame.telling if not shares[place]]
-    if not left:
-        return {}
+def _left_between(frame: Frame, left: Sequence[int], shared: Set[str]) -> dict[tuple[str, str], list[int]]:
+    """The places of words the other one has nothing of, by the nearest shared words before and behind them."""
     stems = frame.stems
-    marks = [place for place, one in enumerate(stems) if one in shared and one not in _ARTICLES]
+    marks = [place for place, one in enumerate(stems) if one in shared]
     found: dict[tuple[str, str], list[int]] = {}
     for place in left:
         at = bisect_left(marks, place)  # a word that is left is no shared one

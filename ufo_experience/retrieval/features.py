@@ -189,22 +189,27 @@ def compare_all(clauses: Sequence[Frame], records: Mapping[Key, Weighed], weight
         for key, pair in pairs.items()
         if pair.swapped == 1.0 and (swap := find_swap(clauses[0], frames[key], *_shares(clauses[0], frames[key])))
     }
+    varied = {key: (_swapped(frames[key], swap), frames[key].clicked) for key, swap in swaps.items()}
     for key, swap in swaps.items():
-        if swap.is_all and any(_vary(frames[key], swap, frames[one], swaps[one]) for one in swaps):
+        beside = (varied[one] for one, other in swaps.items() if other.between == swap.between)
+        if swap.is_all and any(_vary(*varied[key], *other) for other in beside):
             pair = _compare(asked[0].with_values(swap.places), records[key].with_values(swap.others))
             if min(pair.query_coverage, pair.record_coverage) >= MOSTLY_SHARED:
                 pairs[key] = pair
     return pairs
 
 
-def _vary(one: Frame, swap: Swap, other: Frame, others: Swap) -> bool:
+def _swapped(record: Frame, swap: Swap) -> frozenset[str]:
+    return frozenset(record.stems[place] for place in swap.others)
+
+
+def _vary(
+    words: frozenset[str], clicked: frozenset[str], others: frozenset[str], clicked_there: frozenset[str]
+) -> bool:
     """True for two records of the same steps with other words in the same place."""
-    words, others_words = ({frame.stems[place] for place in places}
-                           for frame, places in ((one, swap.others), (other, others.others)))  # fmt: skip
-    if swap.between != others.between or words & others_words:
+    if not words.isdisjoint(others):
         return False
-    every = one.clicked | other.clicked
-    return len(one.clicked & other.clicked) >= SAME_STEPS * len(every)
+    return len(clicked & clicked_there) >= SAME_STEPS * len(clicked | clicked_there)
 
 
 def compare_best(clauses: Sequence[Weighed], record: Weighed) -> Pair:
