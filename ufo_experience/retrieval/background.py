@@ -82,12 +82,12 @@ def _weight(cosine: Floats, others: Floats) -> float:
 
 
 def _reworded(cosine: Floats, other: NDArray[np.bool_]) -> tuple[float, float]:
-    found = []
-    for place, row in enumerate(cosine):
-        scale, same = measure_scale(row[other[place]]), row[[place ^ 1]]
-        found.append((float(scale.near(same)[0]), float(scale.deviations(same)[0])))
-    near, deviations = np.median(found, axis=0).tolist()
-    return near, deviations
+    place = np.arange(len(cosine))
+    same, others = cosine[place, place ^ 1], np.sort(cosine[other].reshape(len(cosine), -1), axis=1)
+    kept = others[:, : int(others.shape[1] * _KEPT)]
+    mean, spread = kept.mean(axis=1), kept.std(axis=1)
+    near = np.clip((same - mean) / np.maximum(1 - mean, _LEAST_SPREAD), 0.0, 1.0)
+    return float(np.median(near)), float(np.median((same - mean) / np.maximum(spread, _LEAST_SPREAD)))
 
 
 @dataclass(frozen=True)
