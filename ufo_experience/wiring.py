@@ -13,8 +13,6 @@ from ufo_experience.embedding.base import Embedder, Repairable
 from ufo_experience.embedding.plain import as_embedder
 from ufo_experience.index.generations import Generations, open_generations
 from ufo_experience.index.live import LiveIndex
-from ufo_experience.openai_api.ledger import Ledger
-from ufo_experience.openai_api.settings import OpenAISettings, Provider
 from ufo_experience.retrieval.candidates import CandidateFinder
 from ufo_experience.retrieval.fusion import fusion_for
 from ufo_experience.retrieval.retriever import Retriever
@@ -23,7 +21,10 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.kept import KeptRecords
 from ufo_experience.trust.policy import TrustPolicy
 
+# Asking a service is imported where it is done: most questions ask none.
 if TYPE_CHECKING:
+    from ufo_experience.openai_api.ledger import Ledger
+    from ufo_experience.openai_api.settings import OpenAISettings, Provider
     from ufo_experience.retrieval.judge import Judge
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
@@ -45,7 +46,7 @@ class Wiring:
         """Wire up a store; `embedder` and `generations` replace those the settings name."""
         self.store, self.settings = store, settings
         kept = generations or open_generations(store, settings.index, lock_timeout=settings.lock_timeout)
-        self._ledger = open_ledger(store, settings)
+        self._ledger: Ledger | None = None
         self._embedder = None if embedder is None else as_embedder(embedder)
         self._finder: CandidateFinder | None = None
         self._records = KeptRecords(store)
@@ -55,7 +56,12 @@ class Wiring:
 
     def service_settings(self, provider: Provider | None = None) -> OpenAISettings:
         """How to reach the OpenAI service, as the environment and the settings say; all share one ledger."""
+        from ufo_experience.openai_api.settings import OpenAISettings
+
         chosen = self.settings
+        with self._lock:
+            if self._ledger is None:
+                self._ledger = open_ledger(self.store, chosen)
         return OpenAISettings.from_env(
             provider,
             ledger=self._ledger,
@@ -138,7 +144,7 @@ class Wiring:
         manifest = None if asked else self.live.generations.last_manifest()
         if manifest is not None:
             return manifest.embedder
-        return asked or (DEFAULT_OPENAI if OpenAISettings.from_env().has_key() else "hashing")
+        return asked or (DEFAULT_OPENAI if _has_key() else "hashing")
 
     def trust_policy(self) -> TrustPolicy:
         """What may be injected. In a store others write to, too, a judged run is not enough: somebody must approve."""
@@ -147,8 +153,16 @@ class Wiring:
         return TrustPolicy(own, self.settings.min_trust_imported, None if days is None else timedelta(days=days))
 
 
+def _has_key() -> bool:
+    from ufo_experience.openai_api.settings import OpenAISettings
+
+    return OpenAISettings.from_env().has_key()
+
+
 def open_ledger(store: ExperienceStore, settings: Settings) -> Ledger:
     """One ledger for all that a store's stages ask of a service, and the books of the day if they have a cap."""
+    from ufo_experience.openai_api.ledger import Ledger
+
     if settings.max_cost_per_day is None:
         return Ledger(settings.max_cost)
     from ufo_experience.openai_api.daily_ledger import DailySpending
