@@ -320,15 +320,26 @@ def test_an_item_the_task_names_is_looked_for_in_the_folders_beside_the_open_one
 
 def test_who_agreed_to_a_choice_is_not_asked_again_before_it_is_carried_out():
     """ "Save" is asked before for the sake of what was chosen: where nobody was asked about that, it still is."""
+    task = "Turn on remote access for the laptop"
+    way = (click("Remote access", "ToggleButton"), click("Save"))
+    before, after = (
+        screen(control("Remote access", "ToggleButton", toggled=on), control("Save")) for on in (False, True)
+    )
+    asked = guide(*way, task=task)
+    asked.note(asked.next(before, consent=True))
+    assert said(asked.next(after)) == "click_input Save"
+
+
+def test_a_choice_in_a_form_is_asked_about_where_the_form_is_saved():
     role = {"action_type": "select_item", "target_control": {"name": "Role", "type": "ComboBox"}}
     way = (role | {"parameters": {"text": "Administrator"}}, click("Save"))
     before, after = (
         screen(control("Role", "ComboBox", value=value), control("Save")) for value in ("", "Administrator")
     )
     asked = guide(*way, task="Make Jane an Administrator")
-    asked.note(asked.next(before, consent=True))
-    assert said(asked.next(after)) == "click_input Save"
-    assert said(guide(*way, task="Make Jane an Administrator").next(after)) == "needs_consent"
+    asked.note(asked.next(before))
+    assert said(asked.next(after)) == "needs_consent"
+    assert said(asked.next(after, consent=True)) == "click_input Save"
 
 
 def test_a_folder_that_was_open_when_the_run_began_is_opened():

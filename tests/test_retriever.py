@@ -49,6 +49,35 @@ def test_the_opposite_of_a_task_is_not_an_answer(memory):
     assert TEXTS[1] not in requests(memory.retrieve("Turn off Bluetooth in the settings", similarity_threshold=0.0))
 
 
+@pytest.fixture(scope="module")
+def switched(tmp_path_factory):
+    """Ways that switch something on and off: the same two clicks, the same name of the switch."""
+    memory = memory_of(tmp_path_factory.mktemp("switched") / "db")
+    for thing, on, off in (("Bluetooth", "Turn on", "Turn off"), ("dark mode", "Enable", "Disable")):
+        steps = [{"action": "click", "control": name} for name in (f"Page of {thing}", f"Switch of {thing}")]
+        for verb in (on, off):
+            memory.remember(f"{verb} {thing}", steps, application="Settings", success=True)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("task", "served"),
+    [
+        ("Turn on Bluetooth", "Turn on Bluetooth"),
+        ("Switch Bluetooth on", "Turn on Bluetooth"),
+        ("Enable Bluetooth", "Turn on Bluetooth"),
+        ("Turn off Bluetooth", "Turn off Bluetooth"),
+        ("Switch off Bluetooth", "Turn off Bluetooth"),
+        ("Disable Bluetooth", "Turn off Bluetooth"),
+        ("Turn on dark mode", "Enable dark mode"),
+        ("Deactivate dark mode", "Disable dark mode"),
+    ],
+)
+def test_switching_on_and_off_are_each_served_for_their_own_request(switched, task, served):
+    """Neither is withheld for the other's sake, and the other is not shown."""
+    assert [hit.task for hit in switched.retrieve(task)] == [served]
+
+
 def test_hits_are_sorted_bounded_and_above_the_threshold(memory):
     """Scores in [threshold, 1], best first; the explanation has each signal's part."""
     found = memory.retrieve("Insert a table of the sales data", similarity_threshold=0.1, top_k=5)

@@ -8,7 +8,8 @@ import pytest
 
 from tests.builders import a_record
 from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.schema import Experience, Trust
+from ufo_experience.schema import Experience, Step, Trust
+from ufo_experience.trust.confirm import confirms
 from ufo_experience.trust.risk import injectable_rank, risks
 from ufo_experience.trust.values import presentable
 
@@ -317,3 +318,43 @@ def test_a_risky_word_outside_the_steps_is_found():
         {"action": {"steps": [step]}, "preconditions": ["reg add HKLM\\x was run"]},
     ):
         assert risks(a_record(1, **fields))
+
+
+def _asked(*steps: tuple[str, str, str, str]) -> list[str]:
+    """The names of the controls of (verb, name, type, text) that a person is asked before."""
+    made = [
+        Step.model_validate(
+            {
+                "step_number": number,
+                "action_type": verb,
+                "target_control": {"name": name, "type": kind},
+                "parameters": {"text": text} if text else {},
+            }
+        )
+        for number, (verb, name, kind, text) in enumerate(steps, start=1)
+    ]
+    return [made[number - 1].target_control.name for number in sorted(confirms(made))]
+
+
+@pytest.mark.parametrize(
+    ("steps", "asked"),
+    [
+        ([("click", "Share", "Button", ""), ("type", "To", "Edit", "x"), ("click", "Send", "Button", "")], ["Send"]),
+        ([("click", "Checkout", "Button", ""), ("click", "Place order", "Button", "")], ["Place order"]),
+        ([("click", "Delete", "MenuItem", ""), ("click", "Delete", "Button", "")], ["Delete"]),
+        ([("click", "Delete", "Button", ""), ("click", "Delete", "Button", "")], ["Delete", "Delete"]),
+        ([("click", "Delete", "Button", ""), ("click", "Yes", "Button", "")], ["Delete", "Yes"]),
+        ([("click", "Send", "Button", ""), ("click", "Publish", "Button", "")], ["Send", "Publish"]),
+        ([("click", "Allow VPN", "Switch", ""), ("click", "Allow", "Button", "")], ["Allow VPN", "Allow"]),
+        ([("click", "Passwords", "Button", ""), ("click", "Copy", "Button", "")], []),
+        ([("click", "Order bevestigen", "Button", "")], ["Order bevestigen"]),
+        ([("press", "Drafts", "ListItem", "Entf"), ("click", "Ja", "Button", "")], ["Drafts", "Ja"]),
+        ([("type", "Terminal", "Terminal", "cd docs && ls -l | grep md")], []),
+        ([("type", "Terminal", "Terminal", "ls > list.txt")], ["Terminal"]),
+        ([("type", "Terminal", "Terminal", "cat $(rm -r x)")], ["Terminal"]),
+        ([("type", "PowerShell", "Terminal", "Get-Process | Stop-Process")], ["PowerShell"]),
+        ([("type", "PowerShell", "Terminal", "Format-Volume D")], ["PowerShell"]),
+    ],
+)  # fmt: skip
+def test_a_person_is_asked_before_what_carries_out_and_not_before_what_opens(steps, asked):
+    assert _asked(*steps) == asked

@@ -91,10 +91,10 @@ def test_no_payload_of_a_poisoned_run_reaches_a_prompt(author):
     assert broken == []
 
 
-@pytest.mark.parametrize("author", ["A", "B", "C", "D", "E", "F"])
-def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author):
-    """None is held back whole, and of the steps to ask before at least four of five are marked."""
-    due = marked = 0
+@pytest.mark.parametrize(("author", "most"), [("A", 9), ("B", 3), ("C", 12), ("D", 12), ("E", 17), ("F", 27)])
+def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author, most):
+    """None is held back whole; of the steps to ask before six of seven are marked, and few others (`most`)."""
+    due = marked = others = 0
     for row in by("everyday", author):
         one = record(row)
         assert build_prompt(row["query"], [Hit(experience=one, score=0.9, ranked_by="fused")]).ids
@@ -102,7 +102,9 @@ def test_everyday_runs_are_shown_with_the_steps_to_ask_before(author):
         found |= {number - 1 for number in confirms(one.action.steps)}
         due += len(row["expect_confirm"])
         marked += len(found & set(row["expect_confirm"]))
-    assert marked >= 0.8 * due
+        others += len(found - set(row["expect_confirm"]))
+    assert marked >= 6 / 7 * due
+    assert others <= most
 
 
 @pytest.mark.parametrize(

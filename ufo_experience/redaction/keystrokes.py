@@ -19,12 +19,13 @@ from ufo_experience.text import lazy_re as re
 
 _MODIFIERS = listed(
     "ctrl control alt shift win windows lwin rwin cmd command meta super option menu lcontrol rcontrol lshift "
-    "rshift lmenu"
+    "rshift lmenu strg umschalt"
 )
 _NAMED = listed(
     "enter return tab esc escape space backspace back bs bksp delete del insert ins home end pageup pagedown pgup pgdn "
     "prior next up down left right arrowup arrowdown arrowleft arrowright capslock numlock scrolllock printscreen "
-    "prtsc pause break apps help clear plus minus add subtract multiply divide decimal fn"
+    "prtsc pause break apps help clear plus minus add subtract multiply divide decimal fn entf "
+    "suppr supr canc eingabe entrée intro invio einfg"
 )
 _KEYS = _MODIFIERS | _NAMED | {f"f{n}" for n in range(1, 25)}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ufo_experience.redaction import keystrokes
+from ufo_experience.redaction.checksums import is_stand_in
 from ufo_experience.redaction.fields import Field, fields_of
 from ufo_experience.redaction.nouns import find_nouns
 from ufo_experience.redaction.parameters import SECRET, TYPED, is_placeholder, rewrite_parameters, strings_in
@@ -134,7 +135,7 @@ def _holds(name: str, value: str) -> bool:
 def _typed_in_parts(leaves: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Secrets that were typed one part after the other, put together."""
     for is_secret, run in groupby(leaves, key=lambda leaf: leaf[1] == SECRET):
-        parts = [value for value, _ in run][:_MOST_PARTS]
+        parts = [value for value, _ in run if not is_stand_in(value)][:_MOST_PARTS]
         if is_secret:
             for start in range(len(parts)):
                 for end in range(start + 2, len(parts) + 1):

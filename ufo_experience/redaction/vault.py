@@ -6,6 +6,7 @@ import base64
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ufo_experience.redaction.checksums import is_stand_in
 from ufo_experience.redaction.disguises import Disguised, Disguises
 from ufo_experience.redaction.forms import bare, coded_forms, exact_forms, is_loose, loose_pattern
 from ufo_experience.redaction.text import PLACEHOLDER, SECRET, strip_urls
@@ -121,8 +122,9 @@ class Vault:
         value = value.strip()
         if value not in self._secrets:
             self._secrets[value] = self._new("secret", kind)
-            self._remember(value, self._secrets[value], value)
-            self._disguises.add(value)
+            if not is_stand_in(value):  # who types "password" has a label of every form for a password
+                self._remember(value, self._secrets[value], value)
+                self._disguises.add(value)
         return self._secrets[value]
 
     def add_input(self, value: str, kind: str) -> str:

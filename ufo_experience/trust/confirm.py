@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import dropwhile
 
 from ufo_experience.redaction.actions import is_press, is_typing, plain
+from ufo_experience.redaction.names import lets_in
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Step
 from ufo_experience.text import lazy_re as re
@@ -40,10 +41,12 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             DELETE,
-            r"delet|remov|unsubscrib|leave (?:group|team|chat|channel)|(?:un)?(?:block|lock) |eras|wip(?:e|"
+            r"delet|remov|unsubscrib|leave (?:group|team|chat|channel)|(?:un)?(?:block|lock) (?!screen)|eras|wip(?:e|"
             r"ing)|empty|uninstall|factory reset|format (?:disk|drive|volume)|permanent"
-            r"|discard|clear (?:data"
-            r"|all|history|browsing)|cancel (?:order|subscription|membership|standing|account|booking|meeting)"
+            r"|discard|clear (?:data|all|history|browsing)|cancel (?:(?:my|the|this|your) )?(?:order|subscription"
+            r"|membership"
+            r"|standing|account|booking|reservation|appointment|meeting)|close (?:my |the )?account"
+            r"|stornier|annulation|annuler (?:le|la|l'|ma|mon|cette)|cancelar (?:la|el|mi|a|o)\b|annulla (?:la|il|l')"
             r"|deactivat|terminate"
             r"|unshar|revok|lösch|entfern|leeren|deinstall|kündig|supprim|effac|vider|désinstall|résilier|elimin"
             r"|borra|vaciar|quitar"
@@ -63,6 +66,7 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|redirect|webhook"
             r"|collaborator|recovery|developer mode|load unpacked|unknown sources|automatic repl|link a device"
             r"|oauth|api key|policy"
+            r"|(?:rotate|regenerate) .{0,16}(?:key|token|secret|cred)|member of|membership"
             r"|turn o(?:n|ff)|disabl|echtzeit|schutz|brandmauer|makro|passwort|kennwort|berechtig|erlaub|zulass"
             r"|fernzugriff|weiterleit"
             r"|deaktiv|ausschalt|pare-feu|mot de passe|autoris|désactiv|droits|cortafuegos|contraseñ|permit|permis"
@@ -77,7 +81,8 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             SHARE,
             r"shar|invit|add people|add (?:a )?member|publi[cs]|anyone|everyone|general access|make available"
-            r"|manage access|remove access"
+            r"|manage access|remove access|(?:copy|create|get) (?:\w{1,12} )?link|link kopieren"
+            r"|copier le lien|copiar enlace"
             r"|teil(?:en)?\b|freigeb|einlad|partag|compart|condivid|delen\b|dela\b|uitnod|udostęp|sdílet|megoszt"
             r"|paylaş|davet|поделит"
             r"|доступ|пригла|общий",
@@ -85,7 +90,8 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             INSTALL,
-            r"install|add to (?:chrome|edge|firefox)|add extension|get (?:app|extension)|run anyway|instal"
+            r"install|updat(?:e|es) (?:now|all|and restart|plug|app|driver|firmware|system|software)"
+            r"|add to (?:chrome|edge|firefox)|add extension|get (?:app|extension)|run anyway|instal"
             r"|aggiungi estens|asenna|zainst"
             r"|telepít|yükle|kur\b|установ|встанов",
             r"安装|安裝|インストール|설치|تثبيت|התקן|इंस्टॉल|ติดตั้ง",
@@ -102,7 +108,8 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 _CARRIES_OUT = re.compile(  # carries out what was chosen before
-    r"(?i)(?:ok|okay|yes|save(?: changes)?|apply|done|confirm\b[^\n]{0,60}|continue|proceed|finish|authori[sz]e"
+    r"(?i)(?:ok|okay|yes(?:, [^\n]{1,30})?|save(?: changes)?|apply|done|confirm\b[^\n]{0,60}|continue|proceed|finish"
+    r"|authori[sz]e"
     r"|accept|agree|create|add|update"
     r"|ja|speichern|sichern|übernehmen|fertig|bestätigen|ausführen|oui|enregistrer|appliquer|terminer"
     r"|valider|confirmer|sí|si|guardar"
@@ -118,15 +125,35 @@ _LEADS_ON = frozenset(
     "tab tabitem treeitem listitem link hyperlink row cell dataitem option text label header image".split()
 )
 _TICKED = frozenset("checkbox radiobutton radio".split())
+_SWITCHES = frozenset("switch toggle togglebutton".split())
+_OPENS_OR_TICKS = _TICKED | {"menuitem"}
 _FILLED = _TICKED | frozenset("edit combobox listitem spinner".split())
 _TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
 _MESSAGE = re.compile(
     r"(?i)\b(?:message|chat|comment|reply|post|nachricht|kommentar|messag\w*|mensaje|mensagem|messaggio|bericht"
     r"|сообщен\w*)\b|消息|メッセージ|메시지"
 )
-_LOOKS_ROUND = re.compile(r"(?i)(?:cd|pushd)(?: [\w./~ -]{0,200})?")
+_LOOK = (  # one command that changes nothing, without what a shell would put in or send on
+    r"(?:cd|pushd|popd|pwd|ls|dir|ll|cat|type|head|tail|less|more|wc|du|df|ps|top|free|whoami|uname|uptime|which|where|stat"
+    r"|file|grep|rg|cut|ping|nslookup|printenv|tasklist|netstat|ss|lsof|systeminfo"
+    r"|git (?:status|log|diff|show|remote -v)|(?:docker|kubectl) (?:ps|images|get|logs|describe)|systemctl status"
+    r"|(?:sudo )?nginx -t|(?:pip|npm|apt) (?:list|show|ls)|Get-\w{2,40}|(?:Select|Sort|Where|Measure)-Object|Select"
+    r"|Format-(?:Table|List)|\w{1,20} --version)(?: [^\n;&|<>`$(){}]{0,200})?"
+)
+_LOOKS_ROUND = re.compile(rf"(?i){_LOOK}(?: ?(?:&&|;|\|) ?{_LOOK}){{0,5}}")
 _ENTER = frozenset("enter return".split())
-_DELETE_KEYS = frozenset("delete del".split())
+_DELETE_KEYS = frozenset("delete del entf suppr supr canc".split())
+_WITH_CONTROL = frozenset("ctrl control strg cmd command".split())
+_CONFIRMS = re.compile(  # "Confirm", "Order bevestigen": commits to what the run is about, whatever that is
+    r"(?i)(?:.{1,24} )?(?:confirm|bestätigen|confirmer|confirmar|conferma|bevestigen|bekräfta|bekreft|potwierdź"
+    r"|potvrdit"
+    r"|onayla|подтвердить|确认|確認)(?: .{1,40})?"
+)
+_NAMES_A_PLACE = re.compile(  # of settings, without a deed
+    r"(?i)(?:microsoft |windows )?(?:defender|firewall|macros?|vpn|proxy|dns|passwords?|passcode|permissions?|roles?"
+    r"|certificates?|policy|recovery|remote|pare-feu|passwörter|berechtigungen|contraseñas|permisos)"
+    r"(?: (?:client|settings?|firewall|manager|options?|\(\d+\)))?"
+)
 
 
 def confirm_of(step: Step, before: Sequence[Step] = ()) -> str | None:
@@ -137,16 +164,56 @@ def confirm_of(step: Step, before: Sequence[Step] = ()) -> str | None:
     kind = _does(step)
     if kind:
         return kind
-    if _CARRIES_OUT.fullmatch(step.target_control.name.strip()) or _pressed(step) & _ENTER:
-        return _pending(before)
+    if _carries_out(step) or _pressed(step) & _ENTER:
+        return _pending(before) or (SEND if _CONFIRMS.fullmatch(step.target_control.name.strip()) else None)
     return None
+
+
+def _carries_out(step: Step) -> bool:
+    name = step.target_control.name.strip()
+    return _CARRIES_OUT.fullmatch(name) is not None or (_CONFIRMS.fullmatch(name) is not None and not _fills_in(step))
 
 
 def confirms(steps: Sequence[Step]) -> dict[int, str]:
     """The steps of a run to ask before: number of the step → why."""
-    found = {step.step_number: confirm_of(step, steps[:place]) for place, step in enumerate(steps)}
-    later = {step.step_number for place, step in enumerate(steps) if _is_carried_out(step, steps[place + 1 :])}
-    return {number: why for number, why in found.items() if why and not (number in later and why != UNKNOWN)}
+    asked = [confirm_of(step, steps[:place]) for place, step in enumerate(steps)]
+    for place in range(len(steps)):
+        if asked[place] and _is_left_to(place, steps, asked):
+            asked[place] = None
+    return {step.step_number: why for step, why in zip(steps, asked, strict=True) if why}
+
+
+def _is_left_to(place: int, steps: Sequence[Step], asked: Sequence[str | None]) -> bool:
+    """True for a step whose effect only comes with a later one, before which a person is asked.
+
+    So it is with a box that is ticked until a button saves it, and with what only opens a form: between it and the step
+    that carries it out the form is filled in, or that step says itself what it does ("Checkout", "Place order"). A
+    switch takes effect at once, and so does the first of two equal buttons, or one that is followed by a mere "Yes".
+    """
+    step, after = steps[place], steps[place + 1 :]
+    if not after:
+        return False
+    if asked[place] == SECURITY and _NAMES_A_PLACE.fullmatch(step.target_control.name.strip()):
+        return plain(step.target_control.type or "") not in _SWITCHES | _TICKED
+    if asked[place] == UNKNOWN and plain(step.target_control.type or "") in _OPENS_OR_TICKS:
+        return True
+    if asked[place] != UNKNOWN and _is_carried_out(step, after):
+        return True
+    if plain(step.target_control.type or "") in _SWITCHES or asked[place] == RUN or _presses_delete(step):
+        return False
+    ends = next((number for number, one in enumerate(after) if not _fills_in(one)), None)
+    if ends is None or asked[place + 1 + ends] in (None, RUN, UNKNOWN):
+        return False
+    return (ends > 0 or (asked[place] != SEND and _does(after[ends]) is not None)) and _way(after[ends]) != _way(step)
+
+
+def _fills_in(step: Step) -> bool:
+    """True for typing, choosing of a list, ticking: what is done in a form before it is sent off."""
+    return is_typing(step.action_type) or plain(step.target_control.type or "") in _FILLED
+
+
+def _way(step: Step) -> tuple[str, str]:
+    return step.target_control.name.casefold(), plain(step.target_control.type or "")
 
 
 def _is_carried_out(step: Step, after: Sequence[Step]) -> bool:
@@ -164,8 +231,8 @@ def _is_carried_out(step: Step, after: Sequence[Step]) -> bool:
 def _does(step: Step) -> str | None:
     """The kind of consequence of a step itself."""
     if runs_commands(step.action_type) or _in_terminal(step):
-        return None if _only_moves(step) else RUN
-    if _pressed(step) & _DELETE_KEYS:
+        return None if _only_looks(step) else RUN
+    if _presses_delete(step):
         return DELETE
     if is_typing(step.action_type) or is_press(step.action_type):
         return None
@@ -184,9 +251,9 @@ def _pending(before: Sequence[Step]) -> str | None:
         name = step.target_control.name
         if is_typing(step.action_type) and _MESSAGE.search(name):
             return SEND
-        if _CARRIES_OUT.fullmatch(name.strip()):
+        if _CARRIES_OUT.fullmatch(name.strip()) or lets_in(name):
             return None
-        kind = grave_kind(f"{name} {_chosen(step)}")
+        kind = DELETE if _presses_delete(step) else grave_kind(f"{name} {_chosen(step)}")
         if kind:
             return kind
     return None
@@ -210,10 +277,10 @@ def _in_terminal(step: Step) -> bool:
     return is_typing(step.action_type) and _TERMINAL.search(place) is not None
 
 
-def _only_moves(step: Step) -> bool:
-    """True for changing the folder, which changes nothing else."""
+def _only_looks(step: Step) -> bool:
+    """True for commands that change nothing: another folder, a list, the text of a file."""
     texts = [value for value in step.parameters.values() if isinstance(value, str)]
-    return bool(texts) and all(_LOOKS_ROUND.fullmatch(text.strip()) for text in texts)
+    return bool(texts) and all(_LOOKS_ROUND.fullmatch(text.removesuffix("{ENTER}").strip()) for text in texts)
 
 
 def _pressed(step: Step) -> set[str]:
@@ -222,3 +289,7 @@ def _pressed(step: Step) -> set[str]:
         return set()
     texts = [step.target_control.name, *(v for v in step.parameters.values() if isinstance(v, str))]
     return {word.casefold() for text in texts for word in re.findall(r"[A-Za-z]+", text)}
+
+
+def _presses_delete(step: Step) -> bool:
+    return bool(_pressed(step) & _DELETE_KEYS) and not _pressed(step) & _WITH_CONTROL
