@@ -26,6 +26,7 @@ _TINY = 1e-9
 _DRIFT = 0.05  # of the trusted rows may differ from those that statistics were kept of
 _COMMON, _COMMON_FROM = 0.05, 1_000  # share and number of the published rows that hold a common term
 _MOST_COLUMNS = 64  # of common terms, four bytes a row each
+_BLOCK = 65_536  # rows
 _MOSTLY = 0.3  # share of a word's records in which it is a value, from which on it is one in a query
 
 
@@ -161,9 +162,7 @@ class LexicalIndex:
                 gain = self._gain(rows[-1], np.concatenate([times for *_, times in few]))
                 gains.append(np.repeat([each for each, *_ in few], [len(held) for _, held, _ in few]) * gain)
         total = self._sum(np.concatenate(rows), np.concatenate(gains))
-        scaled = np.empty(self._catalog.published if columns else 0, np.float32)
-        for one, column in columns.items():
-            total[: len(column)] += np.multiply(column, np.float32(worth[one]), out=scaled)
+        _add_up([(np.float32(worth[one]), column) for one, column in columns.items()], total)
         return total, np.float32(_TINY + sum(worth.values()))
 
     def _gain(self, rows: NDArray[np.int32], times: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -210,6 +209,15 @@ class LexicalIndex:
                 positions = located[place] if located else part.positions(terms)
                 total += np.where(positions >= 0, sums[positions], 0)
         return total
+
+
+def _add_up(columns: Sequence[tuple[np.float32, Scores]], total: Scores) -> None:
+    """Add columns of one length to `total`, each times its weight, so many rows at a time as the processor keeps."""
+    scaled = np.empty(_BLOCK, np.float32)
+    for first in range(0, len(columns[0][1]) if columns else 0, _BLOCK):
+        for weight, column in columns:
+            some = column[first : first + _BLOCK]
+            total[first : first + len(some)] += np.multiply(some, weight, out=scaled[: len(some)])
 
 
 def _counted(catalog: Catalog, trusted: Mask, published: Mask | None) -> Mask:
