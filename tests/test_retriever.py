@@ -49,33 +49,22 @@ def test_the_opposite_of_a_task_is_not_an_answer(memory):
     assert TEXTS[1] not in requests(memory.retrieve("Turn off Bluetooth in the settings", similarity_threshold=0.0))
 
 
-@pytest.fixture(scope="module")
-def switched(tmp_path_factory):
-    """Ways that switch something on and off: the same two clicks, the same name of the switch."""
-    memory = memory_of(tmp_path_factory.mktemp("switched") / "db")
-    for thing, on, off in (("Bluetooth", "Turn on", "Turn off"), ("dark mode", "Enable", "Disable")):
-        steps = [{"action": "click", "control": name} for name in (f"Page of {thing}", f"Switch of {thing}")]
-        for verb in (on, off):
-            memory.remember(f"{verb} {thing}", steps, application="Settings", success=True)
-    return memory
-
-
 @pytest.mark.parametrize(
-    ("task", "served"),
+    ("on", "off", "other"),
     [
-        ("Turn on Bluetooth", "Turn on Bluetooth"),
-        ("Switch Bluetooth on", "Turn on Bluetooth"),
-        ("Enable Bluetooth", "Turn on Bluetooth"),
-        ("Turn off Bluetooth", "Turn off Bluetooth"),
-        ("Switch off Bluetooth", "Turn off Bluetooth"),
-        ("Disable Bluetooth", "Turn off Bluetooth"),
-        ("Turn on dark mode", "Enable dark mode"),
-        ("Deactivate dark mode", "Disable dark mode"),
+        ("Turn on Bluetooth", "Turn off Bluetooth", ("Enable Bluetooth", "Disable Bluetooth")),
+        ("Turn on Bluetooth", "Turn off Bluetooth", ("Switch Bluetooth on", "Switch off Bluetooth")),
+        ("Enable dark mode", "Disable dark mode", ("Turn on dark mode", "Deactivate dark mode")),
     ],
 )
-def test_switching_on_and_off_are_each_served_for_their_own_request(switched, task, served):
-    """Neither is withheld for the other's sake, and the other is not shown."""
-    assert [hit.task for hit in switched.retrieve(task)] == [served]
+def test_switching_on_and_off_are_each_served_for_their_own_request(tmp_path, on, off, other):
+    """The same clicks, the same name of the switch: neither is withheld for the other's sake, nor shown instead."""
+    memory = memory_of(tmp_path / "db")
+    for task in (on, off):
+        steps = [{"action": "click", "control": name} for name in ("Devices", "Main switch")]
+        memory.remember(task, steps, application="Settings", success=True)
+    asked = zip((on, off, *other), (on, off, on, off), strict=True)
+    assert [[hit.task for hit in memory.retrieve(task)] == [served] for task, served in asked] == [True] * 4
 
 
 def test_hits_are_sorted_bounded_and_above_the_threshold(memory):
