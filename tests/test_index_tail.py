@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ from ufo_experience.index import generations as generations_module
 from ufo_experience.index import tail as tails
 from ufo_experience.index.build import load_snapshot, sync
 from ufo_experience.index.generations import Generations
-from ufo_experience.index.snapshot import Snapshot, find_changes
-from ufo_experience.schema import Trust
+from ufo_experience.index.snapshot import Snapshot, apply, find_changes, own_changes
+from ufo_experience.schema import Trust, Verdict
 from ufo_experience.store.folder.store import FileStore
 
 EMBEDDER = HashingEmbedder(64)
+VERDICT = Verdict(success=False, judged_at=datetime(2026, 1, 1, tzinfo=timezone.utc))
 
 
 class ReadingDisk(UnsyncedDisk):
@@ -85,6 +87,34 @@ def test_the_tail_says_the_same_as_a_new_generation(folder):
     assert grown.rows.tobytes() == rebuilt.rows.tobytes()
     assert [grown.text(row) for row in range(len(grown))] == [rebuilt.text(row) for row in range(len(rebuilt))]
     assert grown.terms[0].rows.tolist() == rebuilt.terms[0].rows.tolist()
+
+
+def test_what_was_changed_through_a_store_is_known_without_looking_into_folders(folder):
+    """Unless another store changed something between: then the folders are looked into, and nothing is missed."""
+    (store, _), (other, _) = open_all(folder), open_all(folder)
+    first, second, third = (a_record(number).id for number in range(3))
+    snapshot = apply(loaded(folder), find_changes(store, loaded(folder)), EMBEDDER)
+    store.set_status(first, trust=Trust.APPROVED)
+    store.update_usage(first, lambda usage: usage.model_copy(update={"helped": 2}))
+    mine = own_changes(store, snapshot)
+    assert [one.model_dump() for one in mine.updated] == [store.get(first).model_dump()]
+    snapshot = apply(snapshot, mine, EMBEDDER)
+    assert snapshot.revision == store.revision()
+    for writer, changed in ((store, second), (other, third), (store, first)):
+        writer.set_status(changed, trust=Trust.QUARANTINED)
+    assert own_changes(store, snapshot) is None
+    assert {one.id for one in find_changes(store, snapshot).updated} == {first, second, third}
+
+
+def test_a_verdict_and_what_is_removed_are_looked_for_in_the_folders(folder):
+    """A store tells of its changes of trust and usage alone."""
+    store, _ = open_all(folder)
+    changes = (lambda id: store.set_status(id, verdict=VERDICT), lambda id: store.remove([id]))
+    for number, change in enumerate(changes):
+        snapshot = apply(loaded(folder), find_changes(store, loaded(folder)), EMBEDDER)
+        change(a_record(number).id)
+        assert own_changes(store, snapshot) is None
+        assert find_changes(store, snapshot)
 
 
 def test_a_torn_tail_costs_no_record(folder):

@@ -31,7 +31,7 @@ from ufo_experience.index.build import (
 from ufo_experience.index.document import run_term
 from ufo_experience.index.generations import VERIFY_AT_OPEN, Generation, Generations
 from ufo_experience.index.manifest import Calibration
-from ufo_experience.index.snapshot import NO_EMBEDDER, Snapshot, apply, find_changes
+from ufo_experience.index.snapshot import NO_EMBEDDER, Snapshot, apply, find_changes, own_changes
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
 
@@ -162,7 +162,8 @@ class LiveIndex:
             held = self._snapshot
             snapshot = held[0] if held and held[1] == published else self._load()
             if snapshot.revision != self.store.revision():
-                snapshot = apply(snapshot, find_changes(self.store, snapshot), self._embedders.offline())
+                changes = own_changes(self.store, snapshot) or find_changes(self.store, snapshot)
+                snapshot = apply(snapshot, changes, self._embedders.offline())
                 if snapshot.reason == NO_EMBEDDER:
                     snapshot = replace(snapshot, reason=self._why_by_words())
             self._snapshot = (snapshot, published)

@@ -21,7 +21,7 @@ from ufo_experience.index.generations import Manifest
 from ufo_experience.index.sources import Digests, Sources, as_digests
 from ufo_experience.index.tail import Frame, TailPosition, changed_since, decode, merge
 from ufo_experience.schema import Experience
-from ufo_experience.store.base import Batched, ExperienceStore
+from ufo_experience.store.base import Batched, ExperienceStore, TellsChanges
 
 MTIME_GRANULARITY_NS = (
     2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
@@ -130,6 +130,25 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
         if not whole:  # what could not be read now may be readable next time
             mtimes[shard] = ALWAYS_STALE
     return Changes(added, updated, removed, mtimes, revision, young)
+
+
+def own_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes | None:
+    """What was changed through this store object since the snapshot, if nothing else was: no folder is looked into.
+
+    The next look finds their files newer than the snapshot, and the tokens they were seen with.
+    """
+    if not isinstance(store, TellsChanges) or ALWAYS_STALE in snapshot.mtimes.values():
+        return None
+    revision = store.revision()
+    made = store.own_changes(snapshot.revision, revision)
+    if made is None:
+        return None
+    now = {one.experience.id: one.experience for one in made}
+    rows = snapshot.catalog.find(list(now)).tolist()
+    known = (one for one, row in zip(now.values(), rows, strict=True) if row >= 0)
+    updated = [one for one in known if snapshot.catalog.is_stale(one)]
+    young = {**snapshot.young, **{one.experience.id: one.version for one in made}}
+    return Changes([], updated, [], snapshot.mtimes, revision, young)
 
 
 class _Ahead:

@@ -236,6 +236,28 @@ class Stamped(Protocol):
         ...
 
 
+class OwnChange(NamedTuple):
+    """A change of status made through a store object: the revisions before and after it, the record as it is now, and
+    the token of its file (see `versions_in`)."""
+
+    before: str
+    after: str
+    experience: Experience
+    version: str
+
+
+@runtime_checkable
+class TellsChanges(Protocol):
+    """A store that knows what was changed through it."""
+
+    def own_changes(self, since: str, until: str) -> list[OwnChange] | None:
+        """What led from one revision to another; None where anything else was changed, or it is not known any more.
+
+        It is told once: what was asked for is forgotten.
+        """
+        ...
+
+
 @runtime_checkable
 class Digested(Protocol):
     """A store that can tell, without decoding them, which records are as they were."""

@@ -204,10 +204,15 @@ class Layout:
             except (FileNotFoundError, NotADirectoryError):
                 return {}
         return {
-            id: f"{info.st_mtime_ns}-{info.st_ctime_ns}-{info.st_ino}-{info.st_size}"
+            id: _version(info)
             for name, info in sorted(found.items())
             if max(info.st_mtime_ns, info.st_ctime_ns) >= since and (id := self.id_of(folder, name))
         }
+
+    def version(self, path: Path) -> str:
+        """The token of one file, "" when there is none."""
+        info = self._info(path)
+        return _version(info) if info else ""
 
     def digests_in(self, prefix: str) -> dict[str, bytes]:
         """128 bits of the SHA-256 over key, record and status of each live record whose id begins so, by id."""
@@ -322,6 +327,10 @@ class Layout:
             return None
         except OSError as error:
             raise StorageError(f"{path}: {error.strerror or error}") from error
+
+
+def _version(info: os.stat_result) -> str:
+    return f"{info.st_mtime_ns}-{info.st_ctime_ns}-{info.st_ino}-{info.st_size}"
 
 
 @lru_cache(maxsize=2048)  # asked for at every read and after every commit; making a path costs more than looking at it

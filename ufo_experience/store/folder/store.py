@@ -18,7 +18,7 @@ from ufo_experience.fileio.atomic import FSYNC_FAILED, Disk, make_folder, replac
 from ufo_experience.fileio.lock import WriterLock
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Usage
-from ufo_experience.store.base import Added, ChangesStatus, Stamp, StoreReport, check_quota, without
+from ufo_experience.store.base import Added, ChangesStatus, OwnChange, Stamp, StoreReport, check_quota, without
 from ufo_experience.store.codec import hash_in
 from ufo_experience.store.folder import check
 from ufo_experience.store.folder.commit import new_files, recover, remove_file, sweep_copies
@@ -37,6 +37,7 @@ from ufo_experience.store.records import (
 from ufo_experience.text import lazy_re as re
 
 GROUP = 512  # records in one commit; the lock is free between groups
+MAX_OWN_CHANGES = 64  # that are kept for who asks next
 
 _SHARD = re.compile("(?:records|status)/[0-9a-f]{2}")
 _log = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ class FileStore(ChangesStatus):
         self._layout, self._store_id, self._lock, self.storage = layout, store_id, lock, storage
         self._max_per_author = max_per_author
         self._closed_for_writing = "it was opened read-only" if read_only else ""
+        self._own_changes: list[OwnChange] = []
+        self._changed: tuple[Experience, str] | None = None  # in the commit under way, with the token of its file
 
     @classmethod
     def open(
@@ -316,7 +319,27 @@ class FileStore(ChangesStatus):
                 touched.add(path.parent)
                 bound = new.model_copy(update={"content": hash_in(self._layout.read(self._layout.record(id)) or b"")})
                 replace_file(path, encode_status(bound, self._layout.signer), self._layout.disk)
+                if new.verdict == old.verdict:  # which says how the run ended, over what its record says
+                    now = experience.model_copy(update={"trust": new.trust, "usage": new.usage})
+                    self._changed = now, self._layout.version(path)
         return new
+
+    def own_changes(self, since: str, until: str) -> list[OwnChange] | None:
+        """What led from one revision to another, if nothing but changes of status through this object did."""
+        made, self._own_changes = self._own_changes, []
+        found: list[OwnChange] = []
+        for one in made:
+            if one.before == (found[-1].after if found else since):
+                found.append(one)
+        return found if found and found[-1].after == until else None
+
+    def _note(self, before: str) -> None:
+        """Keep what was changed in the commit that ends now, for who asks next."""
+        changed, self._changed = self._changed, None
+        if changed is None or len(self._own_changes) >= MAX_OWN_CHANGES:
+            self._own_changes = []
+        if changed is not None and before:
+            self._own_changes.append(OwnChange(before, self.revision(), *changed))
 
     @contextmanager
     def _writing(self) -> Iterator[set[Path]]:
@@ -335,11 +358,13 @@ class FileStore(ChangesStatus):
                 if left_behind:
                     recover(self._layout)
                 sweep_copies(self._layout)
+                before, self._changed = "" if left_behind else self.revision(), None
                 try:
                     yield touched
                 finally:
                     if touched:
                         self._layout.mark_changed(one for one in sorted(touched) if self._layout.is_folder(one))
+                        self._note(before)
         except StorageError as error:
             if error.code == FSYNC_FAILED:
                 self._closed_for_writing = f"an fsync failed before ({error}); open the store again"
