@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, a_step, memory_of
@@ -239,6 +241,10 @@ class Away:
         raise ServiceError("no server answers")
 
     similarity = search
+
+    def vectors_of(self, ids: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """None, as every server."""
+        return np.empty(0, np.int32), np.empty((0, 8), np.float32)
 
 
 @pytest.mark.parametrize("size", [8, 0])

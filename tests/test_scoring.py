@@ -14,7 +14,7 @@ from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
-from ufo_experience.retrieval.background import REFERENCES, Scale, measure_embedder, measure_scale
+from ufo_experience.retrieval.background import REFERENCES, Scale, heard_in_store, measure_embedder, measure_scale
 from ufo_experience.retrieval.credit import credited, harmful, usage_factor, usefulness
 from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
@@ -161,6 +161,19 @@ def test_another_wording_lies_at_the_same_place_on_the_scale_of_every_embedder()
         scale = Scale(0.2, 0.1, reworded)
         assert scale.near(np.array([0.2 + 0.8 * reworded[0], 1.0])) == pytest.approx([0.581, 1.0])
         assert scale.deviations(np.array([0.2 + 0.1 * reworded[1]])) == pytest.approx(10.14)
+
+
+def test_an_embedder_that_does_not_know_the_matter_of_a_store_is_not_heard_there():
+    """Whatever it makes of the references; of few tasks, or of a language without spaces, nothing is concluded."""
+    deeds, things = "open close print rename share".split(), "report invoice photo letter budget folder".split()
+    texts = [f"{deed} the {thing}" for deed in deeds for thing in things]
+    knows = HashingEmbedder()
+    ignores = SimulatedEmbedder(knows, "blind")
+    assert heard_in_store(knows.embed(texts), texts) == 1.0
+    assert heard_in_store(ignores.embed(texts), texts) == 0.0
+    assert heard_in_store(ignores.embed(texts[:20]), texts[:20]) == 1.0
+    joined = [text.replace(" ", "") for text in texts]
+    assert heard_in_store(ignores.embed(joined), joined) == 1.0
 
 
 def test_a_calibration_sets_both_thresholds_of_its_embedder_only():

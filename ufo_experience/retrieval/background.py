@@ -10,6 +10,8 @@ some may be related.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +26,8 @@ _REWORDED = (
     0.581,
     10.14,
 )  # near and deviations of another wording, in the median of `PAIRS`, on the scale of every embedder
+_DEAF, _KNOWS = 0.1, 0.25  # correlation of cosines with shared words in a store: up to the first vectors weigh 0
+_LEAST_TASKS, _LEAST_PAIRS = 24, 10  # in all, and that share a word, before this says anything
 _LEAST_REWORDED = 0.05, 1.0  # where an embedder puts another wording at less, no scale mends it
 PAIRS = (
     ("send an email to a colleague", "write a mail to a coworker"),
@@ -88,6 +92,29 @@ def _reworded(cosine: Floats, other: NDArray[np.bool_]) -> tuple[float, float]:
     mean, spread = kept.mean(axis=1), kept.std(axis=1)
     near = np.clip((same - mean) / np.maximum(1 - mean, _LEAST_SPREAD), 0.0, 1.0)
     return float(np.median(near)), float(np.median((same - mean) / np.maximum(spread, _LEAST_SPREAD)))
+
+
+def heard_in_store(vectors: NDArray[np.float32], texts: Sequence[str]) -> float:
+    """How far an embedder is to be heard by its vectors of a store's tasks, from 0 to 1: where tasks that share more
+    words are no nearer to each other, it does not know the language or the matter of this store.
+
+    With few tasks, or few that share words, there is nothing to go by: 1.
+    """
+    if len(texts) < _LEAST_TASKS:
+        return 1.0
+    words = [frozenset(word for word in text.lower().split() if word.isalpha()) for text in texts]
+    rarity = {word: 1 / count for word, count in Counter(word for some in words for word in some).items()}
+    known = np.array([[rarity.get(word, 0.0) * (word in some) for word in rarity] for some in words], np.float64)
+    shared = np.sqrt(known) @ np.sqrt(known).T
+    pairs = np.triu_indices(len(words), 1)
+    total = known.sum(axis=1)
+    overlap = (shared / np.maximum(total[:, None] + total - shared, _LEAST_SPREAD))[pairs]
+    cosine = (vectors @ vectors.T).astype(np.float64)[pairs]
+    different = cosine < 1 - _LEAST_SPREAD
+    if np.count_nonzero(overlap[different]) < _LEAST_PAIRS or cosine[different].std() < _LEAST_SPREAD:
+        return 1.0
+    agreement = np.corrcoef(overlap[different], cosine[different])[0, 1] + 2 / np.sqrt(np.count_nonzero(different))
+    return float(np.clip((agreement - _DEAF) / (_KNOWS - _DEAF), 0.0, 1.0))
 
 
 @dataclass(frozen=True)

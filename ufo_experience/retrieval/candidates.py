@@ -14,7 +14,7 @@ from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.retrieval.agreement import CatalogAgreement, Records
 from ufo_experience.retrieval.answer import Why
-from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, measure_scale
+from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, heard_in_store, measure_scale
 from ufo_experience.retrieval.credit import harmful, usage_factor
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_all
 from ufo_experience.retrieval.filled_in import LIKELY, fills_in
@@ -111,6 +111,8 @@ class CandidateFinder:
         self.size = _count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
         self.embedder_quality: EmbedderQuality | None = before.embedder_quality if before else None
         self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
+        same = before is not None and before.is_of(snapshot) and np.array_equal(before._sample, self._sample)
+        self._heard: float | None = before._heard if before and same else None
         known: CatalogAgreement | None = before.agreement if before else None
         self.agreement: CatalogAgreement = CatalogAgreement(snapshot.catalog, self.trusted, records, known)
 
@@ -124,6 +126,17 @@ class CandidateFinder:
             return "harmful"
         trust = int(self.snapshot.catalog.column("trust")[row])
         return "quarantined" if trust == Trust.QUARANTINED.rank else "unproven"
+
+    def vector_weight(self, quality: EmbedderQuality) -> float:
+        """The weight of an embedder's vectors in this store, from 0 to 1: by the references, and by the store's tasks.
+
+        An index on a server keeps its vectors: there the references alone decide.
+        """
+        if self._heard is None and quality.weight > 0:
+            catalog = self.snapshot.catalog
+            places, vectors = self.snapshot.index.vectors_of(catalog.ids(self._sample))
+            self._heard = heard_in_store(vectors, [catalog.text(row) for row in self._sample[places].tolist()])
+        return quality.weight * (self._heard or 0.0)
 
     def usage_factor(self, rows: Rows) -> NDArray[np.float32]:
         """Factor on the score of each row by what became of it, and how long ago."""
@@ -249,7 +262,7 @@ class CandidateFinder:
             pair=self._compared(seen.clauses, rows),
             near=near,
             deviations=deviations,
-            vector_weight=seen.query.quality.weight if seen.query else 0.0,
+            vector_weight=self.vector_weight(seen.query.quality) if seen.query else 0.0,
         )
         ranked = np.round(order(signals, best), 6)
         texts = [self.texts[row] for row in rows.tolist()]

@@ -244,7 +244,7 @@ class Retriever:
         return fusion.default_threshold() if query.threshold is None else query.threshold
 
     def _ranked(self, text: str, query: Query, embedded: Embedded | None, degraded: str | None) -> Ranking:
-        counts = embedded is not None and embedded.quality.weight > 0
+        counts = embedded is not None and self._finder.vector_weight(embedded.quality) > 0
         fusion = self._fusion if counts else self._fusion.degraded()
         candidates, held = self._finder.find(
             text,
