@@ -6,7 +6,7 @@ the same words that ended otherwise (see `forks`). Which runs are of the same wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeVar
@@ -19,7 +19,7 @@ from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.document import fact_term, fields_term
 from ufo_experience.retrieval.constants import RUNS, Places, TypedRun, by_place, constants_of, typed_by
 from ufo_experience.retrieval.credit import harmful
-from ufo_experience.retrieval.forks import Way, leaving, way_of
+from ufo_experience.retrieval.forks import Asked, Way, asked_of, leaving, way_of
 from ufo_experience.schema import Experience
 from ufo_experience.text.alike import reads_alike
 from ufo_experience.text.applications import application_key
@@ -52,11 +52,15 @@ class Records(Protocol):
 
 
 @dataclass(frozen=True)
-class _Opened:
-    """What is kept of a run whose record was opened: what it typed, and the way it went."""
+class _Typed:
+    """What a run was asked for, and what it typed."""
 
+    asked: Asked
     typed: TypedRun
-    way: Way
+
+    @classmethod
+    def of(cls, run: Experience) -> _Typed:
+        return cls(asked_of(run), typed_by(run))
 
 
 class CatalogAgreement:
@@ -73,7 +77,8 @@ class CatalogAgreement:
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
         same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # published rows keep their numbers
         self._published: dict[str, Rows] = before._published if before and same else {}
-        self._opened: dict[_Run, _Opened] = before._opened if before and same else {}
+        self._typed: dict[_Run, _Typed] = before._typed if before and same else {}
+        self._ways: dict[_Run, Way] = before._ways if before and same else {}
         self._places_before: dict[_Key, tuple[list[_Run], str, Places]] = (
             before._places_before if before and same else {}
         )
@@ -124,8 +129,8 @@ class CatalogAgreement:
             return False
         if column("application")[row] != column("application")[other]:
             return False
-        one, two = self._compared(row), self._compared(other)
-        return one is not None and two is not None and bool(one.way.steps) and one.way.steps == two.way.steps
+        one, two = self._way(row), self._way(other)
+        return one is not None and two is not None and bool(one.steps) and one.steps == two.steps
 
     def _find_parted(self, experience: Experience) -> int:
         own = way_of(experience)
@@ -134,24 +139,24 @@ class CatalogAgreement:
         rows = self._of_same_fields(experience)
         alike = _among(rows, self._rows(fact(own.end, experience.state.application)))
         others = rows[~alike & ~harmful(self._catalog, rows)]
-        for row in self._newest(others, _MOST_PARTED):
-            known = self._compared(row) if self._is_alike(row, experience) else None
-            if known is not None and leaving(experience, own, known.way) is not None:
+        for row in self._alike(self._newest(others, _MOST_PARTED), experience):
+            way = self._way(row)
+            if way is not None and leaving(experience, own, way) is not None:
                 return row
         return _NOBODY
 
-    def _runs(self, experience: Experience, rows: Iterable[int]) -> Iterator[TypedRun]:
+    def _runs(self, experience: Experience, rows: Sequence[int]) -> Iterator[TypedRun]:
         """What runs of the same task in the same application typed, of those in some rows.
 
         Of the same task are those of its canonical name, and those that typed into the same fields for a request that
         reads alike: a name at the beginning of a request looks like a word.
         """
         state, wanted = experience.state, _request(experience)
-        for row in rows:
-            known = self._compared(row) if self._is_alike(row, experience) else None
-            if known is None or known.way.application != state.application:
+        for row in self._alike(rows, experience):
+            known = self._look(self._typed, row, _Typed.of)
+            if known is None or known.asked.application != state.application:
                 continue
-            if known.way.task == state.task or reads_alike(wanted, known.way.request):
+            if known.asked.task == state.task or reads_alike(wanted, known.asked.request):
                 yield known.typed
 
     def _of_same_fields(self, experience: Experience) -> Rows:
@@ -159,25 +164,30 @@ class CatalogAgreement:
         rows = np.sort(np.concatenate([self._of_task(experience.state.task), self._with_term(fields_term(experience))]))
         return np.asarray(rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]], np.int64)
 
-    def _is_alike(self, row: int, experience: Experience) -> bool:
-        """False for a row that is of another task or application, as far as the catalog tells."""
-        state, column = experience.state, self._catalog.column
-        if column("application")[row] != key_hash(application_key(state.application)):
-            return False
-        same = bool(column("task")[row] == key_hash(state.task))
-        return same or reads_alike(_request(experience), self._catalog.text(row))
+    def _alike(self, rows: Sequence[int], experience: Experience) -> Iterator[int]:
+        """Of some rows those that are of the same task and application, as far as the catalog tells."""
+        state, wanted = experience.state, _request(experience)
+        applications, tasks = (self._catalog.column(name)[rows].tolist() for name in ("application", "task"))
+        application, task = key_hash(application_key(state.application)), key_hash(state.task)
+        for row, its_application, its_task in zip(rows, applications, tasks, strict=True):
+            same = its_task == task
+            if its_application == application and (same or reads_alike(wanted, self._catalog.text(row))):
+                yield row
 
     def _newest(self, rows: Rows, most: int) -> list[int]:
         """The newest of some rows, newest first."""
         newest: list[int] = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:most].tolist()
         return newest
 
-    def _compared(self, row: int) -> _Opened | None:
+    def _way(self, row: int) -> Way | None:
+        return self._look(self._ways, row, way_of)
+
+    def _look(self, kept: dict[_Run, _V], row: int, part: Callable[[Experience], _V]) -> _V | None:
         """What is compared of the run of this row; None where it cannot be read."""
-        kept = self._opened.get(one := self._run(row))
-        if kept is None and self._records and (run := self._open(row, self._records.look)) is not None:
-            kept = _keep(self._opened, one, _Opened(typed_by(run), way_of(run)))
-        return kept
+        found = kept.get(one := self._run(row))
+        if found is None and self._records and (run := self._open(row, self._records.look)) is not None:
+            found = _keep(kept, one, part(run))
+        return found
 
     def _run(self, row: int) -> _Run:
         """What tells the run of a row from others, whatever becomes of its number."""

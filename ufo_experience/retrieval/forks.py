@@ -43,7 +43,8 @@ class Way(Asked):
     steps: tuple[tuple[str, str, str], ...]
 
 
-def _asked(run: Experience) -> Asked:
+def asked_of(run: Experience) -> Asked:
+    """What a run was asked for."""
     state = run.state
     return Asked(state.task, _request(run), state.application, run.provenance.session, run.outcome.success)
 
@@ -53,7 +54,7 @@ def way_of(run: Experience) -> Way:
     done, said = _done(run), _Said(run)
     names = frozenset(bare(step.target_control.name) for step in done)
     steps = tuple(_step(step, said) for step in done if not is_switch(step.action_type))
-    return Way(**vars(_asked(run)), end=_end(done, said), names=names, steps=steps)
+    return Way(**vars(asked_of(run)), end=_end(done, said), names=names, steps=steps)
 
 
 def last_act(run: Experience) -> str:
@@ -70,7 +71,7 @@ def parting(one: Experience, other: Experience) -> int | None:
 
     Both are runs that worked, of sessions of their own, in the same application.
     """
-    if not _are_of_one_task(_asked(one), _asked(other)):
+    if not _are_of_one_task(asked_of(one), asked_of(other)):
         return None
     return leaving(one, way_of(one), way_of(other))
 
