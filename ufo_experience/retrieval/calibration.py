@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +32,7 @@ from ufo_experience.retrieval.contradictions import conflict
 from ufo_experience.retrieval.fusion import fusion_for
 from ufo_experience.schema import MAX_TEXT, Experience, Outcome, State, Trust
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.text.frames import readable_views
+from ufo_experience.text.frames import readable_intent
 from ufo_experience.text.slots import mask_slots
 
 PRECISION = 0.95
@@ -194,9 +193,8 @@ def _ask(embedder: Embedder, texts: Sequence[str]) -> dict[str, Embedded]:
     quality = measure_embedder(embedder.embed(list(REFERENCES), "query"))
     if not quality.weight:
         return {}
-    views = {text: readable_views(text) for text in texts}
-    vectors = iter(embedder.embed([view for some in views.values() for view in some], "query"))
-    return {text: Embedded(np.stack(list(islice(vectors, len(some)))), quality) for text, some in views.items()}
+    vectors = embedder.embed([readable_intent(text) for text in texts], "query")
+    return {text: Embedded(vector, quality) for text, vector in zip(texts, vectors, strict=True)}
 
 
 def _records(texts: Iterable[str]) -> dict[str, Experience]:

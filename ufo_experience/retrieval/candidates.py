@@ -67,9 +67,9 @@ _NOBODY = Candidates(
 
 @dataclass(frozen=True)
 class Embedded:
-    """The vectors of a query, one row a view (`readable_views`), and the quality of the embedder that made them."""
+    """The vector of a query, and the quality of the embedder that made it."""
 
-    views: Vector
+    vector: Vector
     quality: EmbedderQuality
 
 
@@ -183,22 +183,20 @@ class CandidateFinder:
         dense = np.empty_like(rough)
         np.divide(rough, self._root_of_length, out=dense, casting="same_kind")
         pool = _either(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
-        scales: list[Scale] = []
         if query is not None:
-            reworded = query.quality.reworded
-            scales = [measure_scale(self._background(view, query.quality), reworded) for view in query.views]
             limits = replace(self._limits, application=application, env=env)
-            for view in query.views:
-                near = self._near(view, servable, limits) if only is None else self._nearest_of(view, servable)
-                pool = _either(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
+            vector = query.vector
+            near = self._near(vector, servable, limits) if only is None else self._nearest_of(vector, servable)
+            pool = _either(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
         held = self._thinned(self._top(rough, blocked), rough)
-        seen = _Seen(request_frames(text), skeleton, words, query, scales)
+        seen = _Seen(request_frames(text), skeleton, words, query, self._scale(query) if query else None)
         best = float((skeleton * servable).max(initial=0.0))
         return self._judged(seen, pool, best), self._judged(seen, held, best)
 
-    def _background(self, view: Vector, quality: EmbedderQuality) -> Floats:
-        own = self.snapshot.index.similarity(view, self.snapshot.catalog.ids(self._sample))
-        return np.concatenate([own, quality.references @ view]).astype(np.float64)
+    def _scale(self, query: Embedded) -> Scale:
+        own = self.snapshot.index.similarity(query.vector, self.snapshot.catalog.ids(self._sample))
+        background = np.concatenate([own, query.quality.references @ query.vector]).astype(np.float64)
+        return measure_scale(background, query.quality.reworded)
 
     def _thinned(self, rows: Rows, scores: NDArray[Any], *, by_place: bool = False) -> Rows:
         """Of rows the best `TASKS` different tasks, at most `PER_TASK` rows of each and `PER_RUN` of one session.
@@ -288,15 +286,13 @@ class CandidateFinder:
         return raised
 
     def _distances(self, seen: _Seen, rows: Rows) -> tuple[Floats, Floats, Floats]:
-        """The cosine of the whole query with each row, and of its nearest view `near` and deviations; NaN without."""
-        if seen.query is None or not len(rows):
+        """The cosine of the query with each row, `near` and deviations; NaN without."""
+        if seen.query is None or seen.scale is None or not len(rows):
             hidden = np.full(len(rows), np.nan)
             return hidden, hidden, hidden
         ids = self.snapshot.catalog.ids(rows)
-        cosines = [self.snapshot.index.similarity(view, ids).astype(np.float64) for view in seen.query.views]
-        near = np.max([scale.near(one) for scale, one in zip(seen.scales, cosines, strict=True)], axis=0)
-        deviations = np.max([scale.deviations(one) for scale, one in zip(seen.scales, cosines, strict=True)], axis=0)
-        return cosines[0], near, deviations
+        cosine = self.snapshot.index.similarity(seen.query.vector, ids).astype(np.float64)
+        return cosine, seen.scale.near(cosine), seen.scale.deviations(cosine)
 
     def _compared(self, clauses: Sequence[Frame], rows: Rows) -> Floats:
         """The features of the clause that fits best and each row; of rows that read alike once."""
@@ -330,7 +326,7 @@ class _Seen:
     skeleton: Vector
     words: Vector
     query: Embedded | None
-    scales: Sequence[Scale]
+    scale: Scale | None
 
 
 def _distinct_tasks(catalog: Catalog, trusted: Mask) -> Rows:

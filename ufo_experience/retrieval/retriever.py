@@ -33,7 +33,7 @@ from ufo_experience.retrieval.on_screen import OnScreen, among_equals
 from ufo_experience.retrieval.standing import STANDING
 from ufo_experience.retrieval.structured import outcome_quality, recency
 from ufo_experience.schema import Experience, Hit
-from ufo_experience.text.frames import readable_views
+from ufo_experience.text.frames import readable_intent
 
 if TYPE_CHECKING:  # few questions have a judge, and none waits for what it would load
     from ufo_experience.retrieval.judge import Judge
@@ -267,13 +267,13 @@ class Retriever:
                 return None, snapshot.reason
         except ServiceError as error:
             return None, f"index unavailable: {error}"
-        views = readable_views(text)
+        asked = readable_intent(text)
         try:
             if self._finder.embedder_quality is None:
-                vectors = self._embedder.embed([*views, *REFERENCES], "query")
-                self._finder.embedder_quality = measure_embedder(vectors[len(views) :])
-                return Embedded(vectors[: len(views)], self._finder.embedder_quality), None
-            return Embedded(self._embedder.embed(views, "query"), self._finder.embedder_quality), None
+                vector, *references = self._embedder.embed([asked, *REFERENCES], "query")
+                self._finder.embedder_quality = measure_embedder(np.stack(references))
+                return Embedded(vector, self._finder.embedder_quality), None
+            return Embedded(self._embedder.embed([asked], "query")[0], self._finder.embedder_quality), None
         except ServiceError as error:
             return None, f"embeddings unavailable: {error}"
 

@@ -199,7 +199,6 @@ def _frame(text: str) -> Frame:
 _CLAUSE_END = re.compile(r"[.!?;:]\s|\n|,\s(?=(?:and|but|so|please|then|because|could|can|would)\b)|\s[-–—]\s")
 _LEAST_IN_CLAUSE = 3  # words
 _CLAUSES = 12  # of a request that are compared by their words, the first half and the last
-_VIEWS = 6  # of a request that are embedded beside the whole
 
 
 @remembered(64, 512)
@@ -270,9 +269,3 @@ def readable_intent(text: str) -> str:
     pieces = cut_values(without_politeness(digits(text)))
     named = [_READABLE.get(kind, kind) if kind else word for word, kind in pieces]
     return " ".join(named) if any(not kind and word.isalnum() for word, kind in pieces) else text.lower()
-
-
-def readable_views(text: str) -> tuple[str, ...]:
-    """The readable intent of a request, and that of each of its clauses where it has several (`_VIEWS` of them)."""
-    whole = readable_intent(text)
-    return (whole, *(one for one in _clauses(whole, _VIEWS) if one != whole))
