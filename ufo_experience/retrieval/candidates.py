@@ -19,7 +19,7 @@ from ufo_experience.retrieval.credit import harmful, usage_factor
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_all
 from ufo_experience.retrieval.filled_in import LIKELY, fills_in
 from ufo_experience.retrieval.fusion import Floats, Signals, order, relevance
-from ufo_experience.retrieval.known_texts import KnownTexts
+from ufo_experience.retrieval.known_texts import KnownText, KnownTexts
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.standing import STANDING, runs_of, standing
 from ufo_experience.schema import Trust
@@ -254,28 +254,31 @@ class CandidateFinder:
             return _NOBODY
         catalog = self.snapshot.catalog
         cosine, near, deviations = self._distances(seen, rows)
+        texts = [self.texts[row] for row in rows.tolist()]
         signals = Signals(
             skeleton=seen.skeleton[rows].astype(np.float64),
             words=seen.words[rows].astype(np.float64),
-            pair=self._compared(seen.clauses, rows),
+            pair=self._compared(seen.clauses, texts),
             near=near,
             deviations=deviations,
             vector_weight=self.vector_weight(seen.query.quality) if seen.query else 0.0,
         )
         ranked = np.round(order(signals, best), 6)
-        texts = [self.texts[row] for row in rows.tolist()]
         same = runs_of(int(np.argmax(ranked)), texts, catalog.column("task")[rows])
         among = standing(ranked, signals.words, near, same, best, self.size, len(seen.clauses[0].stems))
         factor = self.usage_factor(rows)
-        likely = self._filled_in(seen.clauses[0].stems, rows, ranked, relevance(signals, among))
+        said = [one.frame.stems for one in texts]
+        likely = self._filled_in(seen.clauses[0].stems, said, rows, ranked, relevance(signals, among))
         score, ranked = np.round(likely * factor, 6), np.round(ranked * factor, 6)
         top = np.lexsort((catalog.column("id")[rows], -ranked))
         return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top], among.table()[top])
 
-    def _filled_in(self, asked: Sequence[str], rows: Rows, ranked: Floats, score: Floats) -> Floats:
-        """The scores, raised where the request fills in what two of the best candidates leave open."""
-        said = [self.texts[row].frame.stems for row in rows.tolist()]
-        near = [place for place, words in enumerate(said) if 2 * len(set(asked).intersection(words)) >= len(words)]
+    def _filled_in(
+        self, asked: Sequence[str], said: Sequence[tuple[str, ...]], rows: Rows, ranked: Floats, score: Floats
+    ) -> Floats:
+        """The scores, raised where the request fills in what two of the best candidates, which say this, leave open."""
+        words = frozenset(asked)
+        near = [place for place, one in enumerate(said) if 2 * len(words.intersection(one)) >= len(one)]
         raised: Floats = score.copy()
         for place in sorted(near, key=lambda one: -ranked[one])[:LOOKED_AT]:
             for other in near if score[place] < LIKELY else ():
@@ -294,9 +297,8 @@ class CandidateFinder:
         cosine = self.snapshot.index.similarity(seen.query.vector, ids).astype(np.float64)
         return cosine, seen.scale.near(cosine), seen.scale.deviations(cosine)
 
-    def _compared(self, clauses: Sequence[Frame], rows: Rows) -> Floats:
-        """The features of the clause that fits best and each row; of rows that read alike once."""
-        texts = [self.texts[row] for row in rows.tolist()]
+    def _compared(self, clauses: Sequence[Frame], texts: Sequence[KnownText]) -> Floats:
+        """The features of the clause that fits best and each text; of those that read alike once."""
         different = dict.fromkeys(texts)
         weights = self._weights
         new = (one.frame for one in different if not one.is_weighed(weights))

@@ -37,12 +37,14 @@ class Trees:
 
     def logit(self, table: Floats) -> Floats:
         """One number for each row of a table whose columns are `names`."""
-        rows, trees = np.arange(len(table))[:, None], np.arange(len(self.feature))
-        node = np.zeros((len(table), len(trees)), np.int64)
+        (count, inner), rows = self.feature.shape, len(table)
+        is_right = (table.T[self.feature.ravel()] > self.threshold.reshape(-1, 1)).ravel()  # of each split and row
+        first = np.arange(0, count * inner * rows, inner * rows)[:, None] + np.arange(rows)
+        node = np.zeros((count, rows), np.int64)
         for level in range(self.depth):
-            at = node + (2**level - 1)
-            node = 2 * node + (table[rows, self.feature[trees, at]] > self.threshold[trees, at])
-        return np.asarray(self.base + self.value[trees, node].sum(axis=1), np.float64)
+            node = 2 * node + is_right.take(first + rows * (node + (2**level - 1)))
+        leaves = self.value.take((node + np.arange(0, self.value.size, inner + 1)[:, None]).T)
+        return np.asarray(self.base + np.ascontiguousarray(leaves).sum(axis=1), np.float64)
 
 
 @lru_cache(maxsize=2)
