@@ -41,8 +41,8 @@ def fields_of(steps: Sequence[Step]) -> list[Field]:
     """
     fields: list[Field] = []
     focus, copied = "", []
-    for place, step in enumerate(steps):
-        name = _own_name(step)
+    names = [_own_name(step) for step in steps]
+    for place, (step, name) in enumerate(zip(steps, names, strict=True)):
         field = _field(name or focus, step)
         fields.append(field)
         if is_copy(step.action_type):
@@ -51,16 +51,16 @@ def fields_of(steps: Sequence[Step]) -> list[Field]:
             for earlier in copied[-1:]:
                 fields[earlier].secret = True
         focus = _focus_after(step, name, focus)
-    for place in _last_before_entry(steps):
+    for place in _last_before_entry(steps, names):
         fields[place].secret = True
     return fields
 
 
-def _last_before_entry(steps: Sequence[Step]) -> Iterator[int]:
+def _last_before_entry(steps: Sequence[Step], names: Sequence[str]) -> Iterator[int]:
     """What was typed last before a button that lets in, and names no user: a secret, whatever its field is called."""
     for place, step in enumerate(steps[1:]):
         leaf = typed_leaf(steps[place]) if is_typing(steps[place].action_type) else None
-        name = _own_name(steps[place])
+        name = names[place]
         named = name and not is_login_name(name) and not is_search_name(name)
         chosen = leaf and any(map(str.isdigit, leaf[1]))
         if named and chosen and not is_typing(step.action_type) and lets_in(step.target_control.name):

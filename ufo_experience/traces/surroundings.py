@@ -30,8 +30,8 @@ def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, A
         return None
     (own,) = found
     at = view.index(own)
-    role = role_of(own.kind)
-    equals = [one for one in view if bare(one.name) == bare(name) and role_of(one.kind) == role]
+    role, said = role_of(own.kind), bare(name)
+    equals = [one for one in view if bare(one.name) == said and role_of(one.kind) == role]
     before, after = _prints(view[:at])[-NEAR:], _prints(view[at + 1 :])[:NEAR]
     known = any(one.dialog is not None for one in view)
     return own.within or "", Around(
