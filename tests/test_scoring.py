@@ -18,7 +18,7 @@ from ufo_experience.retrieval.background import REFERENCES, Scale, heard_in_stor
 from ufo_experience.retrieval.credit import credited, harmful, usage_factor, usefulness
 from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
-from ufo_experience.retrieval.lexical import LexicalIndex
+from ufo_experience.retrieval.lexical import LexicalIndex, _add_up, _Column
 from ufo_experience.retrieval.standing import Standing
 from ufo_experience.schema import MAX_SESSIONS, Usage
 from ufo_experience.trust.policy import TrustPolicy
@@ -260,3 +260,17 @@ def test_a_record_that_lost_rank_is_the_reason_why_nothing_is_served(tmp_path):
         assert reason is not None
         assert reason.startswith(f"{one.id[:8]} not seen to work since 2024-01-02 and lost rank")
         assert memory.stats().look_again == 1
+
+
+def test_a_column_of_some_rows_adds_what_a_column_of_all_does():
+    """Over more rows than are added up at a time."""
+    rng = np.random.default_rng(5)
+    rows = np.flatnonzero(rng.random(140_000) < 0.05).astype(np.int32)
+    gain = rng.random(len(rows), np.float32)
+    every = np.zeros(140_000, np.float32)
+    every[rows] = gain
+    some = rng.random(140_001, np.float32)
+    all_rows = some.copy()
+    _add_up([(np.float32(0.5), _Column(rows, gain)), (np.float32(2), _Column(None, every))], some)
+    _add_up([(np.float32(2), _Column(None, every)), (np.float32(0.5), _Column(None, every))], all_rows)
+    np.testing.assert_array_equal(some, all_rows)

@@ -25,7 +25,8 @@ Scores = NDArray[np.float32]
 _TINY = 1e-9
 _DRIFT = 0.05  # of the trusted rows may differ from those that statistics were kept of
 _COMMON, _COMMON_FROM = 0.05, 1_000  # share and number of the published rows that hold a common term
-_MOST_COLUMNS = 64  # of common terms, four bytes a row each
+_MOST_COLUMNS = 64  # of common terms, four bytes a row each; as much room for those that are kept by the rows they have
+_DENSE = 0.125  # share of the rows that hold a common term, from which on it is a column of all rows
 _BLOCK = 65_536  # rows
 _MOSTLY = 0.3  # share of a word's records in which it is a value, from which on it is one in a query
 
@@ -53,6 +54,14 @@ class _Kept:
     settings: BM25
     counted: Mask
     doc_freq: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a common term is worth in published rows: in these, in order, or (None) in all."""
+
+    rows: NDArray[np.int32] | None
+    gain: Scores
 
 
 class LexicalIndex:
@@ -92,7 +101,7 @@ class LexicalIndex:
         self._sums = [(base, doc_freq), *((part, self._counts(part)) for part in others)]
         self._holds_counted = [bool(sums.any()) for _, sums in self._sums]
         self._kept = kept or _Kept(base, settings, self._counted[: catalog.published], doc_freq)
-        self._columns: dict[str, Scores] = {}
+        self._columns: dict[str, _Column] = {}
         if kept and before and before._mean == mean:
             self._columns = before._columns
         self._mean = mean
@@ -171,12 +180,17 @@ class LexicalIndex:
 
     def _is_common(self, held: int) -> bool:
         """True for a term that so many published rows hold that the next question had better add it up as a column."""
-        return held >= max(_COMMON_FROM, _COMMON * self._catalog.published) and len(self._columns) < _MOST_COLUMNS
+        kept = sum(len(column.gain) for column in self._columns.values())
+        common = held >= max(_COMMON_FROM, _COMMON * self._catalog.published)
+        return common and kept < _MOST_COLUMNS * self._catalog.published
 
-    def _column(self, rows: NDArray[np.int32], gain: Scores) -> Scores:
-        column = np.zeros(self._catalog.published, np.float32)
+    def _column(self, rows: NDArray[np.int32], gain: Scores) -> _Column:
+        published = self._catalog.published
+        if published > _BLOCK and len(rows) < _DENSE * published:
+            return _Column(rows, gain)
+        column = np.zeros(published, np.float32)
         column[rows] = gain
-        return column
+        return _Column(None, column)
 
     def _sum(self, rows: NDArray[np.int32], worth: NDArray[np.float64]) -> Scores:
         return np.bincount(rows, weights=worth, minlength=len(self._catalog.rows)).astype(np.float32)
@@ -211,13 +225,17 @@ class LexicalIndex:
         return total
 
 
-def _add_up(columns: Sequence[tuple[np.float32, Scores]], total: Scores) -> None:
-    """Add columns of one length to `total`, each times its weight, so many rows at a time as the processor keeps."""
+def _add_up(columns: Sequence[tuple[np.float32, _Column]], total: Scores) -> None:
+    """Add columns to `total`, each times its weight; those of all rows by as many rows as the processor keeps."""
+    dense = [(weight, column.gain) for weight, column in columns if column.rows is None]
     scaled = np.empty(_BLOCK, np.float32)
-    for first in range(0, len(columns[0][1]) if columns else 0, _BLOCK):
-        for weight, column in columns:
-            some = column[first : first + _BLOCK]
+    for first in range(0, len(dense[0][1]) if dense else 0, _BLOCK):
+        for weight, gain in dense:
+            some = gain[first : first + _BLOCK]
             total[first : first + len(some)] += np.multiply(some, weight, out=scaled[: len(some)])
+    for weight, column in columns:
+        if column.rows is not None:
+            total[column.rows] += column.gain * weight
 
 
 def _counted(catalog: Catalog, trusted: Mask, published: Mask | None) -> Mask:
