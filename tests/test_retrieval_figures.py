@@ -128,7 +128,7 @@ def test_everyday_rewordings_are_served_without_a_model(office, task, place):
 def test_opposites_are_not_related_in_the_thesaurus():
     """No word is related to a word or phrase that an axis of opposites parts it from."""
     known = thesaurus()
-    related = [(one, other) for one in sorted(known.known) for other in known.related([one]) if one != other]
+    related = [(one, other) for one in known.words() for other in known.related([one]) if one != other]
     plain = [pair for pair in related if not {"not", "undo", "without"} & set(pair[1].split())]
     assert len(plain) > 1000
     assert [pair for pair in plain if conflict(*pair)] == []

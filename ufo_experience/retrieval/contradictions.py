@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any
 
-from ufo_experience.retrieval.antonyms import AXES, NEGATED_AXES
+from ufo_experience.retrieval.antonyms import AXES, FOREIGN, NEGATED_AXES
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.terms import stem
@@ -19,6 +19,13 @@ from ufo_experience.text.terms import stem
 # Phrases whose meaning hangs on a particle, in the order they are rewritten. Each begins with words of which a match
 # holds at least one: without them nobody need look.
 _PHRASES = [
+    ("longer", r"\bno longer\b", "not"),
+    ("disturb", r"\bdo not disturb\b", "quiet"),
+    ("show slideshow", r"\bslide ?show\b", "presentation"),
+    ("no", r"\byes(?:,? (?:or|and))? no\b", "choice"),
+    ("back", r"\b(?:bring|get)(?:s|ing)?\b((?: [\w'-]+){0,4}?) back\b(?! to)", r"recover\1"),
+    ("schalte schalt mach mache", r"\b(?:schalte?|mache?)\b((?: [\w'-]+){0,4}?) (?:an|ein)(?! \w)", r"enable\1"),
+    ("schalte schalt mach mache", r"\b(?:schalte?|mache?)\b((?: [\w'-]+){0,4}?) aus\b", r"disable\1"),
     ("on", r"\b(?:turn|switch|power|toggle|put)(?:s|ed|ing)?\b((?: [\w'-]+){0,4}?) on\b", r"enable\1"),
     ("mode", r"\b(?:(?:switch|change|go) (?:in)?to|enter)(?= .*\bmode\b)", "enable"),
     ("mode", r"\b(?:leave|exit|quit|get out of)(?= .*\bmode\b)", "disable"),
@@ -100,15 +107,16 @@ _PHRASES = [
 _REWRITES = [(frozenset(words.split()), re.compile(pattern), replacement) for words, pattern, replacement in _PHRASES]
 _LETTERS = re.compile("[a-z]+")
 _VALUES = re.compile(
-    r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)|<\w+>"
+    r"(?:\breading )?\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)|<\w+>"
     r"|(?<![\w.-])[\w-]+\.[a-z]\w{1,3}\b(?!\.)",
     re.IGNORECASE,
 )
 _DESCRIPTIVE = re.compile(  # "a file I can not find" describes, it does not ask
     r"\b(?:i|we|they|it|he|she|that|which|if \w+|\w+ is|\w+ are|\w+ does)"
     r" (?:(?:do|does|did|am|are|is|was|were|have|has|can|could) ?(?:not|n't)|don't|can't|cannot|doesn't|didn't|isn't)\b"
+    r"|\bso (?:that )?(?:i|we|you|he|she|they|it|nobody|the|that)\b[^.!?;]*"  # what it is good for
 )
-_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?|[,.;:!?]")
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[a-z]+)?|[,.;:!?]")
 _STOPS = frozenset(",.;:!?") | {"and", "but", "or", "then"}
 _NEGATORS = frozenset({"not", "without", "no"})
 _FILLERS = frozenset(
@@ -128,6 +136,10 @@ _SWAPS = {  # prefixes of two words that are opposites when the rest is the same
 }  # fmt: skip
 _PARTICLE = re.compile(r"(?:^|[,.;:!] ?|\b(?:and|then|to|please|you) )([a-z]{3,}) (in|out|on|off|up|down|over|under)\b")
 _LEAST_REST = 4
+_LEAST_IN_DEED = 3  # letters
+_NEAR_BY = 2  # words before, within which stands what takes a word back
+_ARTICLES = frozenset("the a an my your his her our their this that".split())
+_GIVES_A_PLACE = frozenset("by in of from per each every which what".split())  # "sorted by column B" is about rows
 _NEAR = 4  # words from the start within which stands what is removed
 _OPPOSITE_PARTICLE = {"in": "out", "on": "off", "up": "down", "over": "under"}
 _SAME_EITHER_WAY = frozenset({"fill", "slow"})  # a form is filled in or out
@@ -136,14 +148,19 @@ _SAME_EITHER_WAY = frozenset({"fill", "slow"})  # a form is filled in or out
 class Marks:
     """What decides whether requests contradict each other: words one says (in order), words it negates, which end (1,
     -1; 0: both) of each axis it touches, verbs with the particle behind them, and the words that a word of it takes
-    back or would be with an opposite prefix."""
+    back or would be with an opposite prefix. `deed` is the first word, where it may be one."""
 
-    __slots__ = ("ends", "negated", "opposites", "particles", "said", "words")
+    __slots__ = ("deed", "ends", "negated", "opposites", "particles", "said", "words")
 
     def __init__(
-        self, said: Sequence[str], negated: Set[str], ends: dict[int, int], particles: Set[tuple[str, str]]
+        self,
+        said: Sequence[str],
+        negated: Set[str],
+        ends: dict[int, int],
+        particles: Set[tuple[str, str]],
+        deed: str = "",
     ) -> None:
-        self.said, self.ends = tuple(said), ends
+        self.said, self.ends, self.deed = tuple(said), ends, deed
         self.negated, self.particles = frozenset(negated) or _NONE, frozenset(particles) or _NONE
         self.words = frozenset(said)
         swapped = {other for word in self.words for other in _swapped(word)}
@@ -162,8 +179,8 @@ def conflict(one: str, other: str) -> str | None:
 def clash(a: Marks, b: Marks) -> str | None:
     """`conflict` of two requests by their marks."""
     return (
-        _removal(a.said, b.said)
-        or _removal(b.said, a.said)
+        _removal(a, b)
+        or _removal(b, a)
         or (_negation(a, b) if a.negated or b.negated else None)
         or _taking_back(a, b)
         or _taking_back(b, a)
@@ -173,28 +190,35 @@ def clash(a: Marks, b: Marks) -> str | None:
     )
 
 
-def _removal(a: Sequence[str], b: Sequence[str]) -> str | None:
+def _removal(a: Marks, b: Marks) -> str | None:
     """ "Underline the title" against "remove the underline", "flag the mail" against "clear the follow-up flag"."""
-    if not a or not b or b[0] not in _REMOVE or a[0] not in b[1:_NEAR]:
+    if not a.deed or not b.said or b.said[0] not in _REMOVE or a.deed not in b.said[1:_NEAR]:
         return None
-    return f"removed: {a[0]}" if b[0] not in a and not _REMOVE & set(a) & set(b) else None
+    return f"removed: {a.deed}" if b.said[0] not in a.words and not _REMOVE & a.words & b.words else None
 
 
 def _negation(a: Marks, b: Marks) -> str | None:
-    clash = ((a.negated & b.words) - a.words - b.negated) | ((b.negated & a.words) - b.words - a.negated)
+    clash = frozenset() if _takes_back(b, a) else (a.negated & b.words) - a.words - b.negated
+    clash |= frozenset() if _takes_back(a, b) else (b.negated & a.words) - b.words - a.negated
     return f"negated: {min(clash)}" if clash else None
+
+
+def _takes_back(a: Marks, b: Marks) -> bool:
+    """True where a request takes something back by a word that the other one has not ("withdraw", "bring back")."""
+    return not _TAKING_BACK.isdisjoint(a.words - b.words)
 
 
 def _taking_back(a: Marks, b: Marks) -> str | None:
     """ "Unpin" against "pin", "deregister" against "register", "inflate" against "deflate"."""
     if a.opposites.isdisjoint(b.words):
         return None
+    is_same = _takes_back(b, a)  # "unblock" and "remove from the blocked ones"
     missing = b.words - a.words
     for word in sorted(a.words - b.words):
         prefix = _TAKES_BACK.match(word)
         base = word[prefix.end() :] if prefix else word
         fits = prefix and base in missing and word not in _NOT_TAKEN_BACK
-        if fits and prefix and (prefix[1] != "in" or base in _TAKEN_BACK):
+        if fits and prefix and not is_same and (prefix[1] != "in" or base in _TAKEN_BACK):
             return f"opposite: {base} / {word}"
         swapped = next((other for other in _swapped(word) if other in missing), None)
         if swapped:
@@ -230,26 +254,40 @@ def marks_of(text: str) -> Marks:
     """What a request says, negates and touches."""
     text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
     particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}
-    text = _rewritten(text)
+    text = _rewritten(text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text))
     said: list[str] = []
     negated: set[str] = set()
     ends: dict[int, int] = {}
     negating = False
-    for token in _TOKEN.findall(text):
+    before = ""
+    tokens = _TOKEN.findall(text)
+    for token in tokens:
         if token in _STOPS:
             negating = negating and token == "or"
         elif token in _NEGATORS:
             negating = True
         elif token not in _FILLERS:
             word = stem(token)
+            removing = not _TAKING_BACK.isdisjoint(said[-_NEAR_BY:])
+            if removing and word.startswith("un") and word in _TURNED:
+                word = word.removeprefix("un")
+                removing = False
             if negating:
                 negated.add(word)
             else:
                 said.append(word)
-            for axis, end in _ends_of(word, negating):
-                ends[axis] = end if ends.get(axis, end) == end else 0
+            for axis, end in () if word in _LINES_OF_A_TABLE and before in _GIVES_A_PLACE else _ends_of(word, negating):
+                if removing and axis in _TURNED.get(word, ()):
+                    ends[axis] = 0 if token.endswith("ed") else -end
+                else:
+                    ends[axis] = end if ends.get(axis, end) == end else 0
             negating = False
-    return Marks(said, negated, ends, {pair for pair in particles if pair[0] not in _SAME_EITHER_WAY})
+        before = before if token in _ARTICLES else token
+    deed = said[0] if said and tokens[0] not in _ARTICLES and stem(tokens[0]) == said[0] else ""
+    is_noun = len(deed) < _LEAST_IN_DEED or tokens[0].endswith(("s", "ed"))
+    return Marks(
+        said, negated, ends, {pair for pair in particles if pair[0] not in _SAME_EITHER_WAY}, "" if is_noun else deed
+    )
 
 
 def _rewritten(text: str) -> str:
@@ -275,8 +313,43 @@ def _read_axes() -> tuple[list[str], dict[str, list[tuple[int, int]]]]:
         for end, words in zip((1, -1), line.split("|"), strict=True):
             for word in words.split():
                 ends.setdefault(stem(word), []).append((axis, end))
+    for word, english in _read_foreign().items():
+        for one in english:
+            ends.setdefault(stem(word), []).extend(ends[stem(one)])
     return lines, ends
 
 
+def _read_foreign() -> dict[str, list[str]]:
+    """Words of other languages, and the English ones they stand for."""
+    found: dict[str, list[str]] = {}
+    for line in FOREIGN.strip().replace("\n  ", " ").splitlines():
+        english, _, words = line.partition(":")
+        for word in words.split():
+            found.setdefault(word, []).append(english)
+    return found
+
+
+def _turned() -> dict[str, frozenset[int]]:
+    """The axes on which a word goes to the other end when it is taken back: "remove the lock" is "unlock"."""
+    found: dict[str, frozenset[int]] = {}
+    for word, places in _ENDS.items():
+        back = {(axis, -end) for axis, end in places}
+        axes = {axis for one in _taken_back(word) for axis, end in _ENDS.get(one, ()) if (axis, end) in back}
+        if axes:
+            found[word] = frozenset(axes)
+    return found
+
+
+def _taken_back(word: str) -> tuple[str, ...]:
+    """A word with and without a prefix that takes it back; dark mode and light mode are the ends of one axis."""
+    return (f"un{word}", word.removeprefix("un"), *({"lightmod", "darkmod"} - {word} if word.endswith("mod") else ()))
+
+
 _LINES, _ENDS = _read_axes()
+_TURNED = _turned()
+_UNSPACED = re.compile("|".join(sorted((one for one in _read_foreign() if one[0] >= "\u0e00"), key=len, reverse=True)))
 _REMOVE = {stem(word) for word in ("remove", "delete", "clear", "cancel", "erase", "drop", "reset", "undo")}
+_TAKING_BACK = _REMOVE | {
+    stem(word) for word in "disable stop end lift withdraw revoke recover restore retrieve reverse".split()
+}
+_LINES_OF_A_TABLE = {stem(word) for word in ("row", "rows", "column", "columns")}

@@ -78,9 +78,9 @@ class Frame:
     @cached_property
     def is_known(self) -> tuple[bool, ...]:
         """Of each word whether it is one of the thesaurus, and no value."""
-        known = thesaurus().known
+        is_known = thesaurus().is_known
         words = zip(self.stems, self.kinds, self.entries, strict=True)
-        return tuple(not kind and bool(found or one in known) for one, kind, found in words)
+        return tuple(not kind and bool(found or is_known(one)) for one, kind, found in words)
 
     @cached_property
     def value_words(self) -> frozenset[str]:
@@ -118,7 +118,7 @@ class Frame:
         """The place of the word that says what to do; -1 where the first one says little ("make", "where") or names a
         thing ("page to pdf")."""
         first = next((place for place, one in enumerate(self.stems) if one not in SKIPPED), -1)
-        if first < 0 or self.kinds[first] or self.stems[first] in thesaurus().things:
+        if first < 0 or self.kinds[first] or thesaurus().names_thing(self.stems[first]):
             return -1
         said = self.stems[first] not in COMMON or any(" " in one for one in self.entries[first])
         return first if said else -1

@@ -19,6 +19,8 @@ _COMMON_WORDS = (
 _LEAST_BEHIND_POLITE = 8  # characters
 _LONGEST_WORD = 64
 _WORD = re.compile(r"<\w{1,64}>|[^\W_]{1,64}(?:'[a-z]{1,8})?")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai to Chinese
+_PIECES = re.compile(f"{_UNSPACED.pattern}+|[^{_UNSPACED.pattern[1:-1]}]+")
 _POLITE = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|computer|please|kindly|and|then|also|now|just|so|[,.!?]|(?:could|can|would|will) you"
     r"|you|help me|help|assist me (?:in|with)|assist me|to|with|for me|i would like (?:you )?to|i'd like (?:you )?to"
@@ -67,10 +69,22 @@ def without_politeness(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Stemmed words and placeholders, in order."""
+    """Stemmed words and placeholders, in order; of what is written without blanks each pair of characters."""
     if len(text) <= _LONGEST_WORD and text.isascii() and text.isalnum():
         return [stem(text.lower())]
-    return [stem(word) for word in _WORD.findall(text.lower().replace("’", "'"))]
+    found = _WORD.findall(text.lower().replace("’", "'"))
+    if not text.isascii():
+        found = [part for word in found for part in (_parts(word) if _UNSPACED.search(word) else (word,))]
+    return [stem(word) for word in found]
+
+
+def _parts(word: str) -> list[str]:
+    """Pairs of neighbours of the characters of scripts without blanks, whole words of others."""
+    found: list[str] = []
+    for piece in _PIECES.findall(word):
+        pairs = zip(piece, piece[1:], strict=False) if len(piece) > 1 and _UNSPACED.match(piece) else ()
+        found += ["".join(pair) for pair in pairs] or [piece]
+    return found
 
 
 COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())

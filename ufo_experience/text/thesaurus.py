@@ -1,114 +1,94 @@
-"""Words and phrases that name the same thing or deed in user interfaces: `thesaurus.txt`, read once.
+"""Words and phrases that name the same thing or deed in user interfaces: `thesaurus.tsv`, read once.
 
 An entry is a stem, or a phrase whose words stand in this order with at most two others between them ("turn Bluetooth
-on"). Entries of a plain line are related to each other; behind `head:` they are related to the head alone, for what is
-put as "create" (draw, record) is not one thing. Behind `=` stand words that are known and related to nothing. `!deeds`
-and `!things` say what the lines behind them name; a word of things alone is no deed, whatever place it has.
+on"); filling words are left out of a phrase, unless one word would be left ("sign in"). The file is what
+`tools/make_thesaurus.py` makes of the lines in `synonyms/`: a line an entry, sorted, with the numbers of the lines it is
+related to. It is searched as it is: nothing is parsed before it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from ufo_experience.text.terms import stem, words
-
-_FILE = Path(__file__).with_name("thesaurus.txt")
+FILE = Path(__file__).with_name("thesaurus.tsv")
+THING = "thing"  # the mark of a word that names things alone
 _DIFFERENT = 8_192  # sets of entries that are kept; they hold words of the thesaurus alone
 _GAP = 2  # words that may stand between those of a phrase
 SKIPPED = frozenset("the a an my your his her this that all to of in for me it some as is are".split())
 
 Entries = frozenset[str]
 _NONE: Entries = frozenset()
-
-
-class _Read(dict[str, str]):
-    """Entries by how they are written, each worked out once."""
-
-    def __init__(self, read: Callable[[str], str]) -> None:
-        super().__init__()
-        self._read = read
-
-    def __missing__(self, text: str) -> str:
-        entry = self[text] = self._read(text)
-        return entry
+Phrase = tuple[str, ...]
 
 
 class Thesaurus:
     """Which words and phrases are related, and which words are known at all."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        """Words of a line are parted by blanks, those of a phrase by `_`."""
-        self._beside: dict[str, list[Sequence[str]]] = {}  # what stands beside an entry, line by line
-        self._phrases: dict[str, list[tuple[str, ...]]] = {}
-        self._related_to = lru_cache(_DIFFERENT)(self._find_related)
+    def __init__(self, text: str) -> None:
+        """`text` is what the file holds."""
+        self._lines = text.split("\n")
+        self._line = lru_cache(_DIFFERENT)(self._find_line)
         self._alone = lru_cache(_DIFFERENT)(self._entries_of)
-        self._entry = _Read(self._new_entry)
-        self.known: frozenset[str] = frozenset()
-        self.things: frozenset[str] = frozenset()
-        known: set[str] = set()
-        named: dict[str, set[str]] = {}
-        kind = ""
-        for line in lines:
-            if line.startswith("!"):
-                kind = line[1:].split()[0]
-            elif line.startswith("="):
-                known |= {stem(word) for word in line[1:].split()}
-            elif line.strip() and not line.startswith("#"):
-                named.setdefault(kind, set()).update(self._read(line))
-        self.things = frozenset(named.get("things", set()) - named.get("deeds", set()))
-        self.known = frozenset(known.union(one for one in self._beside if " " not in one))
+        self._beginning_with = lru_cache(_DIFFERENT)(self._find_phrases)
+        self._related_to = lru_cache(_DIFFERENT)(self._find_related)
 
-    def _read(self, line: str) -> list[str]:
-        head, _, others = line.rpartition(":")
-        entries = [self._entry[word] for word in others.split()]
-        if not head:
-            self._relate(entries, entries)
-            return entries
-        first = [self._entry[head]]
-        self._relate(first, entries)
-        self._relate(entries, first)
-        return entries + first
+    def is_known(self, stem: str) -> bool:
+        """True for a word that stands in the thesaurus, related to others or not."""
+        return self._line(stem) is not None
 
-    def _relate(self, some: Sequence[str], others: Sequence[str]) -> None:
-        for one in some:
-            if len(others) > 1 or one not in others:
-                self._beside.setdefault(one, []).append(others)
-
-    def _new_entry(self, text: str) -> str:
-        """A word as its stem, a phrase as its stems without filling words."""
-        if text.isalpha():
-            return stem(text.lower())
-        stems = words(text.replace("_", " "))
-        stems = [one for one in stems if one not in SKIPPED] or stems
-        if len(stems) > 1 and tuple(stems) not in self._phrases.setdefault(stems[0], []):
-            self._phrases[stems[0]].append(tuple(stems))
-        return " ".join(stems)
+    def names_thing(self, stem: str) -> bool:
+        """True for a word that names things alone: it is no deed, whatever place it has."""
+        line = self._line(stem)
+        return line is not None and line[1]
 
     def entries(self, stems: Sequence[str]) -> list[Entries]:
         """For each stem of a text the entries it stands for: itself, and phrases that it is part of."""
         found = [self._alone(one) for one in stems]
-        kept = [place for place, one in enumerate(stems) if one not in SKIPPED]
+        every = range(len(stems))
+        kept = [place for place in every if stems[place] not in SKIPPED]
         said = frozenset(stems)
-        for first, place in enumerate(kept):
-            for phrase in self._phrases.get(stems[place], ()):
+        for place, one in enumerate(stems):
+            for entry, phrase, whole in self._beginning_with(one):
                 if said.issuperset(phrase):
-                    for part in _match(phrase, stems, kept, first):
-                        found[part] = _same(found[part] | {" ".join(phrase)})
+                    for part in _match(phrase, stems, every if whole else kept, place):
+                        found[part] = _same(found[part] | {entry})
         return found
-
-    def _entries_of(self, stem: str) -> Entries:
-        """What a stem stands for by itself."""
-        return _same(frozenset((stem,))) if stem in self._beside else _NONE
 
     def related(self, entries: Iterable[str]) -> Entries:
         """These entries, and all that are related to one of them; for the same ones the same object."""
         return self._related_to(entries if isinstance(entries, frozenset) else frozenset(entries))
 
+    def words(self) -> list[str]:
+        """All known words, sorted."""
+        entries = (line.partition("\t")[0] for line in self._lines)
+        return [one for one in entries if one and " " not in one]
+
+    def _find_line(self, entry: str) -> tuple[str, bool] | None:
+        """The numbers of what is related to an entry, and whether it names things alone; None for what is not known."""
+        at = bisect_left(self._lines, f"{entry}\t")
+        if at == len(self._lines) or not self._lines[at].startswith(f"{entry}\t"):
+            return None
+        _, related, mark = self._lines[at].split("\t")
+        return related, mark == THING
+
+    def _entries_of(self, stem: str) -> Entries:
+        """What a stem stands for by itself."""
+        line = self._line(stem)
+        return _same(frozenset((stem,))) if line and line[0] else _NONE
+
+    def _find_phrases(self, stem: str) -> list[tuple[str, Phrase, bool]]:
+        """The phrases that begin with a stem, and whether filling words belong to them."""
+        lines = self._lines[bisect_left(self._lines, f"{stem} ") : bisect_left(self._lines, f"{stem}!")]
+        entries = [line.partition("\t")[0] for line in lines]
+        phrases = [(entry, tuple(entry.split(" "))) for entry in entries]
+        return [(entry, phrase, not SKIPPED.isdisjoint(phrase)) for entry, phrase in phrases]
+
     def _find_related(self, entries: Entries) -> Entries:
-        found = set(entries)
-        return frozenset(found.union(*(line for one in found for line in self._beside.get(one, ()))))
+        numbers = {number for one in entries if (line := self._line(one)) for number in line[0].split()}
+        return entries.union(self._lines[int(number)].partition("\t")[0] for number in numbers)
 
 
 @lru_cache(maxsize=_DIFFERENT)
@@ -117,20 +97,20 @@ def _same(entries: Entries) -> Entries:
     return entries
 
 
-def _match(phrase: tuple[str, ...], stems: Sequence[str], kept: Sequence[int], first: int) -> list[int]:
-    """Places of the words of a phrase that begins at `kept[first]`; none when it does not stand there."""
-    places, at = [kept[first]], first + 1
+def _match(phrase: Phrase, stems: Sequence[str], places: Sequence[int], first: int) -> list[int]:
+    """Places of the words of a phrase that begins at `first`, with at most `_GAP` of `places` between two of them; none
+    when it does not stand there."""
+    found, at = [first], bisect_left(places, first) + 1
     for word in phrase[1:]:
-        near = range(at, min(at + _GAP + 1, len(kept)))
-        hit = next((number for number in near if stems[kept[number]] == word), None)
-        if hit is None:
+        hit = next((number for number in range(at, min(at + _GAP + 1, len(places))) if stems[places[number]] == word), -1)
+        if hit < 0:
             return []
-        places.append(kept[hit])
+        found.append(places[hit])
         at = hit + 1
-    return places
+    return found
 
 
 @lru_cache(maxsize=1)
 def thesaurus() -> Thesaurus:
     """The one that comes with the package."""
-    return Thesaurus(_FILE.read_text(encoding="utf-8").splitlines())
+    return Thesaurus(FILE.read_text(encoding="utf-8"))
