@@ -18,8 +18,8 @@ NOWHERE = 1e6  # the threshold of a node that is not split: nothing goes right
 class Boosting:
     """Number and depth of the trees, shrinkage, L2 penalty of a leaf, least weight in one, and bins of a feature."""
 
-    trees: int = 100
-    depth: int = 4
+    trees: int = 200
+    depth: int = 3
     rate: float = 0.09
     penalty: float = 15.0
     least: float = 30.0

@@ -1,10 +1,12 @@
 """Fit the trees behind `score`: python benchmarks/fit_relevance.py SETS words|vectors [--embedder SPEC] [--out FILE]
 
-SETS holds sets as the converters make them: `a` to `e` (authors), `ga` and `gb` (goals), `webarena`, `osworld`. Every
+SETS holds sets as the converters make them: `a` to `f` (authors), `ga` and `gb` (goals), `webarena`, `osworld`. Every
 author's set is seen in six forms: whole, with 20 records, filled up to 600, without steps, with further runs of its
-procedures, and cut into stores of 2 to 6. A row is one of the first candidates of a query, its columns are the signals
-and the standing that the product works out; the label says whether the candidate is relevant. Each author is left out
-in turn first, and measured with what was fitted on the others.
+procedures, and cut into stores of 2 to 6. Every second request of an author is asked of WebArena and OSWorld, too, as one
+that nothing there helps with: else a store of many tasks would be known from requests with an answer alone. A row is
+one of the first candidates of a query, its columns are the signals and the standing that the product works out; the
+label says whether the candidate is relevant. Each author is left out in turn first, with all of this and the goals
+where they are of A or B, and measured with what was fitted on the others.
 """
 
 from __future__ import annotations
@@ -35,13 +37,15 @@ from ufo_experience.retrieval.standing import STANDING
 from ufo_experience.retrieval.trees import from_data
 from ufo_experience.schema import clip
 
-AUTHORS = "abcde"
-OTHERS = {"webarena": 0.15, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a row of them weighs
+AUTHORS = "abcdef"
+OTHERS = {"webarena": 0.3, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a row of them weighs
 FORM, WRONG, STRANGER = 0.5, 2.0, 1.5  # what rows of further forms, of wrong twins and of queries without answer weigh
+ASKED_ELSEWHERE = 0.2  # what rows of an author's requests weigh that another store is asked
+GOALS = ("ga", "gb")
 TOP = 8  # candidates of a query
 MORE = frozenset(
     "skeleton words query_coverage record_coverage clicked same_values agreement agreement_values shared_words"
-    " deed_held near deviations lead ahead words_ahead near_ahead".split()
+    " deed_held deed_named object_held object_named same_kinds near deviations lead ahead words_ahead near_ahead".split()
 )
 LESS = frozenset("missing surplus other_deed other_object other_argument inversions swapped scope deed_lost".split())
 OF_VECTORS = frozenset({"near", "deviations", "near_ahead"})
@@ -86,6 +90,12 @@ def forms(whole: TaskSet, fill: TaskSet) -> Iterator[TaskSet]:
     more = _with_more_runs(whole)
     yield more
     yield from _cut(more)
+
+
+def asked_elsewhere(author: TaskSet, store: TaskSet) -> TaskSet:
+    """Requests of an author as queries without an answer in another store."""
+    queries = [replace(one, id=f"{author.name}-{one.id}", wrong=()) for one in author.queries[::2]]
+    return replace(store, name=f"{author.name} {store.name}", queries=queries, relevant={}, leave_one_out=False)
 
 
 def _thinned(whole: TaskSet, kept: Sequence[Entry]) -> TaskSet:
@@ -212,6 +222,12 @@ def _calibration_error(best: Floats) -> float:
     return float(sum(len(one) * abs(one[:, 0].mean() - one[:, 1].mean()) for one in parts) / len(best))
 
 
+def measured_all(model: Mapping[str, Any], tables: Mapping[str, Table]) -> str:
+    """`measured` of some sets as a line."""
+    lines = ((name, measured(model, table)) for name, table in tables.items())
+    return "; ".join(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in one.items()) for name, one in lines)
+
+
 def main() -> None:
     """Measure with each author left out, then fit all."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -221,23 +237,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file whose model of this name is replaced")
     arguments = parser.parse_args()
     embedder, with_vectors = Remembering(open_embedder(arguments.embedder)), arguments.model == "vectors"
-    fill = read_beir(arguments.sets / "osworld")
-    of_author = {
-        author: [
-            table_of(part, embedder, FORM if number else 1.0)
-            for number, part in enumerate(forms(read_beir(arguments.sets / author), fill))
-        ]
-        for author in AUTHORS
-    }
-    others = {
-        name: table_of(read_beir(arguments.sets / name, leave_one_out=name == "webarena"), embedder, weight)
-        for name, weight in OTHERS.items()
-    }
+    sets = {name: read_beir(arguments.sets / name, leave_one_out=name == "webarena") for name in (*AUTHORS, *OTHERS)}
+    others = {name: table_of(sets[name], embedder, weight) for name, weight in OTHERS.items()}
+    of_author: dict[str, list[Table]] = {}
+    for author in AUTHORS:
+        own = enumerate(forms(sets[author], sets["osworld"]))
+        tables = [table_of(part, embedder, FORM if number else 1.0) for number, part in own]
+        strange = (asked_elsewhere(sets[author], sets[name]) for name in ("webarena", "osworld"))
+        of_author[author] = [*tables, *(table_of(part, embedder, ASKED_ELSEWHERE) for part in strange)]
     for author in AUTHORS:
         known = [table for name, some in of_author.items() if name != author for table in some]
-        known += [table for name, table in others.items() if name != f"g{author}"]
-        shown = measured(fitted(known, with_vectors), of_author[author][0])
-        print(f"author {author} left out:", ", ".join(f"{name} {value:.3f}" for name, value in shown.items()))
+        left_out = GOALS if f"g{author}" in GOALS else ()
+        known += [table for name, table in others.items() if name not in left_out]
+        shown = {f"author {author}": of_author[author][0], **{f"g{author}": others[f"g{author}"] for _ in left_out[:1]}}
+        print("left out:", measured_all(fitted(known, with_vectors), shown), flush=True)
     if arguments.out:
         every = [*(table for some in of_author.values() for table in some), *others.values()]
         models = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
+from itertools import combinations
 
 import pytest
 
 from tests.builders import a_record_of, memory_of
 from tests.retrieval_sets import Figures, figures, record, rows, served
+from tools.make_thesaurus import compiled, entry_of, written_lines
 from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
 from ufo_experience.benchmark.retrieval.metrics import ndcg
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieval.contradictions import conflict
+from ufo_experience.retrieval.contradictions import clash, marks_of
 from ufo_experience.retrieval.features import WordWeights, compare
 from ufo_experience.text.frames import record_frame, request_frame
-from ufo_experience.text.thesaurus import thesaurus
+from ufo_experience.text.thesaurus import FILE
 
 AUTHORS = ("author_a", "author_b", "author_c", "author_e")
 BOUNDS = {  # at least ndcg, hit, right; at most wrong, strangers
@@ -126,12 +129,32 @@ def test_everyday_rewordings_are_served_without_a_model(office, task, place):
 
 
 def test_opposites_are_not_related_in_the_thesaurus():
-    """No word is related to a word or phrase that an axis of opposites parts it from."""
-    known = thesaurus()
-    related = [(one, other) for one in known.words() for other in known.related([one]) if one != other]
-    plain = [pair for pair in related if not {"not", "undo", "without"} & set(pair[1].split())]
-    assert len(plain) > 1000
-    assert [pair for pair in plain if conflict(*pair)] == []
+    """No line relates words or phrases that contradict each other, negated ones aside."""
+    marks = cache(marks_of.__wrapped__)
+    pairs = [pair for line in written_lines() for pair in related_in(line)]
+    plain = [
+        pair for pair in pairs if {"not", "undo", "without", "no", "never", "keep"}.isdisjoint(" ".join(pair).split())
+    ]
+    assert len(plain) > 10_000
+    assert [pair for pair in plain if clash(marks(pair[0]), marks(pair[1]))] == []
+
+
+def related_in(line: str) -> list[tuple[str, str]]:
+    """What a line of the thesaurus relates."""
+    head, _, others = line.replace("_", " ").rpartition(":") if line[:1] not in "#!=" else ("", "", "")
+    words = [one.replace("_", " ") for one in line.rpartition(":")[2].split()] if others else []
+    return [(head, one) for one in words] if head else list(combinations(words, 2))
+
+
+def test_the_thesaurus_that_is_searched_is_the_one_that_is_written():
+    """`tools/make_thesaurus.py` was run."""
+    assert FILE.read_text(encoding="utf-8") == compiled(written_lines())
+
+
+@pytest.mark.parametrize(("one", "other"), [("a_to_z", "z_to_a"), ("zoom_in", "zoom_out"), ("sign_in", "sign")])
+def test_filling_words_tell_phrases_apart(one, other):
+    """Where one word would be left, they stay."""
+    assert entry_of(one) != entry_of(other)
 
 
 @pytest.fixture(scope="module")

@@ -40,10 +40,10 @@ def test_the_same_task_with_other_values_comes_first(memory):
 
 @pytest.mark.parametrize("task", ["Book a flight to Paris", "Water the plants", "Resize the logo"])
 def test_an_unrelated_task_gets_no_hit_and_a_reason(memory, task):
-    """Nothing under the threshold is ever returned."""
-    found = memory.retrieve(task)
+    """Nothing under the threshold is ever returned; the reason names the score of the nearest."""
+    found = memory.retrieve(task, near=1)
     assert len(found) == 0
-    assert "below the threshold of 0.50" in (found.reason or "")
+    assert f"scores {found.near[0].score:.2f}, below the threshold of 0.50" in (found.reason or "")
 
 
 def test_the_opposite_of_a_task_is_not_an_answer(memory):
@@ -67,6 +67,32 @@ def test_switching_on_and_off_are_each_served_for_their_own_request(tmp_path, on
         memory.remember(task, steps, application="Settings", success=True)
     asked = zip((on, off, *other), (on, off, on, off), strict=True)
     assert [[hit.task for hit in memory.retrieve(task)] == [served] for task, served in asked] == [True] * 4
+
+
+def test_the_reason_and_the_nearest_tell_of_the_same_record(tmp_path):
+    """Not of a failed run or of the opposite of the task, which are no answer."""
+    failed = a_record_of("Water the plants on the balcony", success=False)
+    memory = memory_of(
+        tmp_path / "db", failed, *map(a_record_of, ("Unpin the window", "Pin the report to the start menu"))
+    )
+    found = memory.retrieve("Pin the window to something else", near=3, similarity_threshold=0.999)
+    assert [hit.experience.state.request for hit in found.near] == ["Pin the report to the start menu"]
+    assert f"scores {found.near[0].score:.2f}" in (found.reason or "") or found.withheld
+
+
+@pytest.mark.parametrize(
+    ("task", "is_served"),
+    [
+        ("在浏览器中打开新的窗口", True),
+        ("请打开一个新窗口", True),
+        ("关闭窗口", False),
+        ("ブラウザで窓を閉じる", False),
+    ],
+)
+def test_scripts_without_blanks_are_compared_by_pairs_of_characters(tmp_path, task, is_served):
+    """A reworded request finds its record, the opposite of it does not."""
+    memory = memory_of(tmp_path / "db", *map(a_record_of, ("打开一个新的浏览器窗口", "复制文件到文件夹")))
+    assert bool(memory.retrieve(task).hits) is is_served
 
 
 def test_hits_are_sorted_bounded_and_above_the_threshold(memory):

@@ -17,6 +17,10 @@
     shared_words      how many such words both have, a sixth for each
     deed_held         how much of the query's first word the record has
     deed_lost         1 where neither has the first word of the other
+    deed_named        the same of the record's first word; `object_held` and `object_named` of what the deed is done to,
+                      a half where nothing is named
+    same_kinds        how many kinds of values (number, file, quoted text, …) both have, as a share of all; a half
+                      where one has none
     is_clause         1 where a clause of the query was compared, not the whole
 
 A word counts as held exactly (1), by a related one (0.7), by a word on a clicked control (0.5) or one related to it
@@ -54,6 +58,7 @@ _CORE = frozenset({"deed", "object"})
 _NONE: frozenset[str] = frozenset()
 _TINY = 1e-9
 _MOST_SHARED = 6  # words: more say no more
+_UNSAID = 0.5  # what speaks neither for nor against
 
 
 class Pair(NamedTuple):
@@ -77,6 +82,10 @@ class Pair(NamedTuple):
     shared_words: float
     deed_held: float
     deed_lost: float
+    deed_named: float
+    object_held: float
+    object_named: float
+    same_kinds: float
     is_clause: float = 0.0
 
 
@@ -294,7 +303,21 @@ def _agreement(query: Weighed, record: Weighed, shares: Sequence[float], named: 
         "shared_words": min(shared, _MOST_SHARED) / _MOST_SHARED,
         "deed_held": shares[first] if first >= 0 and not query.frame.kinds[first] else 0.0,
         "deed_lost": float(min(first, its_first) >= 0 and not shares[first] and not named[its_first]),
+        "deed_named": named[its_first] if its_first >= 0 and not record.frame.kinds[its_first] else 0.0,
+        "object_held": _of_object(query.frame, shares),
+        "object_named": _of_object(record.frame, named),
+        "same_kinds": _same_kinds(query.frame.value_kinds, record.frame.value_kinds),
     }
+
+
+def _of_object(frame: Frame, shares: Sequence[float]) -> float:
+    """How much the other request has of what the deed is done to, in the mean of its words; a half without any."""
+    found = [shares[place] for place in frame.object_words]
+    return sum(found) / len(found) if found else _UNSAID
+
+
+def _same_kinds(some: frozenset[str], others: frozenset[str]) -> float:
+    return len(some & others) / len(some | others) if some and others else _UNSAID
 
 
 def _same_values(query: Frame, record: Weighed) -> float:

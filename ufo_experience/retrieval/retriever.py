@@ -159,7 +159,7 @@ class Retriever:
         considered = Considered(
             records=len(self._catalog),
             inside=ranking.inside,
-            best=_best(ranking.candidates),
+            best=self._best_below(ranking, threshold),
             threshold=threshold,
             negatives=len(negatives),
             withheld=withheld,
@@ -409,6 +409,11 @@ class Retriever:
         fitting = (one[0] for one in groups if not self._contradicts(ranking, int(candidates.rows[one[0]])))
         return islice(fitting, count)
 
+    def _best_below(self, ranking: Ranking, threshold: float) -> float | None:
+        """The score of what `_below` names first."""
+        place = next(self._below(ranking, threshold, 1), None)
+        return None if place is None else float(ranking.candidates.score[place])
+
     def _withheld(self, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
         """What reaches the threshold and is not served: not trusted, harmful, or the opposite of the task (which need
         not reach it: what makes it the opposite lowers its score, too)."""
@@ -443,10 +448,6 @@ class Retriever:
                 application = None
         release = f"ufo-experience approve {identifier[:8]}" if why in ("unproven", "quarantined") else None
         return Withheld(identifier, self._catalog.text(row), score, why, release, application)
-
-
-def _best(candidates: Candidates) -> float | None:
-    return float(candidates.score.max()) if len(candidates.rows) else None
 
 
 def _reaching(candidates: Candidates, threshold: float) -> Iterator[tuple[int, float]]:

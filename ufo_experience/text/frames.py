@@ -132,6 +132,17 @@ class Frame:
         )
 
     @cached_property
+    def object_words(self) -> tuple[int, ...]:
+        """The places of the words of what the deed is done to, values left out."""
+        words = enumerate(zip(self.roles, self.kinds, self.is_measure, strict=True))
+        return tuple(place for place, (role, kind, when) in words if role == "object" and not (kind or when))
+
+    @cached_property
+    def value_kinds(self) -> frozenset[str]:
+        """The kinds of the values that a request marks, letter case aside."""
+        return frozenset(kind for kind in self.kinds if kind and kind not in (VARIED, TYPED, "name"))
+
+    @cached_property
     def slots(self) -> frozenset[str]:
         """The prepositions behind which nothing but values and unknown words stand ("to Jane"): anything may stand."""
         fixed = {

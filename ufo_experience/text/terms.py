@@ -27,7 +27,16 @@ _POLITE = re.compile(
     r"|i want (?:you )?to|i need (?:you )?to)\s+)+"
 )
 _ENDINGS = [  # suffix, what stays in its place, how many letters must come before
-    *[("sses", "ss", 2), ("ies", "y", 2), ("ied", "y", 2), ("ations", "", 4), ("ation", "", 4), ("ctions", "ct", 2)],
+    *[
+        ("sses", "ss", 2),
+        ("ies", "y", 2),
+        ("ied", "y", 2),
+        ("ifications", "ify", 2),
+        ("ification", "ify", 2),
+        ("ations", "", 4),
+        ("ation", "", 4),
+        ("ctions", "ct", 2),
+    ],
     *[("ction", "ct", 2), ("ings", "", 3), ("ing", "", 3), ("edly", "", 3), ("ed", "", 3), ("ally", "al", 3)],
     *[("ly", "", 4), ("ements", "", 4), ("ement", "", 4), ("ments", "", 5), ("ment", "", 5), ("xes", "x", 2)],
     *[("ches", "ch", 2), ("shes", "sh", 2), ("ss", "ss", 1), ("us", "us", 1), ("is", "is", 1), ("s", "", 3)],
@@ -47,6 +56,10 @@ def stem(word: str) -> str:
         word = word[:-1] + ("i" if word[-1] == "y" else "")
     if len(word) > 5 and word.endswith("ll"):
         word = word[:-1]
+    if len(word) > 5 and word.endswith("iz"):  # one spelling for both sides of the sea
+        word = word[:-1] + "s"
+    elif len(word) > 4 and word.endswith("our"):
+        word = word[:-3] + "or"
     return word.removesuffix("at") if len(word) > 6 else word
 
 

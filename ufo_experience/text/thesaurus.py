@@ -61,11 +61,6 @@ class Thesaurus:
         """These entries, and all that are related to one of them; for the same ones the same object."""
         return self._related_to(entries if isinstance(entries, frozenset) else frozenset(entries))
 
-    def words(self) -> list[str]:
-        """All known words, sorted."""
-        entries = (line.partition("\t")[0] for line in self._lines)
-        return [one for one in entries if one and " " not in one]
-
     def _find_line(self, entry: str) -> tuple[str, bool] | None:
         """The numbers of what is related to an entry, and whether it names things alone; None for what is not known."""
         at = bisect_left(self._lines, f"{entry}\t")
@@ -102,7 +97,9 @@ def _match(phrase: Phrase, stems: Sequence[str], places: Sequence[int], first: i
     when it does not stand there."""
     found, at = [first], bisect_left(places, first) + 1
     for word in phrase[1:]:
-        hit = next((number for number in range(at, min(at + _GAP + 1, len(places))) if stems[places[number]] == word), -1)
+        hit = next(
+            (number for number in range(at, min(at + _GAP + 1, len(places))) if stems[places[number]] == word), -1
+        )
         if hit < 0:
             return []
         found.append(places[hit])
