@@ -2,9 +2,9 @@
 
 SETS holds sets as the converters make them: `a` to `f` (authors), `ga` and `gb` (goals), `webarena`, `osworld`. Every
 author's set is seen in six forms: whole, with 20 records, filled up to 600, without steps, with further runs of its
-procedures, and cut into stores of 2 to 6. Every second request of an author is asked of WebArena and OSWorld, too, as one
-that nothing there helps with: else a store of many tasks would be known from requests with an answer alone. A row is
-one of the first candidates of a query, its columns are the signals and the standing that the product works out; the
+procedures, and cut into stores of 2 to 6. Every second request of an author is asked of WebArena and OSWorld, too, as
+one that nothing there helps with: else a store of many tasks would be known from requests with an answer alone. A row
+is one of the first candidates of a query, its columns are the signals and the standing that the product works out; the
 label says whether the candidate is relevant. Each author is left out in turn first, with all of this and the goals
 where they are of A or B, and measured with what was fitted on the others.
 """
@@ -45,7 +45,8 @@ GOALS = ("ga", "gb")
 TOP = 8  # candidates of a query
 MORE = frozenset(
     "skeleton words query_coverage record_coverage clicked same_values agreement agreement_values shared_words"
-    " deed_held deed_named object_held object_named same_kinds near deviations lead ahead words_ahead near_ahead".split()
+    " deed_held deed_named object_held object_named same_kinds near deviations lead ahead words_ahead"
+    " near_ahead".split()
 )
 LESS = frozenset("missing surplus other_deed other_object other_argument inversions swapped scope deed_lost".split())
 OF_VECTORS = frozenset({"near", "deviations", "near_ahead"})

@@ -1,9 +1,9 @@
 """Make `ufo_experience/text/thesaurus.tsv` of what people write in `synonyms/*.txt`: python tools/make_thesaurus.py
 
-Words of a line are parted by blanks, those of a phrase by `_`. Entries of a plain line are related to each other; behind
-`head:` they are related to the head alone, for what is put as "create" (draw, record) is not one thing. Behind `=` stand
-words that are known and related to nothing. `!deeds` and `!things` say what the lines behind them name; a word of
-things alone is no deed, whatever place it has.
+Words of a line are parted by blanks, those of a phrase by `_`. Entries of a plain line are related to each other;
+behind `head:` they are related to the head alone, for what is put as "create" (draw, record) is not one thing. Behind
+`=` stand words that are known and related to nothing. `!deeds` and `!things` say what the lines behind them name; a
+word of things alone is no deed, whatever place it has.
 """
 
 from __future__ import annotations

@@ -107,38 +107,42 @@ hire | fire reject
 NEGATED_AXES = 3
 
 FOREIGN = """
-enable: aktivieren aktiviere einschalten anschalten activer active activez allumer allume activar activa encender enciende
-  attivare attiva accendere accendi ativar ative ligar ligue inschakelen aanzetten włącz włączyć включить включи включите
-  打开 开启 启用 オン 有効 켜기 켜줘
-disable: deaktivieren deaktiviere ausschalten abschalten désactiver désactive désactivez éteindre éteins desactivar desactiva
-  apagar apaga disattivare disattiva spegnere spegni desativar desative desligar desligue uitschakelen uitzetten wyłącz
-  wyłączyć выключить выключи выключите отключить отключи 关闭 关掉 停用 禁用 オフ 無効 끄기 꺼줘
-open: öffnen öffne ouvrir ouvre ouvrez abrir abre apri aprire abra openen otwórz otworzyć открыть открой откройте 打开 開く
-  開いて 열기
-close: schließen schließe fermer ferme fermez cerrar cierra chiudere chiudi fechar feche sluiten zamknij zamknąć закрыть закрой
-  закройте 关闭 閉じる 閉じて 닫기
-show: anzeigen zeige einblenden afficher affiche mostrar muestra mostrare mostra mostre tonen weergeven pokaż pokazać показать покажи
-  显示 表示
-hide: ausblenden verbergen verstecken verstecke masquer masque cacher cache ocultar oculta nascondere nascondi oculte verbergen ukryj
-  ukryć скрыть скрой 隐藏 非表示 隠す
-add: hinzufügen anlegen anlege lege erstellen erstelle ajouter ajoute ajoutez créer crée créez añadir añade agregar agrega crear crea
-  aggiungere aggiungi creare adicionar adicione criar crie toevoegen maken aanmaken dodaj dodać utwórz utworzyć добавить добавь создать
-  создай создайте 添加 新建 创建 追加 作成 추가
-remove: löschen lösche entfernen entferne supprimer supprime supprimez enlever enlève retirer effacer eliminar elimina borrar borra
-  quitar quita eliminare cancella cancellare rimuovere rimuovi remover remova excluir exclua apagar apague verwijderen verwijder usuń
-  usunąć удалить удали удалите 删除 移除 清除 削除 삭제
-lock: sperren sperre verrouiller verrouille bloquear bloquea bloccare blocca bloqueie vergrendelen zablokuj заблокировать 锁定 ロック 잠금
-unlock: entsperren entsperre déverrouiller déverrouille desbloquear desbloquea sbloccare sblocca desbloqueie ontgrendelen odblokuj
-  разблокировать 解锁 ロック解除
-increase: erhöhen erhöhe vergrößern lauter augmenter augmente aumentar aumenta aumentare aumente verhogen zwiększ увеличить увеличь 增加
-  提高 上げる
-decrease: verringern verringere verkleinern leiser diminuer diminue réduire disminuir disminuye reducir diminuire riduci diminuir diminua
-  verlagen zmniejsz уменьшить уменьши 降低 减少 下げる
-accept: annehmen akzeptieren accepter accepte aceptar acepta accettare accetta aceitar aceite accepteren zaakceptuj принять прими 接受 承認
-decline: ablehnen lehne refuser refuse rejeter rechazar rechaza rifiutare rifiuta recusar recuse weigeren afwijzen odrzuć отклонить отклони
-  拒绝 拒否
+enable: aktivieren aktiviere einschalten anschalten activer active activez allumer allume activar activa
+  encender enciende attivare attiva accendere accendi ativar ative ligar ligue inschakelen aanzetten włącz
+  włączyć включить включи включите 打开 开启 启用 オン 有効 켜기 켜줘
+disable: deaktivieren deaktiviere ausschalten abschalten désactiver désactive désactivez éteindre éteins
+  desactivar desactiva apagar apaga disattivare disattiva spegnere spegni desativar desative desligar desligue
+  uitschakelen uitzetten wyłącz wyłączyć выключить выключи выключите отключить отключи
+  关闭 关掉 停用 禁用 オフ 無効 끄기 꺼줘
+open: öffnen öffne ouvrir ouvre ouvrez abrir abre apri aprire abra openen otwórz otworzyć открыть открой
+  откройте 打开 開く 開いて 열기
+close: schließen schließe fermer ferme fermez cerrar cierra chiudere chiudi fechar feche sluiten zamknij zamknąć
+  закрыть закрой закройте 关闭 閉じる 閉じて 닫기
+show: anzeigen zeige einblenden afficher affiche mostrar muestra mostrare mostra mostre tonen weergeven pokaż
+  pokazać показать покажи 显示 表示
+hide: ausblenden verbergen verstecken verstecke masquer masque cacher cache ocultar oculta nascondere nascondi
+  oculte verbergen ukryj ukryć скрыть скрой 隐藏 非表示 隠す
+add: hinzufügen anlegen anlege lege erstellen erstelle ajouter ajoute ajoutez créer crée créez añadir añade
+  agregar agrega crear crea aggiungere aggiungi creare adicionar adicione criar crie toevoegen maken aanmaken
+  dodaj dodać utwórz utworzyć добавить добавь создать создай создайте 添加 新建 创建 追加 作成 추가
+remove: löschen lösche entfernen entferne supprimer supprime supprimez enlever enlève retirer effacer eliminar
+  elimina borrar borra quitar quita eliminare cancella cancellare rimuovere rimuovi remover remova excluir
+  exclua apagar apague verwijderen verwijder usuń usunąć удалить удали удалите 删除 移除 清除 削除 삭제
+lock: sperren sperre verrouiller verrouille bloquear bloquea bloccare blocca bloqueie vergrendelen zablokuj
+  заблокировать 锁定 ロック 잠금
+unlock: entsperren entsperre déverrouiller déverrouille desbloquear desbloquea sbloccare sblocca desbloqueie
+  ontgrendelen odblokuj разблокировать 解锁 ロック解除
+increase: erhöhen erhöhe vergrößern lauter augmenter augmente aumentar aumenta aumentare aumente verhogen
+  zwiększ увеличить увеличь 增加 提高 上げる
+decrease: verringern verringere verkleinern leiser diminuer diminue réduire disminuir disminuye reducir
+  diminuire riduci diminuir diminua verlagen zmniejsz уменьшить уменьши 降低 减少 下げる
+accept: annehmen akzeptieren accepter accepte aceptar acepta accettare accetta aceitar aceite accepteren
+  zaakceptuj принять прими 接受 承認
+decline: ablehnen lehne refuser refuse rejeter rechazar rechaza rifiutare rifiuta recusar recuse weigeren
+  afwijzen odrzuć отклонить отклони 拒绝 拒否
 upload: hochladen téléverser subir sube caricare carica uploaden prześlij загрузить 上传
-download: herunterladen télécharger descargar descarga scaricare scarica baixar baixe downloaden pobierz скачать скачай 下载
+download: herunterladen télécharger descargar descarga scaricare scarica baixar baixe downloaden pobierz скачать
+  скачай 下载
 mute: stummschalten silenciar silencia wyciszyć wycisz dempen 静音 ミュート
 first: erste ersten premier première primero primera primo prima primeiro primeira eerste pierwszy первый 第一 最初
 last: letzte letzten dernier dernière último última ultimo ultima laatste ostatni последний 最后 最後

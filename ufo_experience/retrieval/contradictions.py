@@ -107,7 +107,8 @@ _PHRASES = [
 _REWRITES = [(frozenset(words.split()), re.compile(pattern), replacement) for words, pattern, replacement in _PHRASES]
 _LETTERS = re.compile("[a-z]+")
 _VALUES = re.compile(
-    r"(?:\breading )?\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)|<\w+>"
+    r"(?:\breading )?\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]+`|«[^«»\n]*»"
+    r"|(?<!\w)['‘](?=\S)[^'‘’\n]*(?:['’][a-z][^'‘’\n]*)?['’](?!\w)|<\w+>"
     r"|(?<![\w.-])[\w-]+\.[a-z]\w{1,3}\b(?!\.)",
     re.IGNORECASE,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import on_forgetting
@@ -95,7 +96,7 @@ def _parts(word: str) -> list[str]:
     """Pairs of neighbours of the characters of scripts without blanks, whole words of others."""
     found: list[str] = []
     for piece in _PIECES.findall(word):
-        pairs = zip(piece, piece[1:], strict=False) if len(piece) > 1 and _UNSPACED.match(piece) else ()
+        pairs = pairwise(piece) if len(piece) > 1 and _UNSPACED.match(piece) else ()
         found += ["".join(pair) for pair in pairs] or [piece]
     return found
 

@@ -2,8 +2,8 @@
 
 An entry is a stem, or a phrase whose words stand in this order with at most two others between them ("turn Bluetooth
 on"); filling words are left out of a phrase, unless one word would be left ("sign in"). The file is what
-`tools/make_thesaurus.py` makes of the lines in `synonyms/`: a line an entry, sorted, with the numbers of the lines it is
-related to. It is searched as it is: nothing is parsed before it is asked for.
+`tools/make_thesaurus.py` makes of the lines in `synonyms/`: a line an entry, sorted, with the numbers of the lines it
+is related to. It is searched as it is: nothing is parsed before it is asked for.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+
+from ufo_experience.text.remembered import on_forgetting
 
 FILE = Path(__file__).with_name("thesaurus.tsv")
 THING = "thing"  # the mark of a word that names things alone
@@ -34,6 +36,8 @@ class Thesaurus:
         self._alone = lru_cache(_DIFFERENT)(self._entries_of)
         self._beginning_with = lru_cache(_DIFFERENT)(self._find_phrases)
         self._related_to = lru_cache(_DIFFERENT)(self._find_related)
+        for kept in (self._line, self._alone, self._beginning_with):  # by words of texts, whatever they are
+            on_forgetting(kept.cache_clear)
 
     def is_known(self, stem: str) -> bool:
         """True for a word that stands in the thesaurus, related to others or not."""
