@@ -351,6 +351,6 @@ _TURNED = _turned()
 _UNSPACED = re.compile("|".join(sorted((one for one in _read_foreign() if one[0] >= "\u0e00"), key=len, reverse=True)))
 _REMOVE = {stem(word) for word in ("remove", "delete", "clear", "cancel", "erase", "drop", "reset", "undo")}
 _TAKING_BACK = _REMOVE | {
-    stem(word) for word in "disable stop end lift withdraw revoke recover restore retrieve reverse".split()
+    stem(word) for word in "disable deactivate stop end lift withdraw revoke recover restore retrieve reverse".split()
 }
 _LINES_OF_A_TABLE = {stem(word) for word in ("row", "rows", "column", "columns")}
