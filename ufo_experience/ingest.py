@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ufo_experience.errors import DataError, SchemaError, StorageError, UsageError
+from ufo_experience.errors import DataError, ExperienceError, SchemaError, StorageError, UsageError
 from ufo_experience.index.document import run_of
 from ufo_experience.prompt.data_block import has_block, strip_blocks
 from ufo_experience.redaction import redact
@@ -282,7 +282,10 @@ def _read_in_processes(
                     return
                 while not ahead[0][1].done() and (place := _withdrawn(ahead)) is not None:
                     done: Future[_Batch] = Future()
-                    done.set_result(read(ahead[place][0]))
+                    try:
+                        done.set_result(read(ahead[place][0]))
+                    except ExperienceError as error:  # raised when it is its turn: what comes before it is stored
+                        done.set_exception(error)
                     ahead[place] = ahead[place][0], done
                 yield ahead.popleft()[1].result()
         except BrokenProcessPool as error:
