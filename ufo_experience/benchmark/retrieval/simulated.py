@@ -7,6 +7,7 @@ noisy     half of each vector is noise
 low       16 dimensions: strangers are near by chance
 blind     ignores what the text says: a random vector for every text
 constant  the same vector for every text
+foreign   knows the product's reference tasks, and takes all other texts for noise: as of another language
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ufo_experience.benchmark.retrieval.beir import TaskSet
 from ufo_experience.embedding.base import Embedder, Kind, Spending, Vectors
 from ufo_experience.errors import UsageError
 from ufo_experience.redaction import redact_text
+from ufo_experience.retrieval.background import REFERENCES
 
 _LOW = 16
 _NARROW = 0.75
@@ -55,12 +57,18 @@ def _blind(vectors: Vectors, texts: Sequence[str]) -> Vectors:
     return _noise(texts, vectors.shape[1])
 
 
+def _foreign(vectors: Vectors, texts: Sequence[str]) -> Vectors:
+    known = np.array([text in REFERENCES for text in texts])
+    return np.where(known[:, None], vectors, _noise(texts, vectors.shape[1]))
+
+
 def _constant(vectors: Vectors, texts: Sequence[str]) -> Vectors:
     return np.ones_like(vectors)
 
 
 KINDS: dict[str, Change] = {
     "narrow": _narrow, "shifted": _shifted, "noisy": _noisy, "low": _low, "blind": _blind, "constant": _constant,
+    "foreign": _foreign,
 }  # fmt: skip
 
 
