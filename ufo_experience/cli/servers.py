@@ -4,6 +4,7 @@ approve what was learned, and `mcp`, the store as a Model Context Protocol serve
 
 from __future__ import annotations
 
+import gc
 import webbrowser
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from ufo_experience.cli.app import Db, Json, Network, app, open_memory
 from ufo_experience.errors import MissingExtraError, RefusedError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_USUAL = gc.get_threshold()  # of the interpreter: `main` lets it collect later, for commands that end soon
 
 
 @app.command("review", rich_help_panel="Look after")
@@ -45,6 +47,7 @@ def review(
             if open_browser and host in LOOPBACK:
                 webbrowser.open(address)
 
+        gc.set_threshold(*_USUAL)
         serve(memory, host=host, port=port, read_only=read_only, tell=tell)
 
 
@@ -69,5 +72,6 @@ def serve_mcp(
         if host not in LOOPBACK:
             raise RefusedError(f"--host {host}: the server answers this machine only ({', '.join(LOOPBACK)})")
         server = build_server(memory, allow_writes=allow_writes, allow_approve=allow_approve)
+        gc.set_threshold(*_USUAL)
         options: dict[str, Any] = {"host": host, "port": port} if http else {}
         server.run("streamable-http" if http else "stdio", **options)
