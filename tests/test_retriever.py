@@ -95,6 +95,25 @@ def test_scripts_without_blanks_are_compared_by_pairs_of_characters(tmp_path, ta
     assert bool(memory.retrieve(task).hits) is is_served
 
 
+@pytest.mark.parametrize(
+    ("task", "is_served"),
+    [
+        ("Mute the group Allotment Neighbours for one week", True),
+        ("Mute the group allotment neighbours for two weeks", True),
+        ("Pin the group Book Club Tuesday for one week", False),
+        ("Leave the group Allotment Neighbours for one week", False),
+    ],
+)
+def test_a_request_that_differs_in_values_alone_is_served(tmp_path, task, is_served):
+    """Though the steps click on the name that is another one here."""
+    memory = memory_of(tmp_path / "db", a_record_of("Sort the table by Due date"))
+    steps = [
+        {"action": "click", "control": name} for name in ("Book Club Tuesday", "Menu", "Mute notifications", "1 week")
+    ]
+    memory.remember("Mute the group Book Club Tuesday for one week", steps, application="Chat", success=True)
+    assert bool(memory.retrieve(task).hits) is is_served
+
+
 def test_hits_are_sorted_bounded_and_above_the_threshold(memory):
     """Scores in [threshold, 1], best first; the explanation has each signal's part."""
     found = memory.retrieve("Insert a table of the sales data", similarity_threshold=0.1, top_k=5)

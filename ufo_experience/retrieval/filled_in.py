@@ -1,4 +1,7 @@
-"""Requests that fill in what two runs of one procedure leave open.
+"""Requests that fill in what one procedure leaves open: a run tells by its values, two by what they differ in.
+
+"Decline the meeting Friday drinks" and "Decline the meeting Paint selection" are one task: all that differs stands
+where the run has values (typed, quoted, with digits, in capitals).
 
 "Hide Price on sheet Staff" and "Hide Margin on sheet Stock" went the same way: what they share is the task, what they
 differ in are its values, whether or not quotes or capitals say so. A request of the same words with other ones there is
@@ -7,14 +10,20 @@ that task ("Hide Product on sheet Sales"), one with another word elsewhere is no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from difflib import SequenceMatcher
+
+from ufo_experience.text.frames import PREPOSITIONS
+from ufo_experience.text.terms import COMMON
 
 LIKELY = 0.9  # the score of a request that fills in what two runs of the same steps leave open
 _LEAST_SHARED = 0.5  # of the words of a run, to be a task at all
 _LONGEST = 4  # words of a value
+_LEAST_SAID = 2  # words that a request and a run share, beside common ones
 _MOST_OPEN = 4  # places that are left open
 _SCOPE = frozenset("all everi whole entir both each not without except".split())
+_NEGATES = frozenset("not never only don't".split())
+_ARTICLES = frozenset("the a an my your his her our their this that".split())
 Words = Sequence[str]
 _Part = tuple[str, ...] | None  # words, or a place left open
 
@@ -26,6 +35,25 @@ def fills_in(asked: Words, one: Words, other: Words) -> bool:
         return False
     parts = _pattern(one, other)
     return parts is not None and _follows(tuple(asked), parts)
+
+
+def has_other_values(asked: Words, run: Words, values: Set[int]) -> bool:
+    """True when a request says what a run says, with other words in the place of its values (`values` are the places of
+    their words) and nowhere else. The first word is the same, no preposition is exchanged, nothing is all or not.
+    """
+    if not asked or not run or asked[0] != run[0]:
+        return False
+    shared = 0
+    for kind, start, end, start_asked, end_asked in SequenceMatcher(None, run, asked, False).get_opcodes():
+        if kind == "equal":
+            shared += sum(word not in COMMON and word not in PREPOSITIONS for word in run[start:end])
+            continue
+        changed = {*run[start:end], *asked[start_asked:end_asked]}
+        told = all(place in values or run[place] in _ARTICLES for place in range(start, end))
+        short = max(end - start, end_asked - start_asked) <= _LONGEST
+        if kind != "replace" or not (told and short) or changed & (_SCOPE | _NEGATES | PREPOSITIONS):
+            return False
+    return shared >= _LEAST_SAID
 
 
 def _pattern(one: Words, other: Words) -> tuple[_Part, ...] | None:

@@ -92,6 +92,16 @@ class Frame:
         )
 
     @cached_property
+    def open_places(self) -> frozenset[int]:
+        """The places of the words of a record that may be others in another run, whether or not its steps click them:
+        values, what holds a digit, names."""
+        names, marked = _names(self.written), request_frame(self.written).kinds
+        words = enumerate(zip(self.stems, self.kinds, marked, strict=True))
+        return frozenset(
+            place for place, (one, *kinds) in words if any(kinds) or one in names or not _DIGITS.isdisjoint(one)
+        )
+
+    @cached_property
     def content(self) -> tuple[int, ...]:
         """The places of the words that say something by themselves."""
         return tuple(place for place, one in enumerate(self.stems) if one not in COMMON and one not in PREPOSITIONS)
