@@ -35,6 +35,7 @@ POSIX_CALLS = {"fork", "getuid", "geteuid", "getpgid", "setsid", "killpg", "mkfi
 GUARDED = {
     ("fileio/disk.py", "link"),
     ("fileio/reading.py", "geteuid"),
+    ("store/folder/layout.py", "geteuid"),
     ("benchmark/steps/child_processes.py", "killpg"),
     ("benchmark/steps/child_processes.py", "SIGKILL"),
 }
