@@ -130,13 +130,13 @@ def repair(store: ExperienceStore) -> list[Problem]:
 
 
 def verify(store: ExperienceStore, generations: Generations) -> Verification:
-    """Read every byte of records, index and cached vectors."""
+    """Read every byte of records, index, cached vectors and verdicts."""
     records = store.verify()
     found = Verification(records.records, list(records.corrupt))
-    cache = EmbeddingCache(store.cache_folder / CACHE_FILE)
-    damage = cache.check()
-    if damage:
-        found.corrupt.append(Problem(file=str(cache.path), code=CorruptError.default_code, message=damage))
+    for cache in (EmbeddingCache(store.cache_folder / name) for name in (CACHE_FILE, VERDICTS_FILE)):
+        damage = cache.check()
+        if damage:
+            found.corrupt.append(Problem(file=str(cache.path), code=CorruptError.default_code, message=damage))
     try:
         generation = generations.current()
         if generation is None:
