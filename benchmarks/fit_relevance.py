@@ -39,7 +39,7 @@ from ufo_experience.schema import clip
 
 AUTHORS = "abcdef"
 OTHERS = {"webarena": 0.3, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a row of them weighs
-FORM, WRONG, STRANGER = 0.5, 2.0, 1.5  # what rows of further forms, of wrong twins and of queries without answer weigh
+FORM, WRONG, STRANGER = 0.5, 2.5, 1.5  # what rows of further forms, of wrong twins and of queries without answer weigh
 ASKED_ELSEWHERE = 0.2  # what rows of an author's requests weigh that another store is asked
 GOALS = ("ga", "gb")
 TOP = 8  # candidates of a query
@@ -230,7 +230,7 @@ def measured_all(model: Mapping[str, Any], tables: Mapping[str, Table]) -> str:
 
 
 def main() -> None:
-    """Measure with each author left out, then fit all."""
+    """Fit all, then measure with each author left out."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", type=Path)
     parser.add_argument("model", choices=("words", "vectors"))
@@ -246,17 +246,17 @@ def main() -> None:
         tables = [table_of(part, embedder, FORM if number else 1.0) for number, part in own]
         strange = (asked_elsewhere(sets[author], sets[name]) for name in ("webarena", "osworld"))
         of_author[author] = [*tables, *(table_of(part, embedder, ASKED_ELSEWHERE) for part in strange)]
+    if arguments.out:
+        every = [*(table for some in of_author.values() for table in some), *others.values()]
+        models = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}
+        models[arguments.model] = fitted(every, with_vectors)
+        arguments.out.write_text(json.dumps(models, separators=(",", ":")) + "\n", encoding="utf-8")
     for author in AUTHORS:
         known = [table for name, some in of_author.items() if name != author for table in some]
         left_out = GOALS if f"g{author}" in GOALS else ()
         known += [table for name, table in others.items() if name not in left_out]
         shown = {f"author {author}": of_author[author][0], **{f"g{author}": others[f"g{author}"] for _ in left_out[:1]}}
         print("left out:", measured_all(fitted(known, with_vectors), shown), flush=True)
-    if arguments.out:
-        every = [*(table for some in of_author.values() for table in some), *others.values()]
-        models = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}
-        models[arguments.model] = fitted(every, with_vectors)
-        arguments.out.write_text(json.dumps(models, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def test_scripts_without_blanks_are_compared_by_pairs_of_characters(tmp_path, ta
     ("task", "is_served"),
     [
         ("Mute the group Allotment Neighbours for one week", True),
-        ("Mute the group allotment neighbours for two weeks", True),
+        ("mute the group ALLOTMENT neighbours for one week", True),
         ("Pin the group Book Club Tuesday for one week", False),
         ("Leave the group Allotment Neighbours for one week", False),
     ],

@@ -7,7 +7,7 @@
     other_deed        1 where both say what to do, in known words that have nothing to do with each other
     other_object      the same for what it is done to
     other_argument    known words behind prepositions on both sides that the other side has not ("in this sheet")
-    inversions        share of pairs of shared words that stand in the other order ("from A to B")
+    inversions        share of pairs of shared words beside the deed that stand in the other order ("from A to B")
     swapped           1 where a known word stands for another one between the same neighbours
     scope             1 where one is about all of them and the other about some
     same_values       how much of the record's values (by rarity) the query names, too
@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.retrieval.differences import Swap, find_swap, other_deed, scope_clash
-from ufo_experience.text.frames import Frame
+from ufo_experience.text.frames import TEXT_FOLLOWS, Frame
 from ufo_experience.text.terms import COMMON
 from ufo_experience.text.terms import stem as stem_of
 from ufo_experience.text.thesaurus import Entries
@@ -52,8 +52,7 @@ ARGUMENT_WEIGHT, UNKNOWN_WEIGHT = 0.35, 0.5
 MOSTLY_SHARED = 0.6  # of the rest of two requests that differ in a value alone
 SAME_STEPS = 0.7  # of the words on the controls that two records clicked are shared when their steps are the same
 ARGUMENT_LEFT = 0.5  # what a left-over word of an argument counts, where one of deed or object counts 1
-_TEXT_FOLLOWS = frozenset(stem_of(word) for word in "about regarding named called titled saying".split())
-_VALUE_FOLLOWS = _TEXT_FOLLOWS | {stem_of(word) for word in "to from for with at until".split()}
+_VALUE_FOLLOWS = TEXT_FOLLOWS | {stem_of(word) for word in "to from for with at until".split()}
 _CORE = frozenset({"deed", "object"})
 _NONE: frozenset[str] = frozenset()
 _TINY = 1e-9
@@ -158,7 +157,7 @@ def _weigh(
     if free and not known and not kind and role and role != "deed":
         total *= UNKNOWN_WEIGHT
     missed = bool(role) and known
-    argument = missed and role not in _CORE and role not in _TEXT_FOLLOWS
+    argument = missed and role not in _CORE and role not in TEXT_FOLLOWS
     return shared, said, total, bool(role), missed and role in _CORE, argument, argument and not (unit and free), role
 
 
@@ -396,7 +395,8 @@ def _differ(query: Frame, asked: int, record: Frame, had: int) -> float:
 
 def _inversions(query: Frame, record: Frame) -> float:
     places = record.places
-    shared = [places[stem] for stem in query.places if stem in places and stem not in COMMON]
+    said = ((stem, place) for stem, place in query.places.items() if stem not in COMMON and place != query.deed)
+    shared = [places[stem] for stem, _ in said if stem in places]
     if len(shared) < 2:
         return 0.0
     pairs = list(combinations(shared, 2))

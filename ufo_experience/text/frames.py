@@ -32,6 +32,7 @@ PREPOSITIONS = frozenset(
     for word in "to about from for with regarding named called titled saying at until in on into onto of by as between"
     " before after under behind over through without via per".split()
 )
+TEXT_FOLLOWS = frozenset(stem(word) for word in "about regarding named called titled saying".split())
 _CLAUSE_BEGINS = frozenset("that which who so when where if because while".split())  # the object ends before them
 _TIMES = frozenset(
     stem(word)
@@ -183,8 +184,10 @@ class Frame:
     @cached_property
     def telling(self) -> tuple[int, ...]:
         """The places of the known words that say something and are no values."""
-        words = enumerate(zip(self.roles, self.is_known, self.is_measure, strict=True))
-        return tuple(place for place, (role, known, measure) in words if role and known and not measure)
+        words = enumerate(zip(self.roles, self.leads, self.is_known, self.is_measure, strict=True))
+        return tuple(
+            place for place, (role, lead, known, when) in words if role and known and not (when or lead in TEXT_FOLLOWS)
+        )
 
     @cached_property
     def leads(self) -> tuple[str, ...]:
