@@ -90,8 +90,8 @@ class Retrieval(Sequence[Hit]):
 class Considered:
     """What the search for hits came to; `explain` makes the reason of it.
 
-    `records` are in the store, `inside` of them pass the filters, `best` is the highest score of what might be served
-    (None where none was kept) and `negatives` counts the failed runs that answer.
+    `records` are in the store, `inside` of them pass the filters, `best` is the score of what comes nearest below the
+    threshold (None where nothing does) and `negatives` counts the failed runs that answer.
     """
 
     records: int
