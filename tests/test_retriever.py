@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, a_step, memory_of
+from tests.builders import TEXTS, WHEN, Meaningful, a_record, a_record_of, a_step, memory_of
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder
@@ -356,6 +356,12 @@ def hides(column: str, sheet: str, menu: str = "Hide"):
 def test_a_request_that_fills_in_what_two_runs_of_the_same_steps_leave_open_is_their_task(tmp_path):
     memory = memory_of(tmp_path / "db", hides("Price", "Staff"), hides("Margin", "Stock"))
     assert memory.retrieve("hide product on sheet sales")[0].score >= 0.9
+
+
+def test_of_runs_that_differ_in_their_values_the_one_in_the_very_words_is_served(tmp_path):
+    """All the others are likely, too, and newer ones among them."""
+    memory = memory_of(tmp_path / "db", *(a_record(number, trust=Trust.APPROVED) for number in range(20)))
+    assert [hit.experience.state.request for hit in memory.retrieve("email zoë № 7")] == ["Email Zoë № 7"]
 
 
 @pytest.mark.parametrize(

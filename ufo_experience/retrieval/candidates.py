@@ -17,7 +17,7 @@ from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, heard_in_store, measure_scale
 from ufo_experience.retrieval.credit import harmful, usage_factor
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_all
-from ufo_experience.retrieval.filled_in import LIKELY, fills_in, has_other_values
+from ufo_experience.retrieval.filled_in import LIKELY, SAME_WORDS, fills_in, has_other_values
 from ufo_experience.retrieval.fusion import Floats, Signals, order, relevance
 from ufo_experience.retrieval.known_texts import KnownText, KnownTexts
 from ufo_experience.retrieval.lexical import LexicalIndex
@@ -276,21 +276,30 @@ class CandidateFinder:
     def _filled_in(
         self, asked: Sequence[str], said: Sequence[tuple[str, ...]], rows: Rows, ranked: Floats, score: Floats
     ) -> Floats:
-        """The scores, raised where the request fills in what one of the best candidates, which say this, or two of them
-        leave open."""
+        """The scores, raised where the request is in the words of one of the best candidates, which say this, or fills
+        in what one or two of them leave open."""
         words = frozenset(asked)
         near = [place for place, one in enumerate(said) if 2 * len(words.intersection(one)) >= len(one)]
         raised: Floats = score.copy()
         for place in sorted(near, key=lambda one: -ranked[one])[:LOOKED_AT]:
-            if score[place] < LIKELY and has_other_values(asked, said[place], self._open_places(int(rows[place]))):
+            if (*asked,) == said[place]:
+                raised[place] = max(score[place], SAME_WORDS)
+            elif score[place] < LIKELY and has_other_values(asked, said[place], self._open_places(int(rows[place]))):
                 raised[place] = LIKELY
-                continue
-            for other in near if score[place] < LIKELY else ():
-                alike = said[other] != said[place] and fills_in(asked, said[place], said[other])
-                if alike and self.agreement.same_steps(int(rows[place]), int(rows[other])):
-                    raised[place] = LIKELY
-                    break
+            elif score[place] < LIKELY and self._is_filled_in(asked, place, near, said, rows):
+                raised[place] = LIKELY
         return raised
+
+    def _is_filled_in(
+        self, asked: Sequence[str], place: int, near: Sequence[int], said: Sequence[tuple[str, ...]], rows: Rows
+    ) -> bool:
+        """True where the request fills in what this candidate and another one of the same steps leave open."""
+        return any(
+            said[other] != said[place]
+            and fills_in(asked, said[place], said[other])
+            and self.agreement.same_steps(int(rows[place]), int(rows[other]))
+            for other in near
+        )
 
     def _open_places(self, row: int) -> frozenset[int]:
         return self.texts[row].frame.open_places
