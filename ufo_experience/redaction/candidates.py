@@ -12,7 +12,7 @@ from ufo_experience.text import lazy_re as re
 
 _KNOWN = re.compile(  # what tokens with letters and digits usually are
     r"(?i)v?\d+(?:[.:/-]\d+)+\w{0,6}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*|www\..*"
-    r"|[\w ()-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|gif|svg|zip|tar|gz|py|js|json|ya?ml|html?|xml|md|"
+    r"|[\w ()~-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|gif|svg|zip|tar|gz|py|js|json|ya?ml|html?|xml|md|"
     r"ics|exe|log|sh|ini|cfg|msi|dll)"
     r"|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}|\d[\d.,]*\s?[a-z%°µ]{1,4}\d?|"
     r"(?:[a-z]{1,5}-?)?\d+(?:st|nd|rd|th|er|e|x)?"
@@ -20,6 +20,7 @@ _KNOWN = re.compile(  # what tokens with letters and digits usually are
     r"|\w{1,4}-\d{1,4}|min\.?|max\.?|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|x|h|mp|ipv|base|rs|usb|http|tls|"
     r"ssl)-?\d+\w{0,4}|\(?min\.?|(?-i:[A-Z0-9]{1,10})"
     r"|(?:ctrl|control|strg|alt|shift|cmd|meta|win)(?:\+\w{1,12}){1,4}"
+    r"|(?-i:[A-G][#b]?(?:maj|min|dim|aug|sus|add|m|M)?\d{0,2}(?:[#b]\d{1,2})?(?:/[A-G][#b]?)?)"  # chords of music
 )
 _NAME_OF_A_THING = re.compile(  # "Nord-Dark-2", "Team_Docs_22", "Plan_Q3", "1Password"
     r"[A-Z]{2,4}(?:-[A-Z][A-Za-z]{1,24}){1,3}(?:-\d{1,4})?"  # "HP-LaserJet-4250"

@@ -47,7 +47,7 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|membership"
             r"|standing|account|booking|reservation|appointment|meeting)|close (?:my |the )?account"
             r"|stornier|annulation|annuler (?:le|la|l'|ma|mon|cette)|cancelar (?:la|el|mi|a|o)\b|annulla (?:la|il|l')"
-            r"|deactivat|terminate"
+            r"|deactivat|terminate|(?:stop|end|kill) (?:the |this )?(?:task|process|instance|server|service|machine|job|vm)"
             r"|unshar|revok|lösch|entfern|leeren|deinstall|kündig|supprim|effac|vider|désinstall|résilier|elimin"
             r"|borra|vaciar|quitar"
             r"|desinstal|exclu|apagar|remover|rimuov|cancell|svuota|disinstall|verwijder|wissen|ta bort|radera"
@@ -64,6 +64,7 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|administrat|admin\b"
             r"|roles?\b|grant|allow|give (?:control|access)|full control|delegat|forwarding|forward (?:all|mail)"
             r"|redirect|webhook"
+            r"|approv|ban\b|kick\b|block\b(?! ?quote)|sperr|bloque|blokker|(?<!раз)блокир"
             r"|collaborator|recovery|developer mode|load unpacked|unknown sources|automatic repl|link a device"
             r"|oauth|api key|policy"
             r"|(?:rotate|regenerate) .{0,16}(?:key|token|secret|cred)|member of|membership"
@@ -124,6 +125,7 @@ _ACTS = frozenset("button menuitem checkbox radio radiobutton toggle togglebutto
 _LEADS_ON = frozenset(
     "tab tabitem treeitem listitem link hyperlink row cell dataitem option text label header image".split()
 )
+_LINKS = frozenset("link hyperlink".split())
 _TICKED = frozenset("checkbox radiobutton radio".split())
 _SWITCHES = frozenset("switch toggle togglebutton".split())
 _OPENS_OR_TICKS = _TICKED | {"menuitem"}
@@ -242,7 +244,8 @@ def _does(step: Step) -> str | None:
     kind = grave_kind(step.target_control.name) or grave_kind(
         " ".join(re.findall("[A-Z]?[a-z]+|[A-Z]+", step.action_type))
     )
-    return None if role in _LEADS_ON and kind != PAY else kind
+    acts_too = {PAY, INSTALL} if role in _LINKS else {PAY}  # "Update now" is a link on many a page
+    return None if role in _LEADS_ON and kind not in acts_too else kind
 
 
 def _pending(before: Sequence[Step]) -> str | None:
