@@ -284,8 +284,6 @@ class CandidateFinder:
         for place in sorted(near, key=lambda one: -ranked[one])[:LOOKED_AT]:
             if (*asked,) == said[place]:
                 raised[place] = max(score[place], SAME_WORDS)
-            elif score[place] < LIKELY and has_other_values(asked, said[place], self._open_places(int(rows[place]))):
-                raised[place] = LIKELY
             elif score[place] < LIKELY and self._is_filled_in(asked, place, near, said, rows):
                 raised[place] = LIKELY
         return raised
@@ -293,8 +291,8 @@ class CandidateFinder:
     def _is_filled_in(
         self, asked: Sequence[str], place: int, near: Sequence[int], said: Sequence[tuple[str, ...]], rows: Rows
     ) -> bool:
-        """True where the request fills in what this candidate and another one of the same steps leave open."""
-        return any(
+        """True where the request fills in what this candidate leaves open, or it and another one of the same steps."""
+        return has_other_values(asked, said[place], self._open_places(int(rows[place]))) or any(
             said[other] != said[place]
             and fills_in(asked, said[place], said[other])
             and self.agreement.same_steps(int(rows[place]), int(rows[other]))
