@@ -13,10 +13,11 @@ from tests.builders import TEXTS, WHEN, Meaningful, a_record, a_record_of, a_ste
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder
-from ufo_experience.retrieval.filled_in import fills_in
+from ufo_experience.retrieval.filled_in import fills_in, has_other_values
 from ufo_experience.retrieval.fusion import fusion_for
 from ufo_experience.retrieval.retriever import EQUAL, Query, Retriever
 from ufo_experience.schema import Action, Trust
+from ufo_experience.text.frames import record_frame, request_frame
 from ufo_experience.trust.policy import TrustPolicy
 
 QUERY = "Send an email to Tom about the travel plan"
@@ -379,3 +380,22 @@ def test_of_runs_that_differ_in_their_values_the_one_in_the_very_words_is_served
 )
 def test_only_what_two_runs_leave_open_may_differ(asked, one, other, is_filled_in):
     assert fills_in(asked.split(), one.split(), other.split()) is is_filled_in
+
+
+@pytest.mark.parametrize(
+    ("asked", "run", "is_same"),
+    [
+        ("decline the meeting Paint Selection", "Decline the meeting Friday Drinks", True),
+        (
+            "Mail Pieter Claes with the subject Parking permits",
+            "Mail Karin Holm with the subject Budget draft Q3",
+            True,
+        ),
+        ("accept the meeting Paint Selection", "Decline the meeting Friday Drinks", False),
+        ("decline all the meetings", "Decline the meeting Friday Drinks", False),
+        ("copy the plan from Rome", "Copy the plan to Oslo", False),
+    ],
+)
+def test_a_request_that_says_what_a_run_says_but_for_its_values_is_its_task(asked, run, is_same):
+    record = record_frame(run)
+    assert has_other_values(request_frame(asked).stems, record.stems, record.open_places) is is_same

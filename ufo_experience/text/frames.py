@@ -95,12 +95,11 @@ class Frame:
     @cached_property
     def open_places(self) -> frozenset[int]:
         """The places of the words of a record that may be others in another run, whether or not its steps click them:
-        values, what holds a digit, names."""
+        values, what holds a digit, names, and a word between two of them ("Budget draft Q3")."""
         names, marked = _names(self.written), request_frame(self.written).kinds
         words = enumerate(zip(self.stems, self.kinds, marked, strict=True))
-        return frozenset(
-            place for place, (one, *kinds) in words if any(kinds) or one in names or not _DIGITS.isdisjoint(one)
-        )
+        found = {place for place, (one, *kinds) in words if any(kinds) or one in names or not _DIGITS.isdisjoint(one)}
+        return frozenset(found.union(place for place in self.content if {place - 1, place + 1} <= found))
 
     @cached_property
     def content(self) -> tuple[int, ...]:
