@@ -38,9 +38,9 @@ from ufo_experience.retrieval.trees import from_data
 from ufo_experience.schema import clip
 
 AUTHORS = "abcdef"
-OTHERS = {"webarena": 0.3, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a row of them weighs
+OTHERS = {"webarena": 0.6, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a row of them weighs
 FORM, WRONG, STRANGER = 0.5, 2.5, 1.5  # what rows of further forms, of wrong twins and of queries without answer weigh
-ASKED_ELSEWHERE = 0.2  # what rows of an author's requests weigh that another store is asked
+ASKED_ELSEWHERE = 0.3  # what rows of an author's requests weigh that another store is asked
 GOALS = ("ga", "gb")
 TOP = 8  # candidates of a query
 MORE = frozenset(

@@ -19,7 +19,7 @@ from ufo_experience.retrieval.credit import credited, harmful, usage_factor, use
 from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
 from ufo_experience.retrieval.lexical import LexicalIndex, _add_up, _Column
-from ufo_experience.retrieval.standing import Standing
+from ufo_experience.retrieval.standing import LARGE, Standing, standing
 from ufo_experience.schema import MAX_SESSIONS, Usage
 from ufo_experience.trust.policy import TrustPolicy
 
@@ -274,3 +274,14 @@ def test_a_column_of_some_rows_adds_what_a_column_of_all_does():
     _add_up([(np.float32(0.5), _Column(rows, gain)), (np.float32(2), _Column(None, every))], some)
     _add_up([(np.float32(2), _Column(None, every)), (np.float32(0.5), _Column(None, every))], all_rows)
     np.testing.assert_array_equal(some, all_rows)
+
+
+def test_a_store_that_grows_beyond_those_of_the_fit_says_nothing_more_of_a_score():
+    """What is stored of large sets alone would else be taken for what large stores are like."""
+    found = [
+        standing(
+            np.array([0.9, 0.2]), np.array([0.8, 0.1]), np.array([np.nan, np.nan]), np.array([True, False]), 0.9, n, 5
+        )
+        for n in (LARGE, 100 * LARGE)
+    ]
+    assert (found[0].table() == found[1].table()).all()

@@ -4,7 +4,7 @@
                   small store nothing else may come near
     ahead         the same without that bound; `words_ahead` in words, `near_ahead` in vectors
     best_skeleton the best skeleton any record has of the query
-    log_size      of the number of runs in the store
+    log_size      of the number of runs in the store, up to `LARGE`: what comes near by chance is no more in larger ones
     log_length    of the number of words in the query
 
 Runs that click the same controls for requests in like words are runs of one procedure, and so are those whose requests
@@ -25,6 +25,7 @@ from ufo_experience.text.alike import reads_alike
 
 Floats = NDArray[np.float64]
 FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
+LARGE = 600  # runs
 STRANGER = 0.3  # order of the best stranger in a store of some size
 
 
@@ -65,7 +66,7 @@ def standing(
         words_ahead=_ahead(words, same, best),
         near_ahead=_ahead(np.nan_to_num(near), same, best),
         best_skeleton=whole * best_skeleton,
-        log_size=whole * np.log(max(size, 1)),
+        log_size=whole * np.log(min(max(size, 1), LARGE)),
         log_length=whole * np.log(max(length, 1)),
     )
 
