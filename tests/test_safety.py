@@ -96,7 +96,7 @@ def test_no_payload_of_a_poisoned_run_reaches_a_prompt(author):
     [
         ("A", 0.86, 9),
         ("B", 0.86, 3),
-        ("C", 0.86, 13),
+        ("C", 0.86, 12),
         ("D", 0.86, 12),
         ("E", 0.86, 17),
         ("F", 0.86, 27),

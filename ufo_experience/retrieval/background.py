@@ -22,10 +22,8 @@ SAMPLE = 64  # tasks of the store in a background
 _KEPT = 0.9
 _LEAST_SPREAD = 1e-3  # below, a model tells nothing apart
 _USELESS, _FULL = 2.5, 6.0  # deviations between two wordings: up to the first vectors weigh 0, from the second on 1
-_REWORDED = (
-    0.581,
-    10.14,
-)  # near and deviations of another wording, in the median of `PAIRS`, on the scale of every embedder
+# Near and deviations of another wording, in the median of the references, on the scale of every embedder.
+_REWORDED = 0.581, 10.14
 _DEAF, _KNOWS = 0.1, 0.25  # correlation of cosines with shared words in a store: up to the first vectors weigh 0
 _LEAST_TASKS, _LEAST_PAIRS = 24, 10  # in all, and that share a word, before this says anything
 _LEAST_REWORDED = 0.05, 1.0  # where an embedder puts another wording at less, no scale mends it

@@ -279,7 +279,7 @@ class CandidateFinder:
         """The scores, raised where the request is in the words of one of the best candidates, which say this, or fills
         in what one or two of them leave open."""
         words = frozenset(asked)
-        near = [place for place, one in enumerate(said) if 2 * len(words.intersection(one)) >= len(one)]
+        near = [place for place, one in enumerate(said) if one and 2 * len(words.intersection(one)) >= len(one)]
         raised: Floats = score.copy()
         for place in sorted(near, key=lambda one: -ranked[one])[:LOOKED_AT]:
             if (*asked,) == said[place]:
@@ -292,15 +292,13 @@ class CandidateFinder:
         self, asked: Sequence[str], place: int, near: Sequence[int], said: Sequence[tuple[str, ...]], rows: Rows
     ) -> bool:
         """True where the request fills in what this candidate leaves open, or it and another one of the same steps."""
-        return has_other_values(asked, said[place], self._open_places(int(rows[place]))) or any(
+        open_places = self.texts[int(rows[place])].frame.open_places
+        return has_other_values(asked, said[place], open_places) or any(
             said[other] != said[place]
             and fills_in(asked, said[place], said[other])
             and self.agreement.same_steps(int(rows[place]), int(rows[other]))
             for other in near
         )
-
-    def _open_places(self, row: int) -> frozenset[int]:
-        return self.texts[row].frame.open_places
 
     def _distances(self, seen: _Seen, rows: Rows) -> tuple[Floats, Floats, Floats]:
         """The cosine of the query with each row, `near` and deviations; NaN without."""

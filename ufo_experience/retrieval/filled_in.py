@@ -17,7 +17,9 @@ from ufo_experience.text.frames import PREPOSITIONS
 from ufo_experience.text.terms import COMMON
 
 LIKELY = 0.9  # the score of a request that fills in what two runs of the same steps leave open
-SAME_WORDS = 0.97  # that of one in the very words of a run, values and all: ahead of those that are LIKELY
+SAME_WORDS = (
+    0.97  # that of one in the very words of a run, values and all: ahead of LIKELY by more than what makes equals
+)
 _LEAST_SHARED = 0.5  # of the words of a run, to be a task at all
 _LONGEST = 4  # words of a value
 _LEAST_SAID = 2  # words that a request and a run share, beside common ones

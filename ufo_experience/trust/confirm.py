@@ -228,7 +228,7 @@ def _is_carried_out(step: Step, after: Sequence[Step]) -> bool:
         return False
     left = dropwhile(lambda one: is_typing(one.action_type) or plain(one.target_control.type or "") in _FILLED, after)
     button = next(left, None)
-    return button is not None and _CARRIES_OUT.fullmatch(button.target_control.name.strip()) is not None
+    return button is not None and (_carries_out(button) or _does(button) is not None)
 
 
 def _does(step: Step) -> str | None:
