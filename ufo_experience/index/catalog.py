@@ -18,6 +18,7 @@ from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
 from ufo_experience.index.document import SEPARATOR, indexed_text, term_counts
 from ufo_experience.index.postings import Postings, StringColumn, term_hash
+from ufo_experience.index.runs import Run, read_run
 from ufo_experience.schema import Experience
 from ufo_experience.text.applications import application_key
 from ufo_experience.trust.policy import shown_rank
@@ -29,6 +30,7 @@ Array = NDArray[Any]
 PARTS = 8  # of a catalog; beyond, all but the first become one
 FILTERED = ("application", "env", "trust", "imported", "success")
 UNKNOWN = -1  # success of a run that nobody has judged
+_SUCCESS = {1: True, 0: False, UNKNOWN: None}
 _ID_LENGTH = 32
 
 ROW = np.dtype(
@@ -184,12 +186,18 @@ class Catalog:
 
     def text(self, row: int) -> str:
         """The text the record of this row is found by."""
-        return self.parts(row)[0]
+        return self._indexed(row).partition(SEPARATOR)[0]
 
     def parts(self, row: int) -> tuple[str, str, str]:
         """The text of this row, what its steps clicked and what they typed."""
-        text, clicked, typed = self._indexed(row).split(SEPARATOR)
+        text, clicked, typed, _ = self._indexed(row).split(SEPARATOR)
         return text, clicked, typed
+
+    def run(self, row: int) -> Run:
+        """The run of this row, as it is compared with others."""
+        text, *_, run = self._indexed(row).split(SEPARATOR)
+        success = _SUCCESS[int(self.column("success")[row])]
+        return read_run(run, self.column("id")[row].decode("ascii"), text, success)
 
     def _indexed(self, row: int) -> str:
         for part in self.texts:

@@ -1,4 +1,4 @@
-"""What of a record goes into the catalog: the text it is found by, what its steps touched, and its terms.
+"""What of a record goes into the catalog: the text it is found by, what its steps touched, its run, and its terms.
 
 Terms come in two views (`text/index_terms.py`): the words of the request with their concepts and those of steps, and
 its skeleton, in which values are placeholders. Terms of the structured state carry a prefix that no text has.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from ufo_experience.index.runs import text_of
 from ufo_experience.redaction.actions import is_typing
 from ufo_experience.schema import Experience, State, Step
 from ufo_experience.text.applications import application_key
@@ -17,7 +18,7 @@ from ufo_experience.text.index_terms import record_terms
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import facts
 
-TEMPLATE_VERSION = "4"  # of the embedded text and of the terms; an index made with another one is refused
+TEMPLATE_VERSION = "5"  # of the embedded text and of the terms; an index made with another one is refused
 SEPARATOR = "\x1e"  # between the parts of an indexed text
 _MAX_PART = 400  # characters of what was clicked, and of what was typed
 _TYPING = frozenset("type text input write fill keys key set enter edit".split())
@@ -34,9 +35,10 @@ def embedded_text(experience: Experience) -> str:
 
 
 def indexed_text(experience: Experience) -> str:
-    """The text, the names of the controls its steps used, and what they typed, parted by `SEPARATOR`."""
-    clicked, typed = procedure(experience)
-    return SEPARATOR.join(part.replace(SEPARATOR, " ") for part in (task_text(experience), clicked, typed))
+    """The text, the names of the controls its steps used, what they typed, and the run as it is compared with others
+    (see `runs`), parted by `SEPARATOR`."""
+    parts = task_text(experience), *procedure(experience), text_of(experience)
+    return SEPARATOR.join(part.replace(SEPARATOR, " ") for part in parts)
 
 
 def procedure(experience: Experience) -> tuple[str, str]:

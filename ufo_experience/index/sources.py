@@ -23,7 +23,7 @@ from ufo_experience.store.base import Digested, ExperienceStore
 
 FILE = "sources"
 RULES = "rules"  # its name among the versions in a manifest
-_ROOMS = ("text", "trust", "redaction", "store", "embedding", "index", "schema.py")
+_ROOMS = ("text", "trust", "redaction", "summarizer", "store", "embedding", "index", "schema.py")
 _WORDS = 2  # of 64 bits
 
 Ids = NDArray[np.bytes_]

@@ -1,13 +1,12 @@
 """What trusted runs agree on: names and values that stand in runs of different sessions, read from the catalog.
 
-Record files are opened for sealed constants (see `constants`), each once as long as it does not change, and for runs of
-the same words that ended otherwise (see `forks`). Which runs are of the same words is told from the catalog.
+So are the runs that are compared for sealed constants (see `constants`), and for where runs of the same words ended
+otherwise (see `forks`): a record is opened only to be shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeVar
 
@@ -17,16 +16,17 @@ from numpy.typing import NDArray
 from ufo_experience.errors import DataError
 from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.document import fact_term, fields_term
-from ufo_experience.retrieval.constants import RUNS, Places, TypedRun, by_place, constants_of, typed_by
+from ufo_experience.index.runs import Run, TypedRun, way_of
+from ufo_experience.retrieval.constants import RUNS, Places, by_place, constants_of
 from ufo_experience.retrieval.credit import harmful
-from ufo_experience.retrieval.forks import Asked, Way, asked_of, leaving, way_of
+from ufo_experience.retrieval.forks import leaving
 from ufo_experience.schema import Experience
 from ufo_experience.text.alike import reads_alike
 from ufo_experience.text.applications import application_key
 from ufo_experience.trust.values import fact
 
 _MOST = 64  # rows looked at for one value
-_MOST_RUNS = 32  # of like fields, the newest, whose records are opened
+_MOST_RUNS = 32  # of like fields, the newest, that are compared
 _MOST_PARTED = 8  # of runs that ended otherwise, the newest
 _NOBODY = -1  # the row of no run
 _KEPT = 8_192  # answers kept: the same window titles and buttons come again in every question
@@ -34,7 +34,7 @@ _KEPT_RUNS = 2_048  # of which is kept what is compared
 
 Rows = NDArray[np.int64]
 _Key = tuple[str, str]  # task and application
-_Run = tuple[bytes, float]  # id of a record, and when it was made
+_Identity = tuple[bytes, float]  # id of a record, and when it was made
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -45,22 +45,6 @@ class Records(Protocol):
     def get(self, id: str) -> Experience:
         """The live record with this id, the caller's own. Raises `DataError` where it cannot be read."""
         ...
-
-    def look(self, id: str) -> Experience:
-        """The same, to be looked at and let go."""
-        ...
-
-
-@dataclass(frozen=True)
-class _Typed:
-    """What a run was asked for, and what it typed."""
-
-    asked: Asked
-    typed: TypedRun
-
-    @classmethod
-    def of(cls, run: Experience) -> _Typed:
-        return cls(asked_of(run), typed_by(run))
 
 
 class CatalogAgreement:
@@ -77,9 +61,8 @@ class CatalogAgreement:
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
         same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # published rows keep their numbers
         self._published: dict[str, Rows] = before._published if before and same else {}
-        self._typed: dict[_Run, _Typed] = before._typed if before and same else {}
-        self._ways: dict[_Run, Way] = before._ways if before and same else {}
-        self._places_before: dict[_Key, tuple[list[_Run], str, Places]] = (
+        self._runs: dict[_Identity, Run] = before._runs if before and same else {}
+        self._places_before: dict[_Key, tuple[list[_Identity], str, Places]] = (
             before._places_before if before and same else {}
         )
         self._places: dict[_Key, Places] = {}
@@ -108,10 +91,10 @@ class CatalogAgreement:
     def _find_places(self, key: _Key, experience: Experience) -> Places:
         """What the newest runs of the task typed; what an earlier catalog was told of the same runs stands."""
         rows, request = self._newest(self._of_same_fields(experience), _MOST_RUNS), _request(experience)
-        runs, before = list(map(self._run, rows)), self._places_before.get(key)
+        runs, before = list(map(self._identity, rows)), self._places_before.get(key)
         if before is not None and before[:2] == (runs, request):
             return before[2]
-        return _keep(self._places_before, key, (runs, request, by_place(self._runs(experience, rows))))[2]
+        return _keep(self._places_before, key, (runs, request, by_place(self._typed(experience, rows))))[2]
 
     def parted(self, experience: Experience) -> Experience | None:
         """The newest counted run of the same words that went another way in the end; None where all went alike.
@@ -120,7 +103,7 @@ class CatalogAgreement:
         """
         known = self._parted.get(experience.id)
         row = _keep(self._parted, experience.id, self._find_parted(experience)) if known is None else known
-        return None if row == _NOBODY or self._records is None else self._open(row, self._records.get)
+        return None if row == _NOBODY else self._open(row)
 
     def same_steps(self, row: int, other: int) -> bool:
         """True for two counted runs of different sessions in one application that took the same steps."""
@@ -129,8 +112,8 @@ class CatalogAgreement:
             return False
         if column("application")[row] != column("application")[other]:
             return False
-        one, two = self._way(row), self._way(other)
-        return one is not None and two is not None and bool(one.steps) and one.steps == two.steps
+        steps = self._run(row).way.steps
+        return bool(steps) and steps == self._run(other).way.steps
 
     def _find_parted(self, experience: Experience) -> int:
         own = way_of(experience)
@@ -140,12 +123,11 @@ class CatalogAgreement:
         alike = _among(rows, self._rows(fact(own.end, experience.state.application)))
         others = rows[~alike & ~harmful(self._catalog, rows)]
         for row in self._alike(self._newest(others, _MOST_PARTED), experience):
-            way = self._way(row)
-            if way is not None and leaving(experience, own, way) is not None:
+            if leaving(experience, own, self._run(row).way) is not None:
                 return row
         return _NOBODY
 
-    def _runs(self, experience: Experience, rows: Sequence[int]) -> Iterator[TypedRun]:
+    def _typed(self, experience: Experience, rows: Sequence[int]) -> Iterator[TypedRun]:
         """What runs of the same task in the same application typed, of those in some rows.
 
         Of the same task are those of its canonical name, and those that typed into the same fields for a request that
@@ -153,11 +135,10 @@ class CatalogAgreement:
         """
         state, wanted = experience.state, _request(experience)
         for row in self._alike(rows, experience):
-            known = self._look(self._typed, row, _Typed.of)
-            if known is None or known.asked.application != state.application:
-                continue
-            if known.asked.task == state.task or reads_alike(wanted, known.asked.request):
-                yield known.typed
+            way, typed = self._run(row)
+            same = way.task == state.task or reads_alike(wanted, way.request)
+            if same and way.application == state.application:
+                yield typed
 
     def _of_same_fields(self, experience: Experience) -> Rows:
         """The counted rows of the same task, and of those that typed into the same fields."""
@@ -179,24 +160,19 @@ class CatalogAgreement:
         newest: list[int] = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:most].tolist()
         return newest
 
-    def _way(self, row: int) -> Way | None:
-        return self._look(self._ways, row, way_of)
+    def _run(self, row: int) -> Run:
+        """The run of this row."""
+        found = self._runs.get(one := self._identity(row))
+        return _keep(self._runs, one, self._catalog.run(row)) if found is None else found
 
-    def _look(self, kept: dict[_Run, _V], row: int, part: Callable[[Experience], _V]) -> _V | None:
-        """What is compared of the run of this row; None where it cannot be read."""
-        found = kept.get(one := self._run(row))
-        if found is None and self._records and (run := self._open(row, self._records.look)) is not None:
-            found = _keep(kept, one, part(run))
-        return found
-
-    def _run(self, row: int) -> _Run:
+    def _identity(self, row: int) -> _Identity:
         """What tells the run of a row from others, whatever becomes of its number."""
         return self._catalog.column("id")[row], float(self._catalog.column("created")[row])
 
-    def _open(self, row: int, read: Callable[[str], Experience]) -> Experience | None:
-        """The record of a row; one that cannot be read agrees with nobody, and is named by `verify`."""
+    def _open(self, row: int) -> Experience | None:
+        """The record of a row; one that cannot be read is not shown, and is named by `verify`."""
         try:
-            return read(self._catalog.ids(np.array([row]))[0])
+            return self._records.get(self._catalog.ids(np.array([row]))[0]) if self._records else None
         except DataError:
             return None
 

@@ -6,50 +6,18 @@ different sessions and requests typed it there and no run of a like request type
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
-from ufo_experience.redaction.actions import is_typing, plain
-from ufo_experience.redaction.parameters import strings_in
-from ufo_experience.redaction.sealing import opened, tag_for, tag_of
-from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.redaction.vault import SLOT_TYPE
+from ufo_experience.index.runs import Place, Typed, TypedRun, places_typed
+from ufo_experience.redaction.sealing import opened
 from ufo_experience.schema import Experience
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import find_slots, find_whole
 
 RUNS = 2  # different sessions with different requests that must hold a value for it to be a constant
 
-Place = tuple[str, str, int]  # action, control, and which of the times the run typed there
-
-
-@dataclass(frozen=True)
-class Typed:
-    """What one run typed at a place: a seal, or the value where its request names it; the tag tells equal ones."""
-
-    session: str
-    request: str
-    seal: str = ""
-    value: str = ""
-    tag: str = ""
-
-
 Places = Mapping[Place, Sequence[Typed]]
-
-
-TypedRun = tuple[tuple[Place, Typed], ...]  # what one run typed, in order
-
-
-def typed_by(run: Experience) -> TypedRun:
-    """What one run typed, and where."""
-    session, request = run.provenance.session or run.id, (run.state.request or run.state.task).strip()
-    found: list[tuple[Place, Typed]] = []
-    for place, slot in _places(run):
-        seal, value = run.sealed.get(slot, ""), _named_value(run, slot)
-        tag = tag_of(seal) if seal else tag_for(value) if value else ""
-        found.append((place, Typed(session, request, seal, value, tag)))
-    return tuple(found)
 
 
 def by_place(runs: Iterable[TypedRun]) -> Places:
@@ -61,35 +29,14 @@ def by_place(runs: Iterable[TypedRun]) -> Places:
     return found
 
 
-def _named_value(run: Experience, slot: str) -> str:
-    """What a run typed that its own request names: "" where that does not tell which value it was."""
-    told = SLOT_TYPE.fullmatch(run.slots.get(slot, ""))
-    if told is None or told["where"] != "task" or not told["slot"]:
-        return ""
-    values, place = find_slots(run.state.request or run.state.task), int(told["slot"])
-    return values[place - 1].value if 0 < place <= len(values) else ""
-
-
 def constants_of(experience: Experience, known: Places, task: str) -> dict[str, str]:
     """The placeholders of a record that stand for a constant, by what the runs of its task typed, for `task`."""
     found: dict[str, str] = {}
-    for place, slot in _places(experience):
+    for place, slot in places_typed(experience):
         value = _constant(known.get(place, ()), task) if slot else None
         if value is not None and found.setdefault(slot, value) != value:
             return {}  # one placeholder, two constants: these runs do not tell
     return found
-
-
-def _places(experience: Experience) -> Iterator[tuple[Place, str]]:
-    """Where a run typed something that is a placeholder now, and which; "" where it typed anything else."""
-    times: Counter[tuple[str, str]] = Counter()
-    for step in experience.action.steps:
-        if step.ok and is_typing(step.action_type):
-            control = (plain(step.action_type), step.target_control.name.strip().casefold())
-            times[control] += 1
-            texts = "\n".join(strings_in(step.parameters))
-            slots = [match[0].strip("{}") for match in PLACEHOLDER.finditer(texts)]
-            yield (*control, times[control]), slots[0] if len(slots) == 1 else ""
 
 
 def _constant(typed: Sequence[Typed], task: str) -> str | None:

@@ -44,12 +44,6 @@ class KeptRecords:
         self._keep(id, _Kept(stamp, experience.model_dump_json(exclude_unset=True)))
         return experience
 
-    def look(self, id: str) -> Experience:
-        """The same, for what is looked at once: it is not kept. Raises as `get`."""
-        kept = self._kept.get(id)
-        same = kept is not None and self._stamped is not None and self._stamped.stamp(id) == kept.stamp
-        return _experience(kept) if kept and same else self._store.get(id)
-
     def _keep(self, id: str, one: _Kept) -> None:
         if self._bytes > MAX_BYTES:
             self.forget()
