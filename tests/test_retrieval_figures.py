@@ -130,7 +130,7 @@ def test_everyday_rewordings_are_served_without_a_model(office, task, place):
 
 def test_opposites_are_not_related_in_the_thesaurus():
     """No line relates words or phrases that contradict each other, negated ones aside."""
-    marks = cache(marks_of.__wrapped__)
+    marks = cache(marks_of)
     pairs = [pair for line in written_lines() for pair in related_in(line)]
     plain = [
         pair for pair in pairs if {"not", "undo", "without", "no", "never", "keep"}.isdisjoint(" ".join(pair).split())

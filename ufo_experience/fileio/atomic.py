@@ -115,15 +115,30 @@ def make_folder(path: Path, disk: Disk) -> None:
     Raises:
         StorageError: the disk refused, or a link or file is in its place.
     """
+    make_folders([path], disk)
+
+
+def make_folders(paths: Iterable[Path], disk: Disk) -> None:
+    """Make folders as `make_folder` does; those that are new in the same one become durable together."""
+    grown: set[Path] = set()
+    try:
+        for path in paths:
+            if _made(path, disk):
+                grown.add(path.parent)
+    finally:  # after a failure, too: who comes later takes a folder that is there for a durable one
+        for folder in sorted(grown):
+            sync_folder(folder, disk)
+
+
+def _made(path: Path, disk: Disk) -> bool:
+    """Make a folder; False when it is there already."""
     with storage_errors(path):
         try:
-            created = disk.mkdir(path)
+            return disk.mkdir(path)
         except FileNotFoundError:
             if disk.mkdir(path.parent):
                 sync_folder(path.parent.parent, disk)
-            created = disk.mkdir(path)
-    if created:
-        sync_folder(path.parent, disk)
+            return disk.mkdir(path)
 
 
 def sync_folder(path: Path, disk: Disk) -> None:

@@ -52,7 +52,7 @@ def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None =
     """
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data.removeprefix("\ufeff")
-        value = (_STRICT if mended is None else _mending_decoder(mended)).decode(text)
+        value = _STRICT.decode(text) if mended is None else _decode_mending(text, mended)
     except UnicodeDecodeError as error:
         raise StrictJsonError(f"not UTF-8 at byte {error.start}", ENCODING) from error
     except json.JSONDecodeError as error:
@@ -110,6 +110,13 @@ def _constant(name: str) -> NoReturn:
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant)
+
+
+def _decode_mending(text: str, mended: Mended) -> Any:
+    try:
+        return _STRICT.decode(text)
+    except StrictJsonError:
+        return _mending_decoder(mended).decode(text)
 
 
 def _mending_decoder(mended: Mended) -> json.JSONDecoder:

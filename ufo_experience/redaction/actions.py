@@ -98,7 +98,7 @@ def typed_leaf(step: Step) -> tuple[str, str] | None:
     leaves = []
     for key, value in step.parameters.items():
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-            value = "+".join(str(item) for item in value)
+            value = "+".join(map(str, value))
         if isinstance(value, str) and not is_option(key):
             leaves.append((key, value))
     return leaves[0] if len(leaves) == 1 else None

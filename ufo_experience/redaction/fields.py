@@ -16,6 +16,7 @@ from ufo_experience.redaction.names import (
     words_of,
 )
 from ufo_experience.schema import Step
+from ufo_experience.text.remembered import remembered
 
 # Names that say what a control is, not which one.
 _NAMELESS = listed("edit text textbox textfield input field document pane custom window none null textarea")
@@ -89,4 +90,10 @@ def _has_tab(step: Step) -> bool:
 
 def _own_name(step: Step) -> str:
     name = control_names(step)
-    return name if any(word not in _NAMELESS for word in words_of(name)) else ""
+    return name if _says_which(name) else ""
+
+
+@remembered(4_096)
+def _says_which(name: str) -> bool:
+    """True when a name holds a word that does not only say what a control is."""
+    return any(word not in _NAMELESS for word in words_of(name))

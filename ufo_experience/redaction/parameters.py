@@ -22,6 +22,7 @@ from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Step
 
 SECRET, TYPED, KEPT, OTHER = "secret", "typed", "kept", "other"
+_FIGURES = FIELD_VALUES | {"pin", "otp", "password"}  # parameters whose number may be a secret
 _KEY_PARAMETERS = frozenset({"keys", "key", "keyboardkey"})
 
 # Rewrites one text, given its role: SECRET, TYPED, KEPT (typed, but may stay) or OTHER.
@@ -48,9 +49,11 @@ def rewrite_parameters(step: Step, field: Field, visit: Visit) -> dict[str, Json
             return value
         if isinstance(value, str):
             role = _role(step, field, key, secret)
+            if role == OTHER:
+                return visit(value, OTHER)
             return _leaf(value, role, field, visit, bare=is_press(step.action_type) or plain(key) in _KEY_PARAMETERS)
         number = str(value)
-        role = _role(step, field, key, secret and key.casefold() in FIELD_VALUES | {"pin", "otp", "password"})
+        role = _role(step, field, key, secret and key.casefold() in _FIGURES)
         typed = role in (SECRET, TYPED) and (key.casefold() in FIELD_VALUES or role == SECRET)
         return visit(number, role) if typed else value
 
@@ -69,7 +72,7 @@ def _role(step: Step, field: Field, key: str, secret: bool) -> str:
 
 def _leaf(value: str, role: str, field: Field, visit: Visit, *, bare: bool) -> str:
     """Rewrite one text; in key syntax only what is typed between the keys."""
-    if role == OTHER or not value.strip() or is_placeholder(value):
+    if not value.strip() or is_placeholder(value):
         return visit(value, OTHER)
     if role == KEPT or keystrokes.is_chord(value, bare=bare) or (role == TYPED and bare and len(value) == 1):
         return visit(value, KEPT)

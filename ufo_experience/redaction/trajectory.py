@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any, TypeVar
 
 from ufo_experience.redaction import keystrokes
 from ufo_experience.redaction.checksums import is_stand_in
@@ -14,7 +15,7 @@ from ufo_experience.redaction.sealing import constants_typed, seal
 from ufo_experience.redaction.secrets import find_secrets
 from ufo_experience.redaction.text import PLACEHOLDER, scrub
 from ufo_experience.redaction.vault import TaskValues, Vault
-from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Source, Step, Trajectory, clip
+from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Model, Step, Trajectory, clip
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.slots import find_whole
 
@@ -23,6 +24,7 @@ _LEAST = 6
 _ENTRIES = frozenset({"PASSWORD", "CODE", "ENTRY", "LOCK"})
 _LEAST_SENSITIVE = 3
 _MOST_PARTS = 8  # in which one secret is typed
+_M = TypeVar("_M", bound=Model)
 _Pieces = list[tuple[str, str]]  # what was typed in a step, each with its role
 
 
@@ -175,7 +177,12 @@ class Cleaner:
         self._vault = vault
         self._labels = labels
         self.sealed = dict(sealed)
-        self._done: dict[tuple[str, str], str] = {}
+        self._replace: dict[str, Callable[[str], str]] = {
+            "secrets": vault.without_secrets,
+            "phrases": vault.without_phrases,
+            "all": vault.without_values,
+        }
+        self._done: dict[str, dict[str, str]] = {scope: {} for scope in self._replace}
 
     def clean(self, trajectory: Trajectory, fields: list[Field]) -> Trajectory:
         """The clean copy of a trajectory that `prepare` returned."""
@@ -202,22 +209,23 @@ class Cleaner:
 
     def _step(self, step: Step, field: Field) -> Step:
         control, source = step.target_control, step.source
-        update = {
-            "action_type": clip(self._verb(step.action_type), MAX_NAME),
-            "observation": self.prose(step.observation),
-            "target_control": Control(
+        return changed(
+            step,
+            action_type=clip(self._verb(step.action_type), MAX_NAME),
+            observation=self.prose(step.observation),
+            target_control=changed(
+                control,
                 name=self._text(control.name, "secrets") if control.name in self._labels else self.phrase(control.name),
                 type=None if control.type is None else self.name(control.type),
                 within=clip(self.phrase(control.within), MAX_NAME),
             ),
-            "parameters": rewrite_parameters(step, field, self._parameter),
-            "result": self.prose(step.result),
-            "error": None if step.error is None else self.prose(step.error),
-            "application": None if step.application is None else self.name(step.application),
-            "agent": None if step.agent is None else self.name(step.agent),
-            "source": source and Source(file=self._vault.without_secrets(source.file), line=source.line),
-        }
-        return step.model_copy(update=update)
+            parameters=rewrite_parameters(step, field, self._parameter),
+            result=self.prose(step.result),
+            error=None if step.error is None else self.prose(step.error),
+            application=None if step.application is None else self.name(step.application),
+            agent=None if step.agent is None else self.name(step.agent),
+            source=source and changed(source, file=self._vault.without_secrets(source.file)),
+        )
 
     def _parameter(self, text: str, role: str) -> str:
         if role == SECRET:
@@ -264,18 +272,17 @@ class Cleaner:
         return self._vault.add_secret(text, "password")
 
     def _text(self, text: str, scope: str, limit: int | None = MAX_TEXT) -> str:
-        if (text, scope) not in self._done:
-            self._done[text, scope] = self._scrubbed(text, scope)
-        clean = self._done[text, scope]
+        done = self._done[scope]
+        clean = done.get(text)
+        if clean is None:
+            clean = done[text] = scrub(self._replace[scope](text), self._vault.add_secret)
         return clean if limit is None or len(clean) <= limit else clip(clean, limit)
 
-    def _scrubbed(self, text: str, scope: str) -> str:
-        replace = {
-            "secrets": self._vault.without_secrets,
-            "phrases": self._vault.without_phrases,
-            "all": self._vault.without_values,
-        }[scope]
-        return scrub(replace(text), self._vault.add_secret)
+
+def changed(model: _M, **values: Any) -> _M:
+    """A copy of a model with other values; the model itself where it has them all."""
+    update = {name: value for name, value in values.items() if value != getattr(model, name)}
+    return model.model_copy(update=update) if update else model
 
 
 def _texts(trajectory: Trajectory) -> Iterator[str]:

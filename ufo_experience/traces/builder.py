@@ -165,12 +165,14 @@ class Draft:
         return validate(Trajectory, values | {"truncated": truncated or self.cut}, file=str(self.path))
 
     def _text(self, value: Any, limit: int = MAX_TEXT) -> str:
+        if isinstance(value, str) and len(value) <= MAX_NAME and value.isascii():  # under every limit
+            return value
         text = as_text(value)
         self.cut = self.cut or len(text) > limit
         return clip(text, limit)
 
     def _name(self, value: Any) -> str | None:
-        return self._text(as_name(value), MAX_NAME) or None
+        return None if value is None else self._text(as_name(value), MAX_NAME) or None
 
     def _lines(self, lines: Iterable[str]) -> tuple[str, ...]:
         found = [self._text(line) for line in lines]

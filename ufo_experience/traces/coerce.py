@@ -17,6 +17,7 @@ from ufo_experience.traces.json_lines import parse_json
 # One more than a field may hold: what is cut here is seen to be too long, and reported, where the record is built.
 KEEP = MAX_TEXT + 1
 MAX_ITEMS = 1_000
+_NO_IMAGE = 1024  # characters
 _IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
 _TIMES = (
     (re.compile(r"\d{8}@\d{6}"), "%Y%m%d@%H%M%S"),
@@ -31,14 +32,12 @@ def as_text(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(_short(value), ensure_ascii=False, default=str)
-    if len(text) > 1024:
-        text = _IMAGE.sub("<image>", text[: 64 * KEEP])
-    return text[:KEEP]
+    return text if len(text) <= _NO_IMAGE else _IMAGE.sub("<image>", text[: 64 * KEEP])[:KEEP]
 
 
 def as_name(value: Any) -> str:
     """Text of a value in which UFO writes the string "None" for nothing."""
-    text = as_text(value).strip()
+    text = (value if isinstance(value, str) and len(value) <= _NO_IMAGE else as_text(value)).strip()
     return "" if text in ("None", "null") else text
 
 

@@ -27,15 +27,15 @@ def visible_before(steps: Sequence[Step], seen: Sequence[VisibleControls]) -> di
     """
     if not any(seen) or len(steps) > MAX_COMPARED:
         return {}
-    return {
-        step.step_number: tuple(
-            other.step_number
-            for other, view in zip(steps, seen, strict=True)
-            if other.application == step.application and _holds(view, step)
-        )
-        for step in steps
-        if step.target_control.name
-    }
+    views = [(step.step_number, step.application, view) for step, view in zip(steps, seen, strict=True)]
+    found: dict[int, tuple[int, ...]] = {}
+    for step in steps:
+        name, kind = step.target_control.name[:_NAME_LENGTH], step.target_control.type
+        if name:
+            found[step.step_number] = tuple(
+                number for number, where, view in views if where == step.application and _holds(view, name, kind)
+            )
+    return found
 
 
 def menu_opened_after(steps: Sequence[Step], seen: Sequence[VisibleControls]) -> tuple[int, ...]:
@@ -46,10 +46,7 @@ def menu_opened_after(steps: Sequence[Step], seen: Sequence[VisibleControls]) ->
     )
 
 
-def _holds(view: VisibleControls, step: Step) -> bool:
-    name, kind = step.target_control.name[:_NAME_LENGTH], step.target_control.type
-    return any((name, one) in view for one in ((kind, "") if kind else _kinds(view, name)))
-
-
-def _kinds(view: VisibleControls, name: str) -> set[str]:
-    return {kind for known, kind in view if known == name}
+def _holds(view: VisibleControls, name: str, kind: str | None) -> bool:
+    if kind:
+        return (name, kind) in view or (name, "") in view
+    return any(known == name for known, _ in view)

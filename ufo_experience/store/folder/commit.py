@@ -12,7 +12,7 @@ from ufo_experience.errors import LockedError, StorageError
 from ufo_experience.fileio.atomic import (
     Disk,
     is_temp,
-    make_folder,
+    make_folders,
     publish_new,
     remove_quietly,
     storage_errors,
@@ -52,20 +52,20 @@ class NewFiles:
         self._named: list[Path] = []
 
     def stage(self, target: Path, data: bytes) -> None:
-        """Take in a file that is to appear at `target`. Raises `StorageError`."""
-        make_folder(target.parent, self._disk)
+        """Take in a file that is to appear at `target`."""
         self._staged.append((target, data))
 
     def publish(self) -> None:
         """Write every staged file beside its place, then give all of them their names. Raises `StorageError`."""
         staged, self._staged = self._staged, []
+        folders = sorted({target.parent for target, _ in staged})
+        make_folders(folders, self._disk)
         _for_each(self._write, staged)
         for target, _ in staged:
             self._named.append(target)  # before the call: it may fail after the name was given
             if not publish_new(self._written[target], target, self._disk):
                 self._named.pop()
                 raise StorageError(f"{target}: appeared while this process held the lock")
-        folders = sorted({target.parent for target, _ in staged})
         _for_each(lambda folder: sync_folder(folder, self._disk), folders)
 
     def undo(self) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import Problem, Trajectory
@@ -75,6 +76,7 @@ class _SessionWriter:
         )
         self.started = log.path.parent.name if log.path.name == RESPONSE else None
         self.problems = _problems_of(log, session)
+        self._known: dict[int, list[dict[str, Any]]] = {}  # line → what its steps are made of
 
     def trajectories(self) -> Iterator[Trajectory]:
         rounds = [entries for entries in self.session.rounds() if any(e.role != "error" for e in entries)]
@@ -106,7 +108,8 @@ class _SessionWriter:
         )
         for entry in entries:
             draft.application(entry.application)
-            _add_steps(draft, entry, self.session.views.get(entry.step if entry.step is not None else -1, StepView()))
+            for step in self._steps(entry):
+                draft.step(**step)
         costs = [entry.cost for entry in entries if entry.cost is not None]
         tokens = [entry.tokens for entry in entries if entry.tokens is not None]
         times = [entry.seconds for entry in entries if entry.seconds is not None]
@@ -132,6 +135,13 @@ class _SessionWriter:
             problems=self.problems,
         )
 
+    def _steps(self, entry: LogEntry) -> list[dict[str, Any]]:
+        """The steps of an entry, which belong to a sub-task and to the whole request."""
+        if entry.line not in self._known:
+            view = self.session.views.get(-1 if entry.step is None else entry.step, StepView())
+            self._known[entry.line] = list(_steps_of(entry, view))
+        return self._known[entry.line]
+
     def _reason(self, entries: list[LogEntry], success: bool | None) -> str | None:
         """The evaluator's reason for a "no"; for a run nobody judged, the error it stopped with."""
         if success is False and self.session.evaluation:
@@ -145,30 +155,30 @@ class _SessionWriter:
         return next((plan for plan in plans if plan), ())
 
 
-def _add_steps(draft: Draft, entry: LogEntry, view: StepView) -> None:
-    """One step per executed or attempted action; what the model call cost stands on the first."""
+def _steps_of(entry: LogEntry, view: StepView) -> Iterator[dict[str, Any]]:
+    """Each executed or attempted action as the arguments of `Draft.step`; the first has what the model call cost."""
     for number, action in enumerate(entry.actions):
         arguments = dict(action.arguments)
         if entry.release == "v3" and "id" in arguments:  # without an id, a name is a real argument
             arguments = {key: value for key, value in arguments.items() if key not in _LOCATOR}
         within, place = around(view.listed, action.label, action.control) or ("", None)
-        draft.step(
-            action.function,
-            control=action.control,
-            control_type=action.control_type or view.type_of(action.label, action.control),
-            parameters=arguments,
-            observation=entry.observation or (view.in_words() if entry.role == "app" else ""),
-            result=action.result or ("skipped" if action.skipped else None),
-            error=action.error,
-            agent=_agent([entry]),
-            application=entry.application,
-            cost=entry.cost if number == 0 else None,
-            line=entry.line,
-            secret=action.secret,
-            seen=view.seen() if entry.role == "app" else frozenset(),
-            within=within or action.within,
-            around=place,
-        )
+        yield {
+            "action_type": action.function,
+            "control": action.control,
+            "control_type": action.control_type or view.type_of(action.label, action.control),
+            "parameters": arguments,
+            "observation": entry.observation or (view.in_words() if entry.role == "app" else ""),
+            "result": action.result or ("skipped" if action.skipped else None),
+            "error": action.error,
+            "agent": _agent([entry]),
+            "application": entry.application,
+            "cost": entry.cost if number == 0 else None,
+            "line": entry.line,
+            "secret": action.secret,
+            "seen": view.seen() if entry.role == "app" else frozenset(),
+            "within": within or action.within,
+            "around": place,
+        }
 
 
 def _agent(entries: list[LogEntry]) -> str:
