@@ -102,7 +102,7 @@ def test_a_question_after_a_report_looks_into_no_folder(memory):
     hits = memory.retrieve(task_of(1_024))
     memory.report(hits, success=True)
     work = work_of(lambda: memory.retrieve(task_of(1_024)))
-    assert not over(work, calls=13_500, _frame=3, _cut=5, patterns=280, open=14, lstat=40, scandir=0, term_counts=3)
+    assert not over(work, calls=13_500, _frame=3, _cut=5, patterns=270, open=14, lstat=40, scandir=0, term_counts=3)
 
 
 def test_a_question_after_a_run_was_learned(memory):

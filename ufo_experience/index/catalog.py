@@ -119,15 +119,15 @@ class Catalog:
     @classmethod
     def build(cls, experiences: Iterable[Experience]) -> Catalog:
         """Columns of `experiences`, sorted by id."""
-        return cls._pack(sorted(experiences, key=lambda experience: experience.id))
+        ordered = sorted(experiences, key=lambda experience: experience.id)
+        return cls._pack(ordered, [indexed_text(experience) for experience in ordered])
 
     @classmethod
-    def _pack(cls, experiences: Sequence[Experience]) -> Catalog:
+    def _pack(cls, experiences: Sequence[Experience], texts: Sequence[str]) -> Catalog:
         described = [term_counts(experience) for experience in experiences]
         rows = np.array([_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW)
-        texts = StringColumn.build([indexed_text(experience) for experience in experiences])
         terms = Postings.build((terms for terms, _ in described))
-        return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
+        return cls(rows, np.ones(len(rows), np.bool_), (StringColumn.build(texts),), (terms,))
 
     def __len__(self) -> int:
         return int(self.live.sum())
@@ -188,10 +188,14 @@ class Catalog:
         """The text the record of this row is found by."""
         return self._indexed(row).partition(SEPARATOR)[0]
 
-    def parts(self, row: int) -> tuple[str, str, str]:
-        """The text of this row, what its steps clicked and what they typed."""
-        text, clicked, typed, _ = self._indexed(row).split(SEPARATOR)
-        return text, clicked, typed
+    def parts(self, row: int) -> tuple[str, str, str, str]:
+        """The text of this row, what its steps clicked, its frame (`frames.read_frame`), the text without values."""
+        text, clicked, frame, masked, _ = self._indexed(row).split(SEPARATOR)
+        return text, clicked, frame, masked
+
+    def masked(self, row: int) -> str:
+        """The text of this row without its values (`mask_slots`)."""
+        return self._indexed(row).rsplit(SEPARATOR, 2)[1]
 
     def run(self, row: int) -> Run:
         """The run of this row, as it is compared with others."""
@@ -230,8 +234,10 @@ class Catalog:
         return len(self.texts[0])
 
     def with_changes(self, added: Sequence[Experience], removed: Sequence[str] = ()) -> Catalog:
-        """A new catalog with `added` inserted (replacing rows of the same id) and `removed` gone."""
-        return self.with_rows(self._pack(added) if added else None, removed)
+        """A new catalog with `added` inserted (replacing rows of the same id, whose text stays) and `removed` gone."""
+        rows = self.find([one.id for one in added]).tolist()
+        texts = [indexed_text(one) if row < 0 else self._indexed(row) for one, row in zip(added, rows, strict=True)]
+        return self.with_rows(self._pack(added, texts) if added else None, removed)
 
     def with_rows(self, tail: Catalog | None, removed: Sequence[str] = ()) -> Catalog:
         """A new catalog with the (live) rows of another behind, replacing rows of the same ids, and `removed` gone."""

@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ufo_experience.index.runs import text_of
+from ufo_experience.index import runs
 from ufo_experience.redaction.actions import is_typing
 from ufo_experience.schema import Experience, State, Step
+from ufo_experience.text import frames
 from ufo_experience.text.applications import application_key
-from ufo_experience.text.frames import readable_intent
+from ufo_experience.text.frames import readable_intent, record_frame
 from ufo_experience.text.index_terms import record_terms
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import facts
 
-TEMPLATE_VERSION = "5"  # of the embedded text and of the terms; an index made with another one is refused
+TEMPLATE_VERSION = "6"  # of the embedded text and of the terms; an index made with another one is refused
 SEPARATOR = "\x1e"  # between the parts of an indexed text
 _MAX_PART = 400  # characters of what was clicked, and of what was typed
 _TYPING = frozenset("type text input write fill keys key set enter edit".split())
@@ -35,10 +36,11 @@ def embedded_text(experience: Experience) -> str:
 
 
 def indexed_text(experience: Experience) -> str:
-    """The text, the names of the controls its steps used, what they typed, and the run as it is compared with others
-    (see `runs`), parted by `SEPARATOR`."""
-    parts = task_text(experience), *procedure(experience), text_of(experience)
-    return SEPARATOR.join(part.replace(SEPARATOR, " ") for part in parts)
+    """The text, the names of the controls its steps used, the frame of both and of what they typed, the text without
+    its values, and the run as it is compared with others (see `runs`), parted by `SEPARATOR`."""
+    text, clicked, typed = (part.replace(SEPARATOR, " ") for part in (task_text(experience), *procedure(experience)))
+    frame = frames.text_of(record_frame(text, clicked, typed))
+    return SEPARATOR.join((text, clicked, frame, mask_slots(text), runs.text_of(experience)))
 
 
 def procedure(experience: Experience) -> tuple[str, str]:

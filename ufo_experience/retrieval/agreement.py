@@ -21,8 +21,9 @@ from ufo_experience.retrieval.constants import RUNS, Places, by_place, constants
 from ufo_experience.retrieval.credit import harmful
 from ufo_experience.retrieval.forks import leaving
 from ufo_experience.schema import Experience
-from ufo_experience.text.alike import reads_alike
+from ufo_experience.text.alike import masked_alike
 from ufo_experience.text.applications import application_key
+from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import fact
 
 _MOST = 64  # rows looked at for one value
@@ -133,10 +134,10 @@ class CatalogAgreement:
         Of the same task are those of its canonical name, and those that typed into the same fields for a request that
         reads alike: a name at the beginning of a request looks like a word.
         """
-        state, wanted = experience.state, _request(experience)
+        state, wanted = experience.state, mask_slots(_request(experience))
         for row in self._alike(rows, experience):
             way, typed = self._run(row)
-            same = way.task == state.task or reads_alike(wanted, way.request)
+            same = way.task == state.task or masked_alike(wanted, self._catalog.masked(row))
             if same and way.application == state.application:
                 yield typed
 
@@ -147,12 +148,12 @@ class CatalogAgreement:
 
     def _alike(self, rows: Sequence[int], experience: Experience) -> Iterator[int]:
         """Of some rows those that are of the same task and application, as far as the catalog tells."""
-        state, wanted = experience.state, _request(experience)
+        state, wanted = experience.state, mask_slots(_request(experience))
         applications, tasks = (self._catalog.column(name)[rows].tolist() for name in ("application", "task"))
         application, task = key_hash(application_key(state.application)), key_hash(state.task)
         for row, its_application, its_task in zip(rows, applications, tasks, strict=True):
             same = its_task == task
-            if its_application == application and (same or reads_alike(wanted, self._catalog.text(row))):
+            if its_application == application and (same or masked_alike(wanted, self._catalog.masked(row))):
                 yield row
 
     def _newest(self, rows: Rows, most: int) -> list[int]:

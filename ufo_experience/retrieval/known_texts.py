@@ -9,17 +9,18 @@ from __future__ import annotations
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.retrieval.contradictions import Marks, marks_of
 from ufo_experience.retrieval.features import RECORD_VALUE_WEIGHT, Weighed, WordWeights
-from ufo_experience.text.frames import Frame, record_frame
+from ufo_experience.text.frames import Frame, read_frame
 
 MAX_CHARS = 600_000  # of the texts of which something is kept; about 60 bytes are kept for each
+Parts = tuple[str, str, str, str]  # text, what was clicked, frame, text without values
 
 
 class KnownText:
-    """The text of some rows: what it is found by, and what its steps clicked and typed."""
+    """The text of some rows: what it is found by, and what the catalog knows of it."""
 
     __slots__ = ("_frame", "_marks", "_weighed", "parts")
 
-    def __init__(self, parts: tuple[str, str, str]) -> None:
+    def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self._frame: Frame | None = None
         self._marks: Marks | None = None
@@ -31,10 +32,16 @@ class KnownText:
         return self.parts[0]
 
     @property
+    def masked(self) -> str:
+        """The same without its values."""
+        return self.parts[3]
+
+    @property
     def frame(self) -> Frame:
         """The frame of the record."""
         if self._frame is None:
-            self._frame = record_frame(*self.parts)
+            _, clicked, frame, _ = self.parts
+            self._frame = read_frame(frame, clicked)
         return self._frame
 
     @property
@@ -82,10 +89,10 @@ class _Kept:
 
     def __init__(self) -> None:
         self.of_row: dict[int, KnownText] = {}
-        self._of_parts: dict[tuple[str, str, str], KnownText] = {}
+        self._of_parts: dict[Parts, KnownText] = {}
         self._chars = 0
 
-    def read(self, parts: tuple[str, str, str]) -> KnownText:
+    def read(self, parts: Parts) -> KnownText:
         """What is known of these texts; everything is forgotten first where too much is kept."""
         if self._chars > MAX_CHARS:
             self.of_row.clear()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.retrieval.features import SAME_STEPS
 from ufo_experience.retrieval.known_texts import KnownText
-from ufo_experience.text.alike import reads_alike
+from ufo_experience.text.alike import masked_alike
 
 Floats = NDArray[np.float64]
 FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
@@ -83,7 +83,7 @@ def runs_of(best: int, texts: Sequence[KnownText], tasks: NDArray[np.uint64]) ->
     known = {first: True}
     for text in texts:
         if text not in known:
-            like = _clicks_alike(first, text) and reads_alike(first.text, text.text)
+            like = _clicks_alike(first, text) and masked_alike(first.masked, text.masked)
             known[text] = like or _says(first) == _says(text)
     return np.asarray((tasks == tasks[best]) | np.array([known[text] for text in texts]), np.bool_)
 

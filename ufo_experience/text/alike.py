@@ -26,9 +26,14 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 
 def reads_alike(one: str, other: str) -> bool:
     """True for two tasks that but for their values say the same, or nearly the same, in the same words."""
-    (a, first), (b, second) = _said(one), _said(other)
-    if a == b:
+    return masked_alike(_said(one)[0], _said(other)[0])
+
+
+def masked_alike(one: str, other: str) -> bool:
+    """`reads_alike` of two tasks whose values are masked already (`mask_slots`)."""
+    if one == other:
         return True
+    first, second = _beside_values(one), _beside_values(other)
     return bool(first) and len(first & second) >= _ALIKE * max(len(first), len(second))
 
 
@@ -76,4 +81,9 @@ def plain_text(text: str) -> str:
 def _said(text: str) -> tuple[str, frozenset[str]]:
     """A task without its values, and what it says beside them: the stems of its words, but for the smallest."""
     masked = mask_slots(text)
-    return masked, frozenset(stem(word) for word in words_in(_VALUE.sub(" ", masked)) if word not in SMALL_WORDS)
+    return masked, _beside_values(masked)
+
+
+@remembered(1_024)
+def _beside_values(masked: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words_in(_VALUE.sub(" ", masked)) if word not in SMALL_WORDS)

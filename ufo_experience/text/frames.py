@@ -50,8 +50,8 @@ TYPED = "typed"  # the kind of a value that only the steps show to be one
 class Frame:
     """Stems in order, what kind of value each is (empty: part of the procedure), and its entries in the thesaurus.
 
-    `clicked` are the stems on controls that the steps used, `clicked_entries` what these stand for; `written`
-    is the request of a record as it was written, for its capitals (empty for a query: they decide nothing there).
+    `clicked` are the stems on controls that the steps used, `clicked_entries` what these stand for. Of a record `names`
+    are the stems written in capitals (those of a query decide nothing), and `marked` the kinds its request alone gives.
     """
 
     stems: tuple[str, ...]
@@ -59,7 +59,8 @@ class Frame:
     entries: tuple[Entries, ...]
     clicked: frozenset[str] = frozenset()
     clicked_entries: Entries = frozenset()
-    written: str = ""
+    names: frozenset[str] = frozenset()
+    marked: tuple[str, ...] = ()
 
     def with_values(self, places: Collection[int]) -> Frame:
         """The same with the words at these places as values."""
@@ -86,7 +87,7 @@ class Frame:
     @cached_property
     def value_words(self) -> frozenset[str]:
         """The stems that may be others in another run: values, what holds a digit, names that are no known words."""
-        names = _names(self.written)
+        names = self.names
         parts = zip(self.stems, self.kinds, self.is_known, strict=True)
         return frozenset(
             one for one, kind, known in parts if kind or (one in names and not known) or not _DIGITS.isdisjoint(one)
@@ -96,9 +97,10 @@ class Frame:
     def open_places(self) -> frozenset[int]:
         """The places of the words of a record that may be others in another run, whether or not its steps click them:
         values, what holds a digit, names, and a word between two of them ("Budget draft Q3")."""
-        names, marked = _names(self.written), request_frame(self.written).kinds
-        words = enumerate(zip(self.stems, self.kinds, marked, strict=True))
-        found = {place for place, (one, *kinds) in words if any(kinds) or one in names or not _DIGITS.isdisjoint(one)}
+        words = enumerate(zip(self.stems, self.kinds, self.marked, strict=True))
+        found = {
+            place for place, (one, *kinds) in words if any(kinds) or one in self.names or not _DIGITS.isdisjoint(one)
+        }
         return frozenset(found.union(place for place in self.content if {place - 1, place + 1} <= found))
 
     @cached_property
@@ -245,7 +247,25 @@ def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
     names, entries = _on_controls(clicked)
     typed_words = _typed_words(typed)
     kinds = tuple(_role(one, kind, names, typed_words) for one, kind in zip(frame.stems, frame.kinds, strict=True))
-    return Frame(frame.stems, kinds, frame.entries, names, entries, text)
+    return Frame(frame.stems, kinds, frame.entries, names, entries, _names(text) & frame.words, frame.kinds)
+
+
+def text_of(frame: Frame) -> str:
+    """A record's frame as the catalog keeps it, without what its controls and the thesaurus tell."""
+    return "\x1f".join((" ".join(frame.stems), ",".join(frame.kinds), ",".join(frame.marked), " ".join(frame.names)))
+
+
+def read_frame(text: str, clicked: str) -> Frame:
+    """The frame of a text that `text_of` made, and of what the steps clicked."""
+    stems, kinds, marked, names = text.split("\x1f")
+    words = tuple(stems.split())
+    if not words:
+        return record_frame("", clicked)
+    on_controls, entries = _on_controls(clicked)
+    found = tuple(thesaurus().entries(words))
+    return Frame(
+        words, (*kinds.split(","),), found, on_controls, entries, frozenset(names.split()), (*marked.split(","),)
+    )
 
 
 def _names(text: str) -> frozenset[str]:
