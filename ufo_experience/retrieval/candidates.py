@@ -295,8 +295,8 @@ class CandidateFinder:
         open_places = self.texts[int(rows[place])].frame.open_places
         return has_other_values(asked, said[place], open_places) or any(
             said[other] != said[place]
-            and fills_in(asked, said[place], said[other])
             and self.agreement.same_steps(int(rows[place]), int(rows[other]))
+            and fills_in(asked, said[place], said[other])
             for other in near
         )
 
