@@ -10,6 +10,7 @@ from typing import Any
 
 from ufo_experience.redaction import credential_slots, introduced, secrets, shapes
 from ufo_experience.redaction.hints import Hinted, Searched, hinted, hints_of
+from ufo_experience.trust import confirm
 
 if sys.version_info >= (3, 11):
     from re import _constants as codes
@@ -26,6 +27,7 @@ ASKED_AFTERWARDS = {"_GROUPED", "_IN_FOURS", "_RUNS"}
 def table() -> dict[str, Hinted]:
     """Name → every hinted pattern of the package, rules included."""
     found = {f"rule {n}": Hinted(rule.pattern.pattern, rule.hints) for n, rule in enumerate(secrets._RULES)}
+    found |= {**dict(confirm._NAMES), "what carries out": confirm._CARRIES_OUT}
     for module in (shapes, introduced, credential_slots):
         for name, value in vars(module).items():
             rows = value if isinstance(value, tuple) and not isinstance(value, Hinted) else (value,)
@@ -86,12 +88,29 @@ def _shortened(way: str) -> str:
 
 
 def ways_around(name: str, one: Hinted) -> set[str]:
-    """The ways through a pattern that hold none of its hints, or no digit where one is said to be needed."""
+    """The ways through a pattern that hold none of its hints, or fewer digits than are said to be needed."""
     tree = parser.parse(one.pattern.pattern, one.pattern.flags)
     around = ways(tree, without=lambda way: not any(hint in way for hint in one.hints)) if one.hints else set()
-    if one.digit and name not in ASKED_AFTERWARDS:
-        around |= ways(tree, without=lambda way: not re.search(rf"[\d{DIGIT}]", way))
+    if one.digits > fewest_digits(tree) and name not in ASKED_AFTERWARDS:
+        around.add(f"fewer than {one.digits} digits")
     return around
+
+
+def fewest_digits(tree: Any) -> int:
+    """How many digits every match of a pattern has, what is only looked at around it left out."""
+    found = 0
+    for code, value in tree:
+        if code is codes.LITERAL:
+            found += chr(value).isdecimal()
+        elif code is codes.IN:
+            found += _is_digits(value)
+        elif code is codes.SUBPATTERN:
+            found += fewest_digits(value[-1])
+        elif code is codes.BRANCH:
+            found += min(map(fewest_digits, value[1]))
+        elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+            found += value[0] * fewest_digits(value[2])
+    return found
 
 
 def test_every_way_through_every_pattern_holds_a_hint():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
@@ -19,10 +20,11 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     JsonValue,
-    StringConstraints,
     ValidationError,
 )
+from pydantic_core import core_schema
 
 from ufo_experience.errors import SchemaError, UsageError
 
@@ -46,15 +48,37 @@ def readable_name(name: Any) -> Any:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-Name = Annotated[str, StringConstraints(max_length=MAX_NAME)]
-Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
-FileName = Annotated[str, BeforeValidator(readable_name), StringConstraints(max_length=MAX_TEXT)]
-Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)]
-Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, strict=True)]
-Prints = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{4}){0,24}$")]
-Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
-Lines = Annotated[tuple[Text, ...], Field(max_length=MAX_TAGS)]
+class _As:
+    """Says in an annotation how its values are validated: pydantic need not work it out anew for each field."""
+
+    def __init__(self, schema: core_schema.CoreSchema) -> None:
+        self._schema = schema
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return copy(self._schema)
+
+
+def _as_text(**limits: Any) -> _As:
+    return _As(core_schema.str_schema(**limits))
+
+
+def _as_texts(longest: int, most: int) -> _As:
+    return _As(core_schema.tuple_variable_schema(core_schema.str_schema(max_length=longest), max_length=most))
+
+
+def _as_amount(**limits: Any) -> _As:
+    return _As(core_schema.float_schema(ge=0.0, allow_inf_nan=False, **limits))
+
+
+Name = Annotated[str, _as_text(max_length=MAX_NAME)]
+Text = Annotated[str, _as_text(max_length=MAX_TEXT)]
+FileName = Annotated[str, _as_text(max_length=MAX_TEXT), BeforeValidator(readable_name)]
+Unit = Annotated[float, _as_amount(le=1.0, strict=True)]
+Amount = Annotated[float, _as_amount()]
+Count = Annotated[int, _As(core_schema.int_schema(ge=0, strict=True))]
+Prints = Annotated[str, _as_text(pattern=r"^([0-9a-f]{4}){0,24}$")]
+Tags = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_TAGS)]
+Lines = Annotated[tuple[Text, ...], _as_texts(MAX_TEXT, MAX_TAGS)]
 
 
 def _plain_json(value: JsonValue, depth: int = 0) -> JsonValue:
@@ -116,7 +140,7 @@ class Model(BaseModel):
 class State(Model):
     """The situation. `task` is the canonical intent, slots abstracted; `request` is the user's words."""
 
-    task: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT, strip_whitespace=True)]
+    task: Annotated[str, _as_text(min_length=1, max_length=MAX_TEXT, strip_whitespace=True)]
     request: Text = ""
     application: Name | None = None
     env: Name | None = None
@@ -258,7 +282,7 @@ class Usage(Model):
     hurt: Count = 0
     streak: Count = 0
     last_success: Instant | None = None
-    sessions: Annotated[tuple[Name, ...], Field(max_length=MAX_SESSIONS)] = ()
+    sessions: Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_SESSIONS)] = ()
 
 
 class Verdict(Model):
@@ -285,7 +309,7 @@ class Experience(Model):
     another run typed the same, and no clear text (see `redaction.sealing`).
     """
 
-    id: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+    id: Annotated[str, _as_text(pattern=r"^[0-9a-f]{32}$")]
     state: State
     action: Action = Action.model_construct()
     outcome: Outcome

@@ -110,7 +110,7 @@ MANIFEST, CURRENT, BUILDING, TAIL = "MANIFEST.json", "CURRENT", ".building-", "t
 
 _POINTER = re.compile(rb"([0-9]{1,12})\n")
 _POINTER_BYTES = 64
-_BLOCK = 1 << 20
+_BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -426,8 +426,8 @@ class _Measured:
 
 
 def _hash_file(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
+    digest, block = sha256(), memoryview(bytearray(_BLOCK))  # one block, which stays in the cache of the processor
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(block):
+            digest.update(block[:size])
     return digest.hexdigest()

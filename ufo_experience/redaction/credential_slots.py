@@ -91,7 +91,7 @@ _PLACES: tuple[tuple[Hinted, Callable[[str], bool], str], ...] = (
     (hinted(r"\b(?:AUTH|[iI][dD][eE][nN][tT][iI][fF][iI][eE][dD] [bB][yY]|requirepass) "
             r"[\"']?(?P<v>[^\s\"'<>;]{5,80})", "auth,identified by,requirepass"), is_told, "password"),
     # A user, and what lets it in: a line of .pgpass, user/password@service, "login: karim / …", admin:…
-    (hinted(r"(?<![\w.:/-])[\w.*-]{1,60}:\d{2,5}:[\w*-]{1,40}:[\w*-]{1,40}:(?P<v>[^\s:]{4,60})", ":", digit=True),
+    (hinted(r"(?<![\w.:/-])[\w.*-]{1,60}:\d{2,5}:[\w*-]{1,40}:[\w*-]{1,40}:(?P<v>[^\s:]{4,60})", ":", digits=2),
      _any, "password"),
     (hinted(r"(?<![\w/.@-])[a-z][\w.-]{1,30}/(?P<v>[^\s/@:]{5,60})@[\w.-]{2,60}", "@"), is_chosen, "password"),
     (hinted(rf"(?i)(?<!\w){_USER}(?!\w)[^\n/]{{0,40}}?(?<![\w/])[\w.@-]{{2,40}}(?: ?/{{1,2}} ?|:){_V}", _USERS),

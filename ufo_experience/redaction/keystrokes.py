@@ -59,7 +59,7 @@ def split_keys(value: str) -> Iterator[tuple[str, bool]]:
     One character after a modifier token belongs to the chord: `{VK_CONTROL}a`.
     """
     end = 0
-    for match in _TOKEN.finditer(value):
+    for match in _TOKEN.finditer(value) if "{" in value else ():
         key = match[1].casefold()
         if key not in _KEYS or match.start() < end:
             continue
@@ -76,6 +76,8 @@ def split_keys(value: str) -> Iterator[tuple[str, bool]]:
 
 def join_braces(value: str) -> str:
     """Write `{P}{a}{s}` as `Pas`."""
+    if "{" not in value:
+        return value
     return _BRACED_RUN.sub(lambda run: re.sub(r"\{(?:(SPACE)|(.))\}", _unbraced, run[0], flags=re.IGNORECASE), value)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ufo_experience.redaction import checksums
+from ufo_experience.redaction.hints import count_digits
 from ufo_experience.redaction.shapes import find_shapes
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
@@ -141,7 +142,7 @@ _OTHER_NUMBER = re.compile(
     r"|ref|po|timestamp|transaction|batch|article|model|build|parcel|rechnung|bestellung)\b"
     r"(?:[ _-]?(?:number|no|nr|num|id|code))?\W{0,6}(?:is\W+)?$"
 )
-_DIGIT = re.compile(r"\d")
+_FEWEST_DIGITS = 9  # of a number that is looked for
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?P<country>[A-Z]{2})\d{2}(?: ?[A-Z0-9]){11,30}")
 
 
@@ -202,7 +203,7 @@ def _is_value(text: str) -> bool:
 
 
 def _numbers(text: str) -> Iterator[Finding]:
-    if not _DIGIT.search(text):
+    if count_digits(text) < _FEWEST_DIGITS:
         return
     for finding in _by_rules(text, _NUMBERS):
         if not _OTHER_NUMBER.search(text, max(0, finding.start - 40), finding.start):

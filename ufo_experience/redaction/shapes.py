@@ -48,24 +48,24 @@ _IDENTIFIED = re.compile(  # behind a checksum's name, the id of a request, or a
 _ALOUD = re.compile(r"[^\W\d_]{2,10}(?:[ ,-]{1,2}[^\W\d_]{2,10}){3,11}")
 _FIGURE_INSIDE = re.compile(r"\d[a-z]")
 
-_RUNS = hinted(r"[A-Za-z0-9_+~%-]{20,400}", digit=True)  # what looks generated has digits
+_RUNS = hinted(r"[A-Za-z0-9_+~%-]{20,400}", digits=1)  # what looks generated has digits
 _SERIAL_KEYS = hinted(r"(?<![\w-])(?:[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}|\d{6}(?:-\d{6}){7})(?![\w-])", "-")
-_GROUPED = hinted(r"(?<![\w-])[A-Za-z0-9]{4}(?:-[A-Za-z0-9]{2,5}){2,6}(?![\w-])", "-", digit=True)
+_GROUPED = hinted(r"(?<![\w-])[A-Za-z0-9]{4}(?:-[A-Za-z0-9]{2,5}){2,6}(?![\w-])", "-", digits=1)
 _TRIPLES = hinted(r"(?<![\w./-])[A-Za-z0-9]{3}(?:-[A-Za-z0-9]{3}){2,5}(?![\w-])", "-")
 _PAIRS = hinted(r"(?<![\w./:-])([a-z0-9]{4,6})-([a-z0-9]{4,6})(?![\w-]|[./]\w)", "-")
-_SIX_DIGITS = hinted(r"(?<![\w.,#-])(?:\d{6}|\d{3}[ -]\d{3})(?!\w|[.,-]\d)", digit=True)
-_IN_FOURS = hinted(r"(?<![\w-])(?:[A-Za-z2-7]{4}[ -]){3,15}[A-Za-z2-7]{4}(?![\w-])", digit=True)
+_SIX_DIGITS = hinted(r"(?<![\w.,#-])(?:\d{6}|\d{3}[ -]\d{3})(?!\w|[.,-]\d)", digits=6)
+_IN_FOURS = hinted(r"(?<![\w-])(?:[A-Za-z2-7]{4}[ -]){3,15}[A-Za-z2-7]{4}(?![\w-])", digits=1)
 _SPACED = hinted(r"(?<!\S)[^\W_](?:[ -][^\W_]){5,23}(?![^\s.,;!?])")
 _CARDS = hinted(  # with the month it runs out: a digit of it may be wrong
     r"(?<![\w.,+#-])(?P<v>[3-6]\d{3}([ -])\d{4}\2\d{4}\2\d{4})(?![\w-]|[.,]\d)"
     r"(?=[^\n]{0,24}?(?<!\d)[01]?\d/\d\d(?!\d))",
-    digit=True,
+    digits=16,
 )
 _KEYPAD = hinted(  # 4810 and hash
     r"(?i)(?<![\w.,*-])(?P<v>\d{3,8})(?:#(?!\w)|[ ,]{1,2}(?:(?:and|then|followed by|plus|und|dann|puis|et|y|luego|e"
     r"|poi)[ ,])?(?:the )?(?:hash|pound|star|#|asterisk|raute|stern|dièse|étoile|almohadilla|cancelletto"
     r"|(?<=then )press|(?<=then the )\w{1,10} button)(?: key|taste)?(?!\w))",
-    digit=True,
+    digits=3,
 )
 _HINTS = hints_of((*PLACED, _PAIRS, _TRIPLES, _SERIAL_KEYS, _GROUPED))
 

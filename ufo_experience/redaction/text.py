@@ -18,6 +18,7 @@ PLACEHOLDER = re.compile(r"\{\{(?:secret|input):\d+\}\}|<secret>|<image>|<email>
 
 _DATA_URL = re.compile(r"data:[\w.+/-]{0,80}(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_\\-]*", re.IGNORECASE)
 _BASE64_IMAGE = re.compile(r"(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|/9j/[42]|R0lGOD[dl]h|UklGR)[A-Za-z0-9+/=\\]{40,}")
+_LEAST_IMAGE = 40  # characters
 _BASE64_BLOCK = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}")
 _SCREENSHOT_HINTS = ("action_", "desktop_", "screenshot")
 _SCREENSHOT_NAME = r"([\w-]{0,80}?(?:action_(?:step|round)|desktop_|screenshot)[\w-]{0,80}\.(?:png|jpe?g|webp))"
@@ -113,8 +114,8 @@ def _without_secrets(text: str, name: Naming, find: Find) -> str:
 
 
 def _without_images(text: str) -> str:
-    text = _DATA_URL.sub(IMAGE, text)
-    text = _BASE64_IMAGE.sub(IMAGE, text)
+    text = _DATA_URL.sub(IMAGE, text) if "data:" in text else text
+    text = _BASE64_IMAGE.sub(IMAGE, text) if len(text) > _LEAST_IMAGE else text
     if len(text) >= 200:
         text = _BASE64_BLOCK.sub(_block, text)
     return _without_folders(text)

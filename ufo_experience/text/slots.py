@@ -134,6 +134,8 @@ def cut_values(text: str) -> list[tuple[str, str]]:
 @remembered(1_024, 2_048)
 def _cut(text: str) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
     """The words in lower case, each value replaced by a mark, and the slots the marks stand for."""
+    if not text:
+        return (), ()
     slots: list[Slot] = []
 
     def keep(kind: str, value: str) -> str:

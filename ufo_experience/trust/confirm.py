@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import dropwhile
 
 from ufo_experience.redaction.actions import is_press, is_typing, plain
+from ufo_experience.redaction.hints import Hinted, Searched, begun, hints_of
 from ufo_experience.redaction.names import lets_in
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Step
@@ -23,9 +24,11 @@ SEND, PAY, SHARE, INSTALL, DELETE, RUN, SECURITY, UNKNOWN = (
     "send", "pay", "share", "install", "delete", "run", "security", "unknown",
 )  # fmt: skip
 
+_JOB = r"(?:the |this )?(?:task|process|instance|server|service|machine|job|vm)"
+_KEY = r".{0,16}(?:key|token|secret|cred)"
 # Beginnings of words, by what they say a control does; one more signal beside verb, kind and place.
-_NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(rf"(?i)(?<![^\W_])(?:{latin})|(?:{others})"))
+_NAMES: tuple[tuple[str, Hinted], ...] = tuple(
+    (kind, begun(latin, others))
     for kind, latin, others in (
         (
             PAY,
@@ -41,14 +44,15 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             DELETE,
-            r"delet|remov|unsubscrib|leave (?:group|team|chat|channel)|(?:un)?(?:block|lock) (?!screen)|eras|wip(?:e|"
-            r"ing)|empty|uninstall|factory reset|format (?:disk|drive|volume)|permanent"
+            r"delet|remov|unsubscrib|leave (?:group|team|chat|channel)|unblock (?!screen)|unlock (?!screen)"
+            r"|block (?!screen)|lock (?!screen)|eras|wip(?:e|ing)|empty|uninstall|factory reset"
+            r"|format (?:disk|drive|volume)|permanent"
             r"|discard|clear (?:data|all|history|browsing)|cancel (?:(?:my|the|this|your) )?(?:order|subscription"
             r"|membership"
             r"|standing|account|booking|reservation|appointment|meeting)|close (?:my |the )?account"
             r"|stornier|annulation|annuler (?:le|la|l'|ma|mon|cette)|cancelar (?:la|el|mi|a|o)\b|annulla (?:la|il|l')"
             r"|deactivat|terminate"
-            r"|(?:stop|end|kill) (?:the |this )?(?:task|process|instance|server|service|machine|job|vm)"
+            rf"|stop {_JOB}|end {_JOB}|kill {_JOB}"
             r"|unshar|revok|lösch|entfern|leeren|deinstall|kündig|supprim|effac|vider|désinstall|résilier|elimin"
             r"|borra|vaciar|quitar"
             r"|desinstal|exclu|apagar|remover|rimuov|cancell|svuota|disinstall|verwijder|wissen|ta bort|radera"
@@ -65,10 +69,10 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|administrat|admin\b"
             r"|roles?\b|grant|allow|give (?:control|access)|full control|delegat|forwarding|forward (?:all|mail)"
             r"|redirect|webhook"
-            r"|approv|ban\b|kick\b|block\b(?! ?quote)|sperr|bloque|blokker|(?<!раз)блокир"
+            r"|approv|ban\b|kick\b|block\b(?! ?quote)|sperr|bloque|blokker|блокир"
             r"|collaborator|recovery|developer mode|load unpacked|unknown sources|automatic repl|link a device"
             r"|oauth|api key|policy"
-            r"|(?:rotate|regenerate) .{0,16}(?:key|token|secret|cred)|member of|membership"
+            rf"|rotate {_KEY}|regenerate {_KEY}|member of|membership"
             r"|turn o(?:n|ff)|disabl|echtzeit|schutz|brandmauer|makro|passwort|kennwort|berechtig|erlaub|zulass"
             r"|fernzugriff|weiterleit"
             r"|deaktiv|ausschalt|pare-feu|mot de passe|autoris|désactiv|droits|cortafuegos|contraseñ|permit|permis"
@@ -83,8 +87,8 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             SHARE,
             r"shar|invit|add people|add (?:a )?member|publi[cs]|anyone|everyone|general access|make available"
-            r"|manage access|remove access|(?:copy|create|get) (?:\w{1,12} )?link|link kopieren"
-            r"|copier le lien|copiar enlace"
+            r"|manage access|remove access|copy (?:\w{1,12} )?link|create (?:\w{1,12} )?link|get (?:\w{1,12} )?link"
+            r"|link kopieren|copier le lien|copiar enlace"
             r"|teil(?:en)?\b|freigeb|einlad|partag|compart|condivid|delen\b|dela\b|uitnod|udostęp|sdílet|megoszt"
             r"|paylaş|davet|поделит"
             r"|доступ|пригла|общий",
@@ -109,8 +113,9 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
-_CARRIES_OUT = re.compile(  # carries out what was chosen before
-    r"(?i)(?:ok|okay|yes(?:, [^\n]{1,30})?|save(?: changes)?|apply|done|confirm\b[^\n]{0,60}|continue|proceed|finish"
+_HINTS = hints_of(names for _, names in _NAMES)
+_CARRIES_OUT = begun(  # carries out what was chosen before
+    r"ok|okay|yes(?:, [^\n]{1,30})?|save(?: changes)?|apply|done|confirm\b[^\n]{0,60}|continue|proceed|finish"
     r"|authori[sz]e"
     r"|accept|agree|create|add|update"
     r"|ja|speichern|sichern|übernehmen|fertig|bestätigen|ausführen|oui|enregistrer|appliquer|terminer"
@@ -120,7 +125,8 @@ _CARRIES_OUT = re.compile(  # carries out what was chosen before
     r"|zapisz|zastosuj|potwierdź|uložit|potvrdit|mentés|kaydet|uygula|onayla|tamam|да|сохранить|применить|готово"
     r"|подтвердить|зберегти"
     r"|确定|確定|保存|应用|套用|完成|确认|確認|適用|完了|はい|확인|저장|적용|완료|예|حفظ|تطبيق|تم|موافق|تأكيد|שמור"
-    r"|החל|אישור)"
+    r"|החל|אישור",
+    whole=True,
 )
 _ACTS = frozenset("button menuitem checkbox radio radiobutton toggle togglebutton switch splitbutton".split()) | {""}
 _LEADS_ON = frozenset(
@@ -174,7 +180,7 @@ def confirm_of(step: Step, before: Sequence[Step] = ()) -> str | None:
 
 def _carries_out(step: Step) -> bool:
     name = step.target_control.name.strip()
-    return _CARRIES_OUT.fullmatch(name) is not None or (_CONFIRMS.fullmatch(name) is not None and not _fills_in(step))
+    return _is_done_by(name) or (_CONFIRMS.fullmatch(name) is not None and not _fills_in(step))
 
 
 def confirms(steps: Sequence[Step]) -> dict[int, str]:
@@ -255,7 +261,7 @@ def _pending(before: Sequence[Step]) -> str | None:
         name = step.target_control.name
         if is_typing(step.action_type) and _MESSAGE.search(name):
             return SEND
-        if _CARRIES_OUT.fullmatch(name.strip()) or lets_in(name):
+        if _is_done_by(name.strip()) or lets_in(name):
             return None
         kind = DELETE if _presses_delete(step) else grave_kind(f"{name} {_chosen(step)}")
         if kind:
@@ -266,7 +272,14 @@ def _pending(before: Sequence[Step]) -> str | None:
 @remembered(8_192)
 def grave_kind(text: str) -> str | None:
     """What a control of this name does, if that is something a person is asked before; else None."""
-    return next((kind for kind, pattern in _NAMES if pattern.search(text)), None)
+    searched = Searched(text, _HINTS)
+    return next((kind for kind, names in _NAMES if any(searched.matches(names))), None)
+
+
+@remembered(8_192)
+def _is_done_by(name: str) -> bool:
+    """True for the name of a button that carries out what was chosen."""
+    return _CARRIES_OUT.is_in(name)
 
 
 def _chosen(step: Step) -> str:

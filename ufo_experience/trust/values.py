@@ -25,7 +25,7 @@ from ufo_experience.redaction.actions import is_option, plain
 from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.redaction.vault import slot_type
-from ufo_experience.schema import Action, Control, Experience, Step, Trust
+from ufo_experience.schema import Experience, Step, Trust
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.alike import plain_text, words_in
 from ufo_experience.text.applications import application_key
@@ -233,11 +233,15 @@ class _Filter:
     def result(self) -> Shown:
         experience, action, state = self._experience, self._experience.action, self._experience.state
         steps = tuple(self._step(step) for step in action.steps)
-        clean = Action(
-            strategy=self._label(action.strategy),
-            skill=self._label(action.skill),
-            parameters=self._object(action.parameters, state.application),
-            steps=steps,
+        clean = action.model_copy(
+            update={
+                "strategy": self._label(action.strategy),
+                "skill": self._label(action.skill),
+                "parameters": self._object(action.parameters, state.application),
+                "steps": steps,
+                "plan": (),
+                "tips": (),
+            }
         )
         reason = experience.outcome.failure_reason
         outcome = experience.outcome.model_copy(update={"failure_reason": reason and (self._prose(reason) or None)})
@@ -262,7 +266,9 @@ class _Filter:
         return step.model_copy(
             update={
                 "action_type": verb[0] if verb else "act",
-                "target_control": Control(name=name, type=role[0] if role else None),
+                "target_control": step.target_control.model_copy(
+                    update={"name": name, "type": role[0] if role else None, "within": ""}
+                ),
                 "parameters": self._object(step.parameters, application, own, runs),
                 "observation": self._observation(step.observation, application),
                 "result": "",
