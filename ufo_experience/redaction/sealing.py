@@ -63,7 +63,7 @@ def seal(value: str, run: str) -> str:
 
 def opened(seals: Sequence[str]) -> str | None:
     """The value that two of these seals, of different runs, agree on; None when no two do."""
-    read = [one for one in map(_read, seals) if one is not None]
+    read = [one for one in map(_read, dict.fromkeys(seals)) if one is not None]
     for one, other in combinations(read, 2):
         if one.tag == other.tag and one.x != other.x:
             slope = (one.y - other.y) * pow(one.x - other.x, -1, _PRIME) % _PRIME

@@ -117,7 +117,8 @@ class CatalogAgreement:
         return bool(steps) and steps == self._run(other).way.steps
 
     def _find_parted(self, experience: Experience) -> int:
-        own = way_of(experience)
+        (row,) = self._catalog.find([experience.id]).tolist()
+        own = self._run(row).way if row >= 0 else way_of(experience)
         if not own.end:
             return _NOBODY
         rows = self._of_same_fields(experience)

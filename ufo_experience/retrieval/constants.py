@@ -55,12 +55,23 @@ def _held(typed: Sequence[Typed], tag: str, task: str) -> str | None:
     runs = [one for one in typed if one.tag == tag]
     if min(len({one.session for one in runs}), len({one.request.lower() for one in runs})) < RUNS:
         return None
-    shared = frozenset.intersection(*(_values_of(one.request) for one in runs))
+    shared = _values_shared(one.request for one in runs)
     if not _names_all(task, shared):
         return None
     if any(_names_all(one.request, shared) for one in typed if one.tag != tag):
         return None
     return next((one.value for one in runs if one.value), None) or opened([one.seal for one in runs])
+
+
+def _values_shared(requests: Iterable[str]) -> frozenset[str]:
+    """The values that stand in each of some requests."""
+    first, *others = dict.fromkeys(requests)
+    shared = _values_of(first)
+    for request in others:
+        if not shared:
+            break
+        shared &= _values_of(request)
+    return shared
 
 
 @remembered(2_048)

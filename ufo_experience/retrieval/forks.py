@@ -70,8 +70,9 @@ def _are_of_one_task(one: Asked, other: Asked) -> bool:
         return False
     if one.session and one.session == other.session:
         return False
-    alike = reads_alike(one.request, other.request) and not adds_words(one.request, other.request)
-    return one.task == other.task or alike
+    if one.task == other.task:
+        return True
+    return reads_alike(one.request, other.request) and not adds_words(one.request, other.request)
 
 
 def _request(run: Experience) -> str:
