@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from sys import intern
 
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
@@ -257,15 +258,25 @@ def text_of(frame: Frame) -> str:
 
 def read_frame(text: str, clicked: str) -> Frame:
     """The frame of a text that `text_of` made, and of what the steps clicked."""
-    stems, kinds, marked, names = text.split("\x1f")
-    words = tuple(stems.split())
-    if not words:
+    said, kinds, marked, names = text.split("\x1f")
+    stems = tuple(map(intern, said.split()))  # the same words stand in many requests
+    if not stems:
         return record_frame("", clicked)
     on_controls, entries = _on_controls(clicked)
-    found = tuple(thesaurus().entries(words))
     return Frame(
-        words, (*kinds.split(","),), found, on_controls, entries, frozenset(names.split()), (*marked.split(","),)
+        stems,
+        _kinds(kinds),
+        tuple(thesaurus().entries(stems)),
+        on_controls,
+        entries,
+        frozenset(names.split()) if names else frozenset(),
+        _kinds(marked),
     )
+
+
+@remembered(512)
+def _kinds(text: str) -> tuple[str, ...]:
+    return tuple(map(intern, text.split(",")))
 
 
 def _names(text: str) -> frozenset[str]:
