@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -14,7 +15,7 @@ from tests.disks import UnsyncedDisk
 from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.config import Settings
 from ufo_experience.errors import UsageError
-from ufo_experience.ingest import _redacted, _without_our_prompts, ingest
+from ufo_experience.ingest import _redacted, _without_our_prompts, ingest, seldom_collecting
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.prompt.data_block import frame
@@ -234,3 +235,16 @@ def test_a_record_that_was_removed_is_no_conflict_when_its_log_is_read_again(tmp
     report = memory.ingest(folder, force=True)
     assert (report.added, report.conflicts) == ([], [])
     assert "was removed from this store before" in dict(report.skipped)[added[0]]
+
+
+@pytest.mark.parametrize(("before", "meanwhile"), [(700, True), (0, False), (10**6, False)])
+def test_the_interpreter_collects_as_often_afterwards_as_before(before, meanwhile):
+    """Whoever learns last gives back what the first one found; who collects more seldom, or never, still does."""
+    ours = gc.get_threshold()
+    try:
+        gc.set_threshold(before, 10, 10)
+        with seldom_collecting, seldom_collecting:
+            assert (gc.get_threshold()[0] > before) is meanwhile
+        assert gc.get_threshold()[0] == before
+    finally:
+        gc.set_threshold(*ours)

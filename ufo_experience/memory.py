@@ -141,12 +141,12 @@ class ExperienceMemory(Maintenance):
 
         A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`.
         """
-        from ufo_experience.ingest import ingest
+        from ufo_experience.ingest import ingest, seldom_collecting
         from ufo_experience.summarizer import open_summarizer
 
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.wiring.service_settings)
-        report = ingest(
+        report = seldom_collecting(ingest)(
             sources,
             self.store,
             engine,
@@ -164,7 +164,7 @@ class ExperienceMemory(Maintenance):
         if (success := lacking.get("success")) is not None:
             report.judged = self._judge_known(report.known, success)
         if report.added or report.known:  # what is known may wait for an index that was not made
-            why = self.index_if_possible()
+            why = seldom_collecting(self.index_if_possible)()
             if why and self.live.failure:
                 report.problems.append(Problem(file=self.store.location, code=NOT_INDEXED, message=why))
         if report.failed and not (report.read or report.added or report.known):

@@ -60,9 +60,17 @@ class CleanRecord:
     experience: Experience
     data: dict[str, Any]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Goes to another process as its data."""
+        return _clean_record_of, (self.data,)
+
     def with_trust(self, trust: Trust) -> CleanRecord:
         """The same, trusted so from the start."""
         return CleanRecord(self.experience.model_copy(update={"trust": trust}), {**self.data, "trust": trust.value})
+
+
+def _clean_record_of(data: dict[str, Any]) -> CleanRecord:
+    return CleanRecord(validate(Experience, data), data)
 
 
 def clean_record(experience: Experience) -> CleanRecord:
