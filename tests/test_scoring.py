@@ -15,10 +15,11 @@ from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.background import REFERENCES, Scale, heard_in_store, measure_embedder, measure_scale
+from ufo_experience.retrieval.columns import Column, MaskColumn, Saturation, add_up
 from ufo_experience.retrieval.credit import credited, harmful, usage_factor, usefulness
 from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
-from ufo_experience.retrieval.lexical import LexicalIndex, _add_up, _Column
+from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.standing import LARGE, Standing, standing
 from ufo_experience.schema import MAX_SESSIONS, Usage
 from ufo_experience.trust.policy import TrustPolicy
@@ -262,18 +263,17 @@ def test_a_record_that_lost_rank_is_the_reason_why_nothing_is_served(tmp_path):
         assert memory.stats().look_again == 1
 
 
-def test_a_column_of_some_rows_adds_what_a_column_of_all_does():
-    """Over more rows than are added up at a time."""
+def test_a_column_of_bytes_adds_what_a_column_of_numbers_does():
+    """Over more rows than are added up at a time, terms that stand several times among them."""
     rng = np.random.default_rng(5)
     rows = np.flatnonzero(rng.random(140_000) < 0.05).astype(np.int32)
-    gain = rng.random(len(rows), np.float32)
-    every = np.zeros(140_000, np.float32)
-    every[rows] = gain
+    times = rng.integers(1, 4, len(rows)).astype(np.float32)
+    gain = Saturation(0.6, rng.random(140_001, np.float32))
     some = rng.random(140_001, np.float32)
-    all_rows = some.copy()
-    _add_up([(np.float32(0.5), _Column(rows, gain)), (np.float32(2), _Column(None, every))], some)
-    _add_up([(np.float32(2), _Column(None, every)), (np.float32(0.5), _Column(None, every))], all_rows)
-    np.testing.assert_array_equal(some, all_rows)
+    others = some.copy()
+    add_up([(np.float32(0.5), MaskColumn(rows, times, gain, 140_000))] * 2, some)
+    add_up([(np.float32(0.5), Column(rows, times, gain, 140_000))] * 2, others)
+    np.testing.assert_array_equal(some, others)
 
 
 def test_a_store_that_grows_beyond_those_of_the_fit_says_nothing_more_of_a_score():

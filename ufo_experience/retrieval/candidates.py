@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from ufo_experience.retrieval.filled_in import LIKELY, SAME_WORDS, fills_in, has
 from ufo_experience.retrieval.fusion import Floats, Signals, order, relevance
 from ufo_experience.retrieval.known_texts import KnownText, KnownTexts
 from ufo_experience.retrieval.lexical import LexicalIndex
+from ufo_experience.retrieval.matches import Matches, Ranked, best_of
 from ufo_experience.retrieval.standing import STANDING, runs_of, standing
 from ufo_experience.schema import Trust
 from ufo_experience.text.frames import Frame, request_frames
@@ -31,7 +31,7 @@ LOOKED_AT = 8  # of the best, for a request that fills in what they leave open
 TASKS = 24  # different tasks of these that are compared in full
 PER_TASK = 5  # rows of one task: near-duplicates of which one will answer
 _MIXED = np.uint64(0x9E3779B97F4A7C15)  # an odd number, to mix two hashes
-_SOME = 16  # times as many as are wanted, and a part of all so small, are looked at for a first bound
+_MORE = 4  # times as many are looked at where few runs fill the pool
 MAX_FILTERS = 8  # whose rows are kept, a byte each
 MAX_STEMS = 8_192  # whose weights are kept: some 3 MB
 PER_RUN = 4  # of these: more of one run only when many runs are in the pool
@@ -103,7 +103,6 @@ class CandidateFinder:
             published=snapshot.catalog.as_published(self._limits) if counted is None else None,
             before=before._words if before else None,
         )
-        self._root_of_length = np.sqrt(np.maximum(snapshot.catalog.column("length"), 1))
         self._inside: dict[tuple[str | None, str | None], Mask] = {}
         self.texts: KnownTexts = KnownTexts(snapshot.catalog, before.texts if before else None)
         unchanged = before is not None and self._words.counts_as(before._words)
@@ -176,21 +175,18 @@ class CandidateFinder:
             inside[without] = False
         if exclude_session:
             inside &= self.snapshot.catalog.column("session") != key_hash(exclude_session)
-        skeleton, words = self._words.scores(text)
+        matches = self._words.matches(text)
         servable, blocked = inside & self._servable, inside & ~self._servable
-        rough = skeleton + words
-        pool = self._thinned(self._top(rough, servable), rough)
-        dense = np.empty_like(rough)
-        np.divide(rough, self._root_of_length, out=dense, casting="same_kind")
-        pool = _either(pool, self._thinned(self._top(dense, servable), dense))  # short ones that are all about it
+        pool = self._thinned(*self._top(matches, servable))
+        pool = _either(pool, self._thinned(*self._top(matches, servable, by_length=True)))  # short, all about it
         if query is not None:
             limits = replace(self._limits, application=application, env=env)
             vector = query.vector
             near = self._near(vector, servable, limits) if only is None else self._nearest_of(vector, servable)
-            pool = _either(pool, self._thinned(near, -np.arange(len(skeleton)), by_place=True))
-        held = self._thinned(self._top(rough, blocked), rough)
-        seen = _Seen(request_frames(text), skeleton, words, query, self._scale(query) if query else None)
-        best = float((skeleton * servable).max(initial=0.0))
+            pool = _either(pool, self._thinned(near))
+        held = self._thinned(*self._top(matches, blocked))
+        seen = _Seen(request_frames(text), matches, query, self._scale(query) if query else None)
+        best = matches.best_skeleton(servable)
         return self._judged(seen, pool, best), self._judged(seen, held, best)
 
     def _scale(self, query: Embedded) -> Scale:
@@ -198,14 +194,14 @@ class CandidateFinder:
         background = np.concatenate([own, query.quality.references @ query.vector]).astype(np.float64)
         return measure_scale(background, query.quality.reworded)
 
-    def _thinned(self, rows: Rows, scores: NDArray[Any], *, by_place: bool = False) -> Rows:
+    def _thinned(self, rows: Rows, scores: Vector | None = None) -> Rows:
         """Of rows the best `TASKS` different tasks, at most `PER_TASK` rows of each and `PER_RUN` of one session.
 
-        `by_place` says that they are in order already.
+        Without scores they are in order already.
         """
         if not len(rows):
             return rows
-        ordered = rows if by_place else rows[np.argsort(-scores[rows], kind="stable")]
+        ordered = rows if scores is None else rows[np.argsort(-scores, kind="stable")]
         sessions = self.snapshot.catalog.column("session")[ordered]
         ordered = ordered[_fewer_before(sessions, PER_RUN) | (sessions == 0)]
         tasks, applications = (self.snapshot.catalog.column(name)[ordered] for name in ("task", "application"))
@@ -221,13 +217,19 @@ class CandidateFinder:
         places = np.concatenate([np.arange(seen), behind])
         return np.sort(ordered[places[_fewer_before(groups[places], PER_TASK)]])
 
-    def _top(self, scores: Vector, rows: Mask, count: int = POOL) -> Rows:
+    def _top(self, matches: Matches, rows: Mask, count: int = POOL, *, by_length: bool = False) -> Ranked:
         """The best rows; where few runs fill the pool (a flood), no run has more than `PER_RUN` rows in it."""
-        best = _top(scores, rows, count)
+        best, scores = matches.top(rows, count, by_length)
         sessions = self.snapshot.catalog.column("session")
         if len(best) < count or _count_runs(sessions[best]) >= count // PER_RUN:
-            return best
-        return _top(scores, _first_of_each(scores, rows & (scores > 0), sessions), count)
+            return best, scores
+        wanted = count
+        while True:  # what lies below the best of these is not among the best of all, few of a run as these may be
+            wanted *= _MORE
+            best, scores = matches.top(rows, wanted, by_length)
+            kept = _first_of_each(scores, sessions[best])
+            if np.count_nonzero(kept) >= count or len(best) < wanted:
+                return best_of(best[kept], scores[kept], count)
 
     def _near(self, vector: Vector, usable: Mask, filter: Filter) -> Rows:
         """Rows whose vectors are nearest."""
@@ -253,11 +255,12 @@ class CandidateFinder:
         if not len(rows):
             return _NOBODY
         catalog = self.snapshot.catalog
+        skeleton, words = seen.matches.at(rows)
         cosine, near, deviations = self._distances(seen, rows)
         texts = [self.texts[row] for row in rows.tolist()]
         signals = Signals(
-            skeleton=seen.skeleton[rows].astype(np.float64),
-            words=seen.words[rows].astype(np.float64),
+            skeleton=skeleton.astype(np.float64),
+            words=words.astype(np.float64),
             pair=self._compared(seen.clauses, texts),
             near=near,
             deviations=deviations,
@@ -337,8 +340,7 @@ class _Seen:
     """What is known of a query before its candidates are compared."""
 
     clauses: Sequence[Frame]
-    skeleton: Vector
-    words: Vector
+    matches: Matches
     query: Embedded | None
     scale: Scale | None
 
@@ -369,13 +371,12 @@ def _fewer_before(keys: NDArray[np.uint64], most: int) -> Mask:
     return mask
 
 
-def _first_of_each(scores: Vector, rows: Mask, sessions: NDArray[np.uint64]) -> Mask:
-    """The `PER_RUN` best rows of each session, and all that have none."""
-    candidates = np.flatnonzero(rows)
-    order = candidates[np.lexsort((-scores[candidates], sessions[candidates]))]
+def _first_of_each(scores: Vector, sessions: NDArray[np.uint64]) -> Mask:
+    """Which rows are among the `PER_RUN` best of their session; all that have none are."""
+    order = np.lexsort((-scores, sessions))
     named = sessions[order]
     first = np.searchsorted(named, named)
-    mask = np.zeros(len(rows), np.bool_)
+    mask = np.zeros(len(scores), np.bool_)
     mask[order[(np.arange(len(order)) - first < PER_RUN) | (named == 0)]] = True
     return mask
 
@@ -384,15 +385,3 @@ def _count_runs(sessions: NDArray[np.uint64]) -> int:
     """How many runs the records come from: those of one session are one, those without a session one each."""
     named = np.sort(sessions[sessions != 0])
     return int(np.count_nonzero(named[1:] != named[:-1])) + min(len(named), 1) + len(sessions) - len(named)
-
-
-def _top(scores: Vector, rows: Mask, count: int) -> Rows:
-    """Row numbers of the `count` best positive scores among `rows` (more where they tie), in row order."""
-    some = max(_SOME * count, len(scores) // _SOME)  # the best of some are no better than the best of all
-    first = scores[:some][rows[:some]]
-    least = np.partition(first, -count)[-count] if len(first) >= count else 0
-    candidates = np.flatnonzero(rows & (scores >= least if least > 0 else scores > 0))
-    if len(candidates) > count:
-        found = scores[candidates]
-        candidates = candidates[found >= np.partition(found, -count)[-count]]
-    return candidates

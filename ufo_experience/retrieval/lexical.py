@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.postings import Postings, term_hashes
+from ufo_experience.retrieval.columns import Column, MaskColumn, Posting, Saturation, Scores, Weighted
+from ufo_experience.retrieval.matches import Lengths, Matches, Pruned, Scanned
 from ufo_experience.text.frames import request_frame
 from ufo_experience.text.index_terms import skeleton_terms, word_terms
 
-Scores = NDArray[np.float32]
 _TINY = 1e-9
 _DRIFT = 0.05  # of the trusted rows may differ from those that statistics were kept of
 _COMMON, _COMMON_FROM = 0.05, 1_000  # share and number of the published rows that hold a common term
-_MOST_COLUMNS = 64  # of common terms, four bytes a row each; as much room for those that are kept by the rows they have
-_DENSE = 0.125  # share of the rows that hold a common term, from which on it is a column of all rows
-_BLOCK = 65_536  # rows
+_MOST_BYTES = 256  # a row that are kept of common terms
+_DENSE = 0.125  # share of the rows that hold a common term, from which on it is added up first
 _MOSTLY = 0.3  # share of a word's records in which it is a value, from which on it is one in a query
 
 
@@ -35,12 +35,14 @@ _MOSTLY = 0.3  # share of a word's records in which it is a value, from which on
 class BM25:
     """Saturation of repeats `k1`, share of length normalisation `b` (Robertson and Zaragoza 2009), and an exponent
     on the inverse document frequency: requests are short, and full IDF lets one rare name outweigh the procedure.
-    Statistics are kept of catalogs with `keep_from` published rows or more."""
+    Statistics are kept of catalogs with `keep_from` published rows or more; with more than `scan_to` the rows that
+    cannot be among the best are passed over."""
 
     k1: float = 0.6
     b: float = 0.75
     idf_exponent: float = 0.8
     keep_from: int = 5000
+    scan_to: int = 65_536
 
 
 _DEFAULT = BM25()
@@ -54,14 +56,6 @@ class _Kept:
     settings: BM25
     counted: Mask
     doc_freq: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class _Column:
-    """What a common term is worth in published rows: in these, in order, or (None) in all."""
-
-    rows: NDArray[np.int32] | None
-    gain: Scores
 
 
 class LexicalIndex:
@@ -94,14 +88,16 @@ class LexicalIndex:
         self._count = int(self._counted.sum())
         lengths = catalog.column("length").astype(np.float32)
         mean = max(float(lengths[self._counted].mean()), 1.0) if self._count else 1.0
-        self._size = (1 - settings.b + settings.b * lengths / mean).astype(np.float32)
+        size = (1 - settings.b + settings.b * lengths / mean).astype(np.float32)
+        self._gain = Saturation(settings.k1, size)
+        self.lengths = Lengths(catalog.column("length"), self._gain.once())
         kept = self._still_right(before._kept if before else None)
         base, *others = catalog.terms
         doc_freq = kept.doc_freq if kept else self._counts(base)
         self._sums = [(base, doc_freq), *((part, self._counts(part)) for part in others)]
         self._holds_counted = [bool(sums.any()) for _, sums in self._sums]
         self._kept = kept or _Kept(base, settings, self._counted[: catalog.published], doc_freq)
-        self._columns: dict[str, _Column] = {}
+        self._columns: dict[str, Column] = {}
         if kept and before and before._mean == mean:
             self._columns = before._columns
         self._mean = mean
@@ -109,15 +105,32 @@ class LexicalIndex:
     def scores(self, query: str) -> tuple[Scores, Scores]:
         """(skeleton, words), each float32 with one entry per row."""
         exact, loose = word_terms(request_frame(query))
-        words, most = self._matched(exact)
+        size = len(self._catalog.rows)
+        view = self._weighted(exact)
+        words, most = view.in_all(size), view.most
         best = float((words * self._counted).max(initial=0.0)) / most
         if best < 1:
-            other = self._matched(loose)[0]
+            other = self._weighted(loose).in_all(size)
             words += np.multiply(other, np.float32(1 - best), out=other)
-        skeleton, whole = self._matched(skeleton_terms(query, self.are_values))
-        skeleton /= whole
+        view = self._weighted(skeleton_terms(query, self.are_values))
+        skeleton = view.in_all(size)
+        skeleton /= view.most
         words /= most
         return skeleton, np.minimum(words, np.float32(1), out=words)
+
+    def matches(self, query: str) -> Matches:
+        """What the words of a query say about the rows. In a large catalog most rows are not looked at."""
+        if not self._is_large:
+            return Scanned(*self.scores(query), self.lengths)
+        exact, loose = word_terms(request_frame(query))
+        return Pruned(
+            self._weighted(exact),
+            lambda: self._weighted(loose),
+            self._weighted(skeleton_terms(query, self.are_values)),
+            self._counted,
+            self.lengths,
+            lambda: Scanned(*self.scores(query), self.lengths),
+        )
 
     def counts_as(self, before: LexicalIndex) -> bool:
         """True when every stem weighs what it weighed in an earlier index."""
@@ -145,55 +158,43 @@ class LexicalIndex:
         """Inverse document frequency of a word that one record holds."""
         return float(self._idf(np.ones(1, np.int64))[0])
 
-    def _matched(self, weights: Mapping[str, float]) -> tuple[NDArray[np.float32], np.float32]:
-        """For each row the weight of the terms it holds, and the most a row could have."""
-        if not weights:
-            return np.zeros(len(self._catalog.rows), np.float32), np.float32(_TINY)
+    def _weighted(self, weights: Mapping[str, float]) -> Weighted:
+        """The terms of a query, located, and what they are worth where they stand."""
         names, hashes = list(weights), term_hashes(weights)
         located = [part.positions(hashes) for part in self._catalog.terms]
         idf = self._idf(np.maximum(self._doc_freq(hashes, located), 1))
-        worth = dict(zip(weights, (np.array(list(weights.values())) * idf).tolist(), strict=True))
-        columns = {one: column for one in weights if (column := self._columns.get(one)) is not None}
-        known = columns.copy()
-        rows, gains = [np.empty(0, np.int32)], [np.empty(0, np.float64)]
+        worth = (np.array(list(weights.values())) * idf).tolist()
+        few: list[tuple[float, Posting]] = []
+        common: list[tuple[np.float32, Column]] = []
         for place, (part, positions) in enumerate(zip(self._catalog.terms, located, strict=True)):
-            few: list[tuple[float, NDArray[np.int32], NDArray[np.float32]]] = []
             for number, held, times in part.held(positions):
-                one = names[number]
-                if not place and one in known:
-                    continue
-                if not place and self._is_common(len(held)):
-                    columns[one] = self._columns[one] = self._column(held, self._gain(held, times))
+                column = None if place else self._column(names[number], held, times)
+                if column is None:
+                    few.append((worth[number], Posting(held, times, self._gain)))
                 else:
-                    few.append((worth[one], held, times))
-            if few:
-                rows.append(np.concatenate([held for _, held, _ in few]))
-                gain = self._gain(rows[-1], np.concatenate([times for *_, times in few]))
-                gains.append(np.repeat([each for each, *_ in few], [len(held) for _, held, _ in few]) * gain)
-        total = self._sum(np.concatenate(rows), np.concatenate(gains))
-        _add_up([(np.float32(worth[one]), column) for one, column in columns.items()], total)
-        return total, np.float32(_TINY + sum(worth.values()))
+                    common.append((np.float32(worth[number]), column))
+        common.sort(key=lambda one: len(one[1].held) < _DENSE * self._catalog.published and self._is_large)
+        return Weighted(few, common, np.float32(_TINY + sum(worth)), self._gain)
 
-    def _gain(self, rows: NDArray[np.int32], times: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What a term is worth in each of these rows, which hold it so many times: saturated, by length."""
-        return np.asarray(times / (times + self._settings.k1 * self._size[rows]), np.float32)
-
-    def _is_common(self, held: int) -> bool:
-        """True for a term that so many published rows hold that the next question had better add it up as a column."""
-        kept = sum(len(column.gain) for column in self._columns.values())
-        common = held >= max(_COMMON_FROM, _COMMON * self._catalog.published)
-        return common and kept < _MOST_COLUMNS * self._catalog.published
-
-    def _column(self, rows: NDArray[np.int32], gain: Scores) -> _Column:
+    def _column(self, name: str, held: NDArray[np.int32], times: Scores) -> Column | None:
+        """The column of a term of the published rows that so many hold that the next question had better find it
+        worked out; None for one that few hold, or more than there is room for."""
+        if (known := self._columns.get(name)) is not None:
+            return known
         published = self._catalog.published
-        if published > _BLOCK and len(rows) < _DENSE * published:
-            return _Column(rows, gain)
-        column = np.zeros(published, np.float32)
-        column[rows] = gain
-        return _Column(None, column)
+        if len(held) < max(_COMMON_FROM, _COMMON * published):
+            return None
+        has_room = sum(column.size for column in self._columns.values()) < _MOST_BYTES * published
+        if not has_room and not self._is_large:
+            return None
+        column = (MaskColumn if self._is_large else Column)(held, times, self._gain, published)
+        if has_room:
+            self._columns[name] = column
+        return column
 
-    def _sum(self, rows: NDArray[np.int32], worth: NDArray[np.float64]) -> Scores:
-        return np.bincount(rows, weights=worth, minlength=len(self._catalog.rows)).astype(np.float32)
+    @property
+    def _is_large(self) -> bool:
+        return self._catalog.published > self._settings.scan_to
 
     def _idf(self, doc_freq: NDArray[np.int64]) -> NDArray[np.float64]:
         left = np.maximum(self._count - doc_freq, 0)
@@ -223,19 +224,6 @@ class LexicalIndex:
                 positions = located[place] if located else part.positions(terms)
                 total += np.where(positions >= 0, sums[positions], 0)
         return total
-
-
-def _add_up(columns: Sequence[tuple[np.float32, _Column]], total: Scores) -> None:
-    """Add columns to `total`, each times its weight; those of all rows by as many rows as the processor keeps."""
-    dense = [(weight, column.gain) for weight, column in columns if column.rows is None]
-    scaled = np.empty(_BLOCK, np.float32)
-    for first in range(0, len(dense[0][1]) if dense else 0, _BLOCK):
-        for weight, gain in dense:
-            some = gain[first : first + _BLOCK]
-            total[first : first + len(some)] += np.multiply(some, weight, out=scaled[: len(some)])
-    for weight, column in columns:
-        if column.rows is not None:
-            total[column.rows] += column.gain * weight
 
 
 def _counted(catalog: Catalog, trusted: Mask, published: Mask | None) -> Mask:

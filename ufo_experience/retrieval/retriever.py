@@ -255,7 +255,7 @@ class Retriever:
             only=query.only,
         )
         inside = self._finder.inside(query.application, query.env)
-        return Ranking(candidates, held, fusion, degraded, int(inside.sum()), marks_of(text))
+        return Ranking(candidates, held, fusion, degraded, int(np.count_nonzero(inside)), marks_of(text))
 
     def _embedded(self, text: str) -> tuple[Embedded | None, str | None]:
         """The query's vector, or why there is none; an index without vectors is worth no request."""

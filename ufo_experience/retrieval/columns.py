@@ -1,0 +1,219 @@
+"""What the terms of a question are worth in the rows that hold them.
+
+A term that many published rows hold is a `Column`, kept between questions. `Weighted` are the terms of one view of a
+question: common ones as columns, and an entry for each row that holds a rare one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float32]
+Rows = NDArray[np.int32]
+Steps = NDArray[np.uint8]
+_BLOCK = 65_536  # rows, as many as the processor keeps
+
+
+class Saturation:
+    """What a term is worth in rows that hold it so many times: saturated, by the length of each row."""
+
+    def __init__(self, k1: float, size: Scores) -> None:
+        """`size` is the length of every row as a share of what is usual."""
+        self.half: Scores = k1 * size  # how often a row would hold a term that is worth half of what it can be
+
+    def __call__(self, rows: Rows, times: Scores) -> Scores:
+        """One number, below 1, for each row and how often it holds the term."""
+        return np.asarray(times / (times + self.half[rows]), np.float32)
+
+    def once(self) -> Scores:
+        """What a term is worth in every row if it stands there once."""
+        return np.asarray(1 / (1 + self.half), np.float32)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """The rows that hold a term more than once and how many `times`, how much `more` it is worth in each than if it
+    stood there once, as a share of that, and what it is worth there at `most`, as a multiple.
+    """
+
+    rows: Rows
+    times: Scores
+    more: Scores
+    most: float
+
+    @classmethod
+    def of(cls, held: Rows, times: Scores, gain: Saturation) -> Repeats:
+        """The repeats in some rows."""
+        several = np.flatnonzero(times > 1)
+        rows, times = held[several], times[several]
+        more = gain(rows, times) / gain(rows, np.ones_like(times)) - 1
+        return cls(rows, times, more, 1 + float(more.max(initial=0.0)))
+
+    def set_times(self, rows: Rows, times: Scores) -> None:
+        """Put into `times` how often each of some rows, in order, holds the term, where that is more than once."""
+        if len(self.rows) and len(rows):
+            place = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
+            here = self.rows[place] == rows
+            times[here] = self.times[place[here]]
+
+    def set_between(self, first: int, last: int, times: Scores) -> None:
+        """The same of all rows from one to another."""
+        begin, end = self.rows.searchsorted([first, last]).tolist() if len(self.rows) else (0, 0)
+        times[self.rows[begin:end] - first] = self.times[begin:end]
+
+    def count(self, tally: Steps, steps: float) -> None:
+        """Add to the steps of these rows what is more than `steps`, rounded up."""
+        if len(self.rows):
+            tally[self.rows] += np.ceil(self.more * np.float32(steps)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Posting:
+    """The rows that hold a rare term, in order, and how often each does."""
+
+    held: Rows
+    times: Scores
+    gain: Saturation
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """Where it stands several times."""
+        return Repeats.of(self.held, self.times, self.gain)
+
+    def count(self, tally: Steps, steps: float, room: Steps) -> None:
+        """See `Column.count`."""
+        tally[self.held] += np.uint8(ceil(steps))
+        self.repeats.count(tally, steps)
+
+
+class Column:
+    """What a common term is worth in each of the published rows.
+
+    Safe to use from many threads: what is worked out twice comes out the same.
+    """
+
+    def __init__(self, held: Rows, times: Scores, gain: Saturation, published: int) -> None:
+        """`held` are the rows that hold the term, in order, and how often each does; `gain` says what that is worth."""
+        self.held, self.published = held, published
+        self._times, self._worth_of = times, gain
+
+    @cached_property
+    def gain(self) -> Scores:
+        """One number for each published row."""
+        column = np.zeros(self.published, np.float32)
+        column[self.held] = self._worth_of(self.held, self._times)
+        return column
+
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        return 4 * self.published
+
+    def part(self, first: int, last: int, room: Scores) -> Scores:
+        """What the term is worth from one published row to another; `room` may hold it."""
+        return self.gain[first:last]
+
+
+class MaskColumn(Column):
+    """The same of a large catalog: a byte for each row, and what is more than once apart."""
+
+    @cached_property
+    def mask(self) -> NDArray[np.uint8]:
+        """255 for each published row that holds the term, 0 for the others."""
+        mask = np.zeros(self.published, np.uint8)
+        mask[self.held] = 255
+        return mask
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """Where it stands several times."""
+        return Repeats.of(self.held, self._times, self._worth_of)
+
+    @property
+    def size(self) -> int:
+        """See `Column.size`."""
+        return self.published + 12 * len(self.repeats.rows)
+
+    def part(self, first: int, last: int, room: Scores) -> Scores:
+        """See `Column.part`."""
+        times = room[: last - first]
+        np.bitwise_and(self.mask[first:last], np.uint8(1), out=times, casting="unsafe")
+        self.repeats.set_between(first, last, times)
+        times /= times + self._worth_of.half[first:last]
+        return times
+
+    def at(self, rows: Rows, halves: Scores) -> Scores:
+        """What the term is worth in rows, which are in order; 0 where it does not stand. `halves` are theirs."""
+        found = np.zeros(len(rows), np.float32)
+        here = rows[: rows.searchsorted(self.published)]
+        times = found[: len(here)]
+        np.bitwise_and(self.mask[here], np.uint8(1), out=times, casting="unsafe")
+        self.repeats.set_times(here, times)
+        times /= times + halves[: len(here)]
+        return found
+
+    def count(self, tally: Steps, steps: float, room: Steps) -> None:
+        """Add steps, rounded up, in every row that holds the term, as many more as it is worth more where it stands
+        several times; `room` is for as many rows.
+        """
+        part = tally[: self.published]
+        np.add(part, np.bitwise_and(self.mask, np.uint8(ceil(steps)), out=room[: self.published]), out=part)
+        self.repeats.count(tally, steps)
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """The terms of one view of a question: the rare and the common ones with their weights, and the most that a row
+    could have.
+    """
+
+    few: Sequence[tuple[float, Posting]]
+    common: Sequence[tuple[np.float32, Column]]
+    most: np.float32
+    gain: Saturation
+
+    def in_all(self, size: int) -> Scores:
+        """What the terms are worth together in each of `size` rows."""
+        rows, worth, times = self._entries
+        total: Scores = np.bincount(rows, weights=worth * self.gain(rows, times), minlength=size).astype(np.float32)
+        add_up(self.common, total)
+        return total
+
+    def at(self, rows: Rows, size: int) -> Scores:
+        """The same of some of `size` rows, which are in order: bit for bit."""
+        held, worth, times = self._entries
+        asked = np.zeros(size, np.bool_)
+        asked[rows] = True
+        here = np.flatnonzero(asked[held])
+        gain = worth[here] * self.gain(held[here], times[here])
+        total: Scores = np.bincount(rows.searchsorted(held[here]), weights=gain, minlength=len(rows)).astype(np.float32)
+        halves = self.gain.half[rows]
+        for weight, column in self.common:
+            if isinstance(column, MaskColumn):
+                worth_here = column.at(rows, halves)
+                total += np.multiply(worth_here, weight, out=worth_here)
+        return total
+
+    @cached_property
+    def _entries(self) -> tuple[Rows, NDArray[np.float64], Scores]:
+        """One entry for each row and rare term: the row, the weight of the term, how often it stands there."""
+        rows = np.concatenate([np.empty(0, np.int32), *(term.held for _, term in self.few)])
+        times = np.concatenate([np.empty(0, np.float32), *(term.times for _, term in self.few)])
+        return rows, np.repeat([weight for weight, _ in self.few], [len(term.held) for _, term in self.few]), times
+
+
+def add_up(columns: Sequence[tuple[np.float32, Column]], total: Scores) -> None:
+    """Add columns to `total`, each times its weight, by as many rows as the processor keeps."""
+    scaled = np.empty(_BLOCK, np.float32)
+    published = columns[0][1].published if columns else 0
+    for first in range(0, published, _BLOCK):
+        last = min(first + _BLOCK, published)
+        for weight, column in columns:
+            room = scaled[: last - first]
+            total[first:last] += np.multiply(column.part(first, last, room), weight, out=room)

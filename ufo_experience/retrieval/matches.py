@@ -1,0 +1,316 @@
+"""The rows that the words of a question put forward: the best of them, and the scores of some.
+
+`Scanned` has the scores of all rows. `Pruned` gives bit for bit the same answers and looks at few rows of many (the
+bounds of MaxScore, Turtle and Flood 1995): terms that many rows hold are rare in no row and so worth little. What a row
+has of the other terms is the least it is worth; with the most the common terms could add it either reaches what so many
+others have for certain, or is passed over. Only for the rows that are left is the score worked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ufo_experience.index.catalog import Mask
+from ufo_experience.retrieval.columns import MaskColumn, Posting, Scores, Steps, Weighted
+
+Rows = NDArray[np.int64]
+Ranked = tuple[Rows, Scores]
+_SOME = 16  # times as many as are wanted, and a part of all so small, are looked at for a first bound
+_LITTLE = 1_024  # rows that are all looked at
+_SAMPLE = 16_384  # rows that tell how high the best of all may be
+_SPARE, _PROBES = 4, 2  # times as many as are wanted are looked for, and scored at first
+_WORTH = 8  # with more than this part of the rows in question all are scored
+_STEPS, _COUNTED = 255, 40  # a byte holds; terms that are counted in it
+_LIGHT = 4  # times lighter than a step is not counted
+_ROUNDED = 1e-5  # what sums of float32 are off at most, as a share
+
+
+class Lengths:
+    """What depends on the length of every row: its root (1 at least), what to multiply by instead of dividing by that,
+    and what a term is worth that stands there `once`.
+    """
+
+    def __init__(self, lengths: NDArray[np.int32], once: Scores) -> None:
+        """Lengths in words."""
+        self.roots: NDArray[np.float64] = np.sqrt(np.maximum(lengths, 1))
+        self.inverse: Scores = (1 / self.roots).astype(np.float32)
+        self.once, self.most_once, self.room = once, float(once.max(initial=0.0)), Room(len(once))
+
+
+class Room:
+    """Arrays of all rows that one question after the other works in: memory that is new costs more than what is done
+    in it. Safe to use from many threads.
+    """
+
+    def __init__(self, size: int) -> None:
+        """Arrays of this length."""
+        self._size = size
+        self._free: dict[type, list[NDArray[Any]]] = {np.float32: [], np.uint8: []}
+
+    def scores(self, user: object) -> Scores:
+        """An array, as somebody left it, that comes back when `user` is gone."""
+        return self._lent(np.float32, user)
+
+    def steps(self, user: object) -> Steps:
+        """The same of bytes."""
+        return self._lent(np.uint8, user)
+
+    def _lent(self, kind: type, user: object) -> NDArray[Any]:
+        free = self._free[kind]
+        try:
+            array = free.pop()
+        except IndexError:
+            array = np.empty(self._size, kind)
+        finalize(user, free.append, array)
+        return array
+
+
+class Matches(Protocol):
+    """What the words of one question say about the rows of a catalog."""
+
+    def top(self, inside: Mask, count: int, by_length: bool = False) -> Ranked:
+        """Rows `inside` with the `count` best positive sums of both scores (more where they tie), in order, and these
+        sums; `by_length` divides them by the root of the length of the row.
+        """
+        ...
+
+    def at(self, rows: Rows) -> tuple[Scores, Scores]:
+        """(skeleton, words) of rows, which are in order."""
+        ...
+
+    def best_skeleton(self, inside: Mask) -> float:
+        """The best skeleton score inside; 0 without any."""
+        ...
+
+
+class Scanned:
+    """The scores of all rows."""
+
+    def __init__(self, skeleton: Scores, words: Scores, lengths: Lengths) -> None:
+        """One score of each kind for each row."""
+        self._skeleton, self._words, self._lengths = skeleton, words, lengths
+        self._sum = skeleton + words
+
+    def top(self, inside: Mask, count: int, by_length: bool = False) -> Ranked:
+        """See `Matches.top`."""
+        scores = _divided(self._sum, self._lengths.roots) if by_length else self._sum
+        least = _edge(scores, inside, count)
+        rows = np.flatnonzero(inside & (scores >= least if least > 0 else scores > 0))
+        return best_of(rows, scores[rows], count)
+
+    def at(self, rows: Rows) -> tuple[Scores, Scores]:
+        """See `Matches.at`."""
+        return self._skeleton[rows], self._words[rows]
+
+    def best_skeleton(self, inside: Mask) -> float:
+        """See `Matches.best_skeleton`."""
+        return float((self._skeleton * inside).max(initial=0.0))
+
+
+class Pruned:
+    """The same of a large catalog, looking at few of its rows."""
+
+    def __init__(
+        self,
+        exact: Weighted,
+        loose: Callable[[], Weighted],
+        skeleton: Weighted,
+        counted: Mask,
+        lengths: Lengths,
+        scan: Callable[[], Scanned],
+    ) -> None:
+        """The views of a question: `loose` is added to `exact` as far as no row of `counted` has all of that. `scan`
+        works out all scores, for questions that bounds do not help with.
+        """
+        self._lengths, self._scan = lengths, scan
+        self._scanned: Scanned | None = None
+        self._exact, self._frame = _View(exact, lengths), _View(skeleton, lengths)
+        self._best = self._exact.best(counted) / exact.most
+        self._loose = _View(loose(), lengths, float(1 - self._best) / float(exact.most)) if self._best < 1 else None
+        views = [self._exact, self._frame, *([self._loose] if self._loose else [])]
+        self._open = sum(view.open for view in views)
+        self._upper = lengths.room.scores(self)
+        self._scaled = lengths.room.scores(self)
+        self._exact.add_up(self._upper, views[1:], self._scaled)
+
+    def top(self, inside: Mask, count: int, by_length: bool = False) -> Ranked:
+        """See `Matches.top`."""
+
+        def scores(rows: Rows) -> Scores:
+            skeleton, words = self.at(rows)
+            return _divided(skeleton + words, self._lengths.roots[rows]) if by_length else skeleton + words
+
+        upper = self._upper
+        if by_length:
+            upper = np.multiply(upper, self._lengths.inverse, out=self._scaled)
+        rows = _reaching(_Upper(upper), self._open, inside, count, scores)
+        return self._all().top(inside, count, by_length) if rows is None else best_of(rows, scores(rows), count)
+
+    def at(self, rows: Rows) -> tuple[Scores, Scores]:
+        """See `Matches.at`."""
+        words = self._exact.at(rows)
+        if self._loose is not None:
+            other = self._loose.at(rows)
+            words += np.multiply(other, np.float32(1 - self._best), out=other)
+        words /= self._exact.most
+        skeleton = self._frame.at(rows)
+        skeleton /= self._frame.most
+        return skeleton, np.minimum(words, np.float32(1), out=words)
+
+    def best_skeleton(self, inside: Mask) -> float:
+        """See `Matches.best_skeleton`."""
+        return float(np.float32(self._frame.best(inside)) / self._frame.most)
+
+    def _all(self) -> Scanned:
+        if self._scanned is None:
+            self._scanned = self._scan()
+        return self._scanned
+
+
+class _View:
+    """The terms of a view, what they are worth in rows that were asked for, and in every row at most.
+
+    What a row has is `upper` and `open` at most, times `scale`: weights are counted in steps, rounded up, as many as a
+    byte holds; what is too light for that is open.
+    """
+
+    def __init__(self, terms: Weighted, lengths: Lengths, scale: float | None = None) -> None:
+        """`scale` None makes the most that a row could have 1."""
+        self._terms, self.most = terms, terms.most
+        self._scale = 1 / float(terms.most) if scale is None else scale
+        self._rows, self._worth = np.empty(0, np.int64), np.empty(0, np.float32)
+        self._size = len(lengths.once)
+        weights: list[tuple[float, Posting | MaskColumn]] = [(one * self._scale, term) for one, term in terms.few]
+        weights += [(float(one) * self._scale, term) for one, term in terms.common if isinstance(term, MaskColumn)]
+        weights.sort(key=lambda one: -one[0] * one[1].repeats.most)
+        step = sum(weight * term.repeats.most for weight, term in weights[:_COUNTED]) / (_STEPS - 2 * _COUNTED)
+        self.open = sum(weight * term.repeats.most for weight, term in weights[_COUNTED:])
+        self._lengths, self._step, self._is_empty = lengths, step, not weights
+        if self._is_empty:
+            return
+        self._tally, room = lengths.room.steps(self), lengths.room.steps(self)
+        self._tally.fill(0)
+        for weight, term in weights[:_COUNTED]:
+            if weight * term.repeats.most * _LIGHT < step:
+                self.open += weight * term.repeats.most
+            else:
+                term.count(self._tally, weight / step, room)
+
+    def add_up(self, total: Scores, others: Sequence[_View], room: Scores) -> None:
+        """Put into `total` what a row could have of this view and others."""
+        total.fill(0)
+        for other in (self, *others):
+            if not other._is_empty:
+                total += np.multiply(other._tally, np.float32(other._step), out=room)
+        total *= self._lengths.once
+
+    def at(self, rows: Rows) -> Scores:
+        """What the terms are worth together in each of these rows, which are in order; what was worked out is kept."""
+        place = np.minimum(self._rows.searchsorted(rows), max(len(self._rows) - 1, 0))
+        new = rows[self._rows[place] != rows] if len(self._rows) else rows
+        if len(new):
+            worth = self._terms.at(new.astype(np.int32), self._size)  # as rows are held: searching copies nothing
+            all_rows, all_worth = np.concatenate([self._rows, new]), np.concatenate([self._worth, worth])
+            order = np.argsort(all_rows, kind="stable")
+            self._rows, self._worth = all_rows[order], all_worth[order]
+            place = self._rows.searchsorted(rows)
+        found: Scores = self._worth[place]
+        return found
+
+    def best(self, inside: Mask) -> float:
+        """The most that the terms are worth in a row inside."""
+        if self._is_empty:
+            return 0.0
+        scale = np.float32(self._scale)
+        upper = _Counted(self._tally, self._step, self._lengths)
+        rows = _reaching(upper, self.open, inside, 1, lambda rows: self.at(rows) * scale)
+        found = self._terms.in_all(self._size) * inside if rows is None else self.at(rows)
+        return float(found.max(initial=0.0))
+
+
+class _Upper:
+    """What every row is worth at most."""
+
+    def __init__(self, values: Scores) -> None:
+        """One number for each row."""
+        self._values = values
+
+    def at(self, rows: Rows | slice) -> Scores:
+        """What some rows are worth at most."""
+        return self._values[rows]
+
+    def reaching(self, edge: float, inside: Mask) -> Rows:
+        """The rows inside that may reach an edge, in order; those that are worth anything, where that is 0."""
+        return np.flatnonzero(inside & (self._values >= np.float32(edge) if edge > 0 else self._values > 0))
+
+
+class _Counted(_Upper):
+    """The same of rows whose terms are counted in steps, of which a long one is worth less."""
+
+    def __init__(self, tally: Steps, step: float, lengths: Lengths) -> None:
+        """A step is worth `step` where a term that stands once is worth 1."""
+        self._tally, self._step, self._lengths = tally, step, lengths
+
+    def at(self, rows: Rows | slice) -> Scores:
+        """See `_Upper.at`."""
+        found: Scores = self._tally[rows] * np.float32(self._step) * self._lengths.once[rows]
+        return found
+
+    def reaching(self, edge: float, inside: Mask) -> Rows:
+        """See `_Upper.reaching`."""
+        least = int(edge * (1 - _ROUNDED) / (self._step * self._lengths.most_once))
+        if least >= _STEPS:
+            return np.empty(0, np.int64)
+        rows = np.flatnonzero(self._tally >= np.uint8(max(least, 1)))
+        rows = rows[inside[rows]]
+        found: Rows = rows[self.at(rows) >= np.float32(edge)]
+        return found
+
+
+def _reaching(upper: _Upper, room: float, inside: Mask, count: int, scores: Callable[[Rows], Scores]) -> Rows | None:
+    """Rows inside, in order, among which are the `count` best and all that tie with the last of these; None where that
+    are so many that all might as well be looked at. No score is above `upper` and `room`.
+    """
+    if np.count_nonzero(inside) <= _LITTLE:
+        return np.flatnonzero(inside)
+    first = upper.at(slice(_SAMPLE))[inside[:_SAMPLE]]
+    rank, rows, guess = _SPARE * (1 + count * _SAMPLE // max(len(inside), _SAMPLE)), np.empty(0, np.int64), 1.0
+    while len(rows) < count and guess > 0:
+        guess = float(np.partition(first, -rank)[-rank]) if rank <= len(first) else 0.0
+        rows = upper.reaching(guess, inside)
+        rank *= _SPARE
+    if len(rows) < count:
+        return None if room else rows
+    some, most = rows, upper.at(rows)
+    if len(rows) > _PROBES * count:
+        some = np.sort(rows[np.argpartition(most, -_PROBES * count)[-_PROBES * count :]])
+    edge = float(np.partition(scores(some), -count)[-count]) * (1 - _ROUNDED) - room
+    if edge <= 0:
+        return None
+    rows = rows[most >= np.float32(edge)] if edge >= guess else upper.reaching(edge, inside)
+    return None if len(rows) * _WORTH > len(inside) else rows
+
+
+def _divided(scores: Scores, divisor: NDArray[np.float64]) -> Scores:
+    found = np.empty_like(scores)
+    np.divide(scores, divisor, out=found, casting="same_kind")
+    return found
+
+
+def _edge(scores: Scores, inside: Mask, count: int) -> float:
+    """What the `count` best of some rows inside have at least, and so the best of all; 0 where these are fewer."""
+    some = max(_SOME * count, len(scores) // _SOME)
+    first = scores[:some][inside[:some]]
+    return float(np.partition(first, -count)[-count]) if len(first) >= count else 0.0
+
+
+def best_of(rows: Rows, scores: Scores, count: int) -> Ranked:
+    """Of rows and their scores the `count` best that are positive, and those that tie with the last of them."""
+    least = np.partition(scores, -count)[-count] if len(scores) > count else 0.0
+    kept = scores >= least if least > 0 else scores > 0
+    return rows[kept], scores[kept]
