@@ -21,7 +21,7 @@ from ufo_experience.guide.procedure import LookedUp, Procedure, ProcedureStep
 from ufo_experience.guide.rewording import fields_of, is_called_so, match_values
 from ufo_experience.redaction import PLACEHOLDER
 from ufo_experience.redaction.parameters import strings_in
-from ufo_experience.redaction.vault import SLOT_TYPE, slot_type
+from ufo_experience.redaction.slot_types import SLOT_TYPE, slot_type
 from ufo_experience.text.alike import SMALL_WORDS
 from ufo_experience.text.controls import bare, is_fixed
 from ufo_experience.text.slots import Slot, find_slots, mask_slots

@@ -6,7 +6,7 @@ import re
 
 from ufo_experience.guide.procedure import LookedUp, ProcedureStep
 from ufo_experience.guide.screen import Screen
-from ufo_experience.redaction.vault import slot_type
+from ufo_experience.redaction.slot_types import slot_type
 from ufo_experience.text.controls import is_fixed, role_of
 
 _TOKEN = r"[^\s:=,;()\[\]/|]+"

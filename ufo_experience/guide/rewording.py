@@ -14,8 +14,8 @@ from functools import partial
 
 from ufo_experience.guide.procedure import Procedure
 from ufo_experience.redaction.parameters import strings_in
+from ufo_experience.redaction.slot_types import SLOT_TYPE, value_type
 from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.redaction.vault import SLOT_TYPE, value_type
 from ufo_experience.text.alike import SMALL_WORDS
 from ufo_experience.text.slots import Slot, find_slots, find_whole, mask_slots
 from ufo_experience.text.terms import stem

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ufo_experience.redaction.actions import is_press, is_switch, is_typing, plain
 from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.sealing import tag_for, tag_of
+from ufo_experience.redaction.slot_types import SLOT_TYPE
 from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.redaction.vault import SLOT_TYPE
 from ufo_experience.schema import Experience, Step
 from ufo_experience.summarizer.effective_steps import has_effect
 from ufo_experience.text.controls import bare, is_fixed, role_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ufo_experience.redaction import PLACEHOLDER
-from ufo_experience.redaction.vault import SLOT_TYPE
+from ufo_experience.redaction.slot_types import SLOT_TYPE
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.slots import find_slots, find_whole, mask_slots

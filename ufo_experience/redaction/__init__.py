@@ -13,13 +13,13 @@ from ufo_experience.redaction.text import PLACEHOLDER, redact_json, redact_text
 
 if TYPE_CHECKING:
     from ufo_experience.redaction.record import redact_record
+    from ufo_experience.redaction.slot_types import SLOT_TYPE
     from ufo_experience.redaction.trajectory import redact
-    from ufo_experience.redaction.vault import SLOT_TYPE
 
 __all__ = ["PLACEHOLDER", "SLOT_TYPE", "redact", "redact_json", "redact_record", "redact_text"]
 
 # A query needs `redact_text` only; the rest is loaded when a trajectory is to be redacted.
-_LATER = {"SLOT_TYPE": "vault", "redact": "trajectory", "redact_record": "record"}
+_LATER = {"SLOT_TYPE": "slot_types", "redact": "trajectory", "redact_record": "record"}
 
 
 def __getattr__(name: str) -> Any:

@@ -114,7 +114,7 @@ def _without_secrets(text: str, name: Naming, find: Find) -> str:
 
 
 def _without_images(text: str) -> str:
-    text = _DATA_URL.sub(IMAGE, text) if "data:" in text else text
+    text = _DATA_URL.sub(IMAGE, text) if "64," in text else text
     text = _BASE64_IMAGE.sub(IMAGE, text) if len(text) > _LEAST_IMAGE else text
     if len(text) >= 200:
         text = _BASE64_BLOCK.sub(_block, text)

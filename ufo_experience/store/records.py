@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from ufo_experience.errors import ConflictError, CorruptError, FormatVersionError, SchemaError
 from ufo_experience.ids import content_hash
-from ufo_experience.redaction import redact_record, redact_text
+from ufo_experience.redaction import redact_text
 from ufo_experience.schema import (
     SCHEMA_VERSION,
     UNKNOWN_FIELD,
@@ -79,6 +79,8 @@ def clean_record(experience: Experience) -> CleanRecord:
     Every record passes here before it is stored, be it in another process: nothing a caller left in it gets further.
     Defaults are left out of the data, except for trust, which is that at creation.
     """
+    from ufo_experience.redaction import redact_record  # what only reads does without
+
     clean = redact_record(experience)
     data = clean.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
     return CleanRecord(clean, {**data, "trust": experience.trust.value})

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import UsageError
-from ufo_experience.summarizer.base import Summarizer, experience_id
-from ufo_experience.summarizer.extractive import ExtractiveSummarizer
 
 if TYPE_CHECKING:
     from ufo_experience.openai_api.settings import OpenAISettings
+    from ufo_experience.summarizer.base import Summarizer, experience_id
+    from ufo_experience.summarizer.extractive import ExtractiveSummarizer
 
     Access = OpenAISettings | Callable[[], OpenAISettings] | None
 
 __all__ = ["ExtractiveSummarizer", "Summarizer", "experience_id", "open_summarizer"]
+
+# A query needs none of these; they are loaded when a trajectory is to be summarized.
+_LATER = {"ExtractiveSummarizer": "extractive", "Summarizer": "base", "experience_id": "base"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
 def open_summarizer(spec: str = "auto", settings: Access = None) -> Summarizer:
@@ -33,6 +43,8 @@ def open_summarizer(spec: str = "auto", settings: Access = None) -> Summarizer:
 
 
 def _extractive(model: str, settings: Access) -> Summarizer:
+    from ufo_experience.summarizer.extractive import ExtractiveSummarizer
+
     return ExtractiveSummarizer()
 
 

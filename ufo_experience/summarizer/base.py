@@ -18,6 +18,7 @@ from ufo_experience.schema import (
     MAX_TEXT,
     Action,
     Experience,
+    Model,
     Provenance,
     Seen,
     State,
@@ -110,6 +111,8 @@ def empty(trajectory: Trajectory) -> DataError:
 def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps, numbered from 1; what one says of another's number goes along."""
     old = [step.step_number for step in steps]
+    if old == [*range(1, len(steps) + 1)]:
+        return tuple(steps)
     return tuple(
         step.model_copy(update={"step_number": number, "seen": _renumbered(step.seen, old)})
         for number, step in enumerate(steps, start=1)
@@ -146,8 +149,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
     outcome = trajectory.outcome.model_copy(
         update={"failure_reason": _optional(summary.failure_reason or trajectory.outcome.failure_reason)}
     )
-    kept = " ".join(part.model_dump_json() for part in (state, action, outcome))
-    slots = _slots(trajectory, summary, kept)
+    slots = _slots(trajectory, summary, (state, action, outcome))
     values = {
         "id": experience_id(trajectory),
         "state": state,
@@ -240,9 +242,10 @@ def _source(trajectory: Trajectory) -> str | None:
     return trajectory.source_files[0] if trajectory.source_files else None
 
 
-def _slots(trajectory: Trajectory, summary: Summary, text: str) -> dict[str, str]:
-    """The slots that occur in `text`, which is what is kept, with what a model said they mean."""
+def _slots(trajectory: Trajectory, summary: Summary, kept: Sequence[Model]) -> dict[str, str]:
+    """The slots that occur in what is kept, with what a model said they mean."""
     meanings = dict(summary.meanings)
+    text = " ".join(part.model_dump_json() for part in kept) if trajectory.slots else ""
     return {
         slot: f"{kind} ({meanings[slot]})" if slot in meanings else kind
         for slot, kind in trajectory.slots.items()

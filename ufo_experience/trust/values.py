@@ -23,8 +23,8 @@ from pydantic import JsonValue
 
 from ufo_experience.redaction.actions import is_option, plain
 from ufo_experience.redaction.keystrokes import is_chord
+from ufo_experience.redaction.slot_types import slot_type
 from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.redaction.vault import slot_type
 from ufo_experience.schema import Experience, Step, Trust
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.alike import plain_text, words_in
