@@ -190,18 +190,15 @@ def compare_all(clauses: Sequence[Frame], records: Mapping[Key, Weighed], weight
     holds a value ("create a coupons report", "create an orders report"): there they are compared as values.
     """
     asked = [Weighed(clause, weights) for clause in clauses]
-    pairs = {key: compare_best(asked, record) for key, record in records.items()}
+    compared = {key: compare_best(asked, record) for key, record in records.items()}
+    pairs = {key: pair for key, (pair, _) in compared.items()}
     frames = {key: record.frame for key, record in records.items()}
-    swaps = {
-        key: swap
-        for key, pair in pairs.items()
-        if pair.swapped == 1.0 and (swap := find_swap(clauses[0], frames[key], *_shares(clauses[0], frames[key])))
-    }
+    swaps = {key: swap for key, (pair, swap) in compared.items() if swap and pair.swapped == 1.0}
     varied = {key: (_swapped(frames[key], swap), frames[key].clicked) for key, swap in swaps.items()}
     for key, swap in swaps.items():
         beside = (varied[one] for one, other in swaps.items() if other.between == swap.between)
         if swap.is_all and any(_vary(*varied[key], *other) for other in beside):
-            pair = _compare(asked[0].with_values(swap.places), records[key].with_values(swap.others))
+            pair, _ = _compare(asked[0].with_values(swap.places), records[key].with_values(swap.others))
             if min(pair.query_coverage, pair.record_coverage) >= MOSTLY_SHARED:
                 pairs[key] = pair
     return pairs
@@ -220,15 +217,21 @@ def _vary(
     return len(clicked & clicked_there) >= SAME_STEPS * len(clicked | clicked_there)
 
 
-def compare_best(clauses: Sequence[Weighed], record: Weighed) -> Pair:
-    """The features of a request that may say more than its task, and a record: those of the clause that fits best."""
+def compare_best(clauses: Sequence[Weighed], record: Weighed) -> tuple[Pair, Swap | None]:
+    """The features of a request that may say more than its task, and a record: those of the clause that fits best. With
+    them the swap of the whole, where they have one."""
     if len(clauses) == 1:
         return _compare(clauses[0], record)
     whole, *others = (_mutual_coverage(clause, record) for clause in clauses)
     best = max(others)
     if best > whole:
-        return _compare(clauses[1 + others.index(best)], record)._replace(is_clause=1.0)
+        pair = _compare(clauses[1 + others.index(best)], record)[0]._replace(is_clause=1.0)
+        return pair, _swap_of(clauses[0].frame, record.frame) if pair.swapped else None
     return _compare(clauses[0], record)
+
+
+def _swap_of(query: Frame, record: Frame) -> Swap | None:
+    return find_swap(query, record, *_shares(query, record))
 
 
 def _mutual_coverage(asked_for: Weighed, known: Weighed) -> float:
@@ -253,10 +256,11 @@ def _coverage(weighed: Weighed, shares: Sequence[float]) -> float:
 
 def compare(query: Frame, record: Frame, weights: WordWeights) -> Pair:
     """The features of a query and a record."""
-    return _compare(Weighed(query, weights), Weighed(record, weights, RECORD_VALUE_WEIGHT))
+    return _compare(Weighed(query, weights), Weighed(record, weights, RECORD_VALUE_WEIGHT))[0]
 
 
-def _compare(asked_for: Weighed, known: Weighed) -> Pair:
+def _compare(asked_for: Weighed, known: Weighed) -> tuple[Pair, Swap | None]:
+    """The features of a query and a record, and what stands for each other in them."""
     query, record = asked_for.frame, known.frame
     shares, named = _shares(query, record)
     asked = _tally(asked_for, shares, record.slots)
@@ -264,7 +268,7 @@ def _compare(asked_for: Weighed, known: Weighed) -> Pair:
     words = zip(query.stems, query.kinds, asked_for.columns[0], strict=True)
     clicked = [weight for one, kind, weight in words if one in record.clicked and not kind and one not in COMMON]
     swap = find_swap(query, record, shares, named)
-    return Pair(
+    pair = Pair(
         query_coverage=asked.held / asked.total if asked.total else 0.0,
         record_coverage=had.held / had.total if had.total else 0.0,
         missing=asked.lost,
@@ -279,6 +283,7 @@ def _compare(asked_for: Weighed, known: Weighed) -> Pair:
         same_values=_same_values(query, known),
         **_agreement(asked_for, known, shares, named),
     )
+    return pair, swap
 
 
 def _agreement(query: Weighed, record: Weighed, shares: Sequence[float], named: Sequence[float]) -> dict[str, float]:

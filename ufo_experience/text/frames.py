@@ -136,13 +136,10 @@ class Frame:
         said = self.stems[first] not in COMMON or any(" " in one for one in self.entries[first])
         return first if said else -1
 
-    @cached_property
+    @property
     def object(self) -> int:
         """The place of the last word of what the deed is done to; -1 where there is none."""
-        words = enumerate(zip(self.roles, self.kinds, self.is_measure, strict=True))
-        return max(
-            (place for place, (role, kind, when) in words if role == "object" and not (kind or when)), default=-1
-        )
+        return self.object_words[-1] if self.object_words else -1
 
     @cached_property
     def object_words(self) -> tuple[int, ...]:
