@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import numpy as np
 import pytest
 
+from tests import retrieval_sets
+from tests.builders import open_memory
 from ufo_experience.formats.triple import from_triple
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import PARTS, Catalog
+from ufo_experience.index.document import TEMPLATE_VERSION, indexed_text, procedure, task_text
+from ufo_experience.index.runs import Run, typed_by, way_of
 from ufo_experience.retrieval.lexical import BM25, LexicalIndex
 from ufo_experience.schema import Experience, Trust
+from ufo_experience.text.frames import read_frame, record_frame
+from ufo_experience.text.slots import mask_slots
 
 LIMITS = Filter(min_trust=Trust.VERIFIED.rank)
 VERBS = ("open", "close", "rename", "print", "send", "archive")
@@ -135,3 +143,32 @@ def test_quarantined_records_change_no_score_however_many_they_are(large):
     flood = large.with_changes([experience(n, Trust.QUARANTINED) for n in range(60)])
     for before, after in zip(words(large).scores(QUERY), words(flood, words(large)).scores(QUERY), strict=True):
         assert np.array_equal(after[: len(before)], before)
+
+
+@pytest.fixture(scope="module")
+def procedures(learned_once) -> list[Experience]:
+    """Records of one author, and those of the samples, which typed."""
+    with open_memory(learned_once) as memory:
+        return [*asked_by_an_author(), *memory.store.scan()]
+
+
+def asked_by_an_author() -> list[Experience]:
+    """The procedures of one set."""
+    return [retrieval_sets.record(row) for row in retrieval_sets.rows("author_a", "procedures")]
+
+
+def test_what_is_compared_of_a_record_comes_back_from_the_catalog(procedures):
+    """Its frame, its text without values, the way it went and what it typed."""
+    catalog = Catalog.build(procedures)
+    for row, one in enumerate(sorted(procedures, key=lambda one: one.id)):
+        text, clicked, frame, masked = catalog.parts(row)
+        assert read_frame(frame, clicked) == record_frame(task_text(one), *procedure(one))
+        assert (text, masked, catalog.masked(row)) == (task_text(one), mask_slots(text), masked)
+        assert catalog.run(row) == Run(way_of(one), typed_by(one))
+
+
+def test_an_index_keeps_of_requests_what_its_version_says():
+    """Answers come from what was worked out when a record was indexed: whoever works it out otherwise raises the
+    version, so that no index of before is read."""
+    texts = "\n".join(map(indexed_text, asked_by_an_author()))
+    assert (TEMPLATE_VERSION, sha256(texts.encode()).hexdigest()[:16]) == ("6", "5c8edec60e481e5c")

@@ -250,7 +250,8 @@ def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
 
 def text_of(frame: Frame) -> str:
     """A record's frame as the catalog keeps it, without what its controls and the thesaurus tell."""
-    return "\x1f".join((" ".join(frame.stems), ",".join(frame.kinds), ",".join(frame.marked), " ".join(frame.names)))
+    names = " ".join(sorted(frame.names))
+    return "\x1f".join((" ".join(frame.stems), ",".join(frame.kinds), ",".join(frame.marked), names))
 
 
 def read_frame(text: str, clicked: str) -> Frame:
