@@ -106,15 +106,15 @@ class CatalogAgreement:
         row = _keep(self._parted, experience.id, self._find_parted(experience)) if known is None else known
         return None if row == _NOBODY else self._open(row)
 
-    def same_steps(self, row: int, other: int) -> bool:
-        """True for two counted runs of different sessions in one application that took the same steps."""
-        column = self._catalog.column
-        if not (self._counted[row] and self._counted[other]) or column("session")[row] == column("session")[other]:
-            return False
-        if column("application")[row] != column("application")[other]:
-            return False
-        steps = self._run(row).way.steps
-        return bool(steps) and steps == self._run(other).way.steps
+    def same_steps(self, row: int, others: Rows) -> list[bool]:
+        """For each of some rows whether it and `row` are counted runs that took the same steps in one application, in
+        different sessions."""
+        session, application = (self._catalog.column(name) for name in ("session", "application"))
+        comparable = (session[others] != session[row]) & (application[others] == application[row])
+        comparable &= self._counted[others] & self._counted[row]
+        steps = self._run(row).way.steps if comparable.any() else ()
+        pairs = zip(others.tolist(), comparable.tolist(), strict=True)
+        return [bool(steps) and same and self._run(other).way.steps == steps for other, same in pairs]
 
     def _find_parted(self, experience: Experience) -> int:
         (row,) = self._catalog.find([experience.id]).tolist()

@@ -296,12 +296,11 @@ class CandidateFinder:
     ) -> bool:
         """True where the request fills in what this candidate leaves open, or it and another one of the same steps."""
         open_places = self.texts[int(rows[place])].frame.open_places
-        return has_other_values(asked, said[place], open_places) or any(
-            said[other] != said[place]
-            and self.agreement.same_steps(int(rows[place]), int(rows[other]))
-            and fills_in(asked, said[place], said[other])
-            for other in near
-        )
+        if has_other_values(asked, said[place], open_places):
+            return True
+        same = self.agreement.same_steps(int(rows[place]), rows[near])
+        others = (said[other] for other, is_same in zip(near, same, strict=True) if is_same)
+        return any(other != said[place] and fills_in(asked, said[place], other) for other in others)
 
     def _distances(self, seen: _Seen, rows: Rows) -> tuple[Floats, Floats, Floats]:
         """The cosine of the query with each row, `near` and deviations; NaN without."""
