@@ -87,7 +87,7 @@ class Slot:
 def mask_slots(text: str) -> str:
     """The procedure without its values, in lower case: `Email "hi" to Jane Doe` becomes `email <text> to <name>`."""
     words, slots = _cut(text)
-    masked = " ".join(f"<{slots[ord(word) - _FIRST_MARK].kind}>" if _MARK.match(word) else word for word in words)
+    masked = " ".join(f"<{slots[ord(word) - _FIRST_MARK].kind}>" if _is_mark(word) else word for word in words)
     return _LIST.sub(r"\1", masked) if len(slots) > 1 or "<" in text else masked
 
 
@@ -97,7 +97,7 @@ def find_slots(text: str) -> list[Slot]:
     found: list[Slot] = []
     previous = ""
     for word in words:
-        if _MARK.match(word):
+        if _is_mark(word):
             slot = slots[ord(word) - _FIRST_MARK]
             if slot.kind == "name" and previous == "name":
                 found[-1] = Slot("name", f"{found[-1].value} {slot.value}")
@@ -124,6 +124,10 @@ def _in_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
+def _is_mark(word: str) -> bool:
+    return "\ue000" <= word[:1] <= "\uf8ff"
+
+
 def cut_values(text: str) -> list[tuple[str, str]]:
     """The pieces of a text in order, each with the kind of value it is (empty for an ordinary word)."""
     words, slots = _cut(text)
@@ -134,23 +138,23 @@ def cut_values(text: str) -> list[tuple[str, str]]:
 @remembered(1_024, 2_048)
 def _cut(text: str) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
     """The words in lower case, each value replaced by a mark, and the slots the marks stand for."""
-    if not text:
-        return (), ()
     slots: list[Slot] = []
 
     def keep(kind: str, value: str) -> str:
         if len(slots) >= _MOST_SLOTS:
             return value
-        whole = _MARK.sub(lambda mark: slots[ord(mark.group()) - _FIRST_MARK].value, value)
+        whole = value
+        if not value.isascii():
+            whole = _MARK.sub(lambda mark: slots[ord(mark.group()) - _FIRST_MARK].value, value)
         bare = whole.strip().strip("\"'“”‘’`«»").strip()
         slots.append(Slot("file" if kind == "text" and _FILE_NAME.fullmatch(bare) else kind, bare))
         return chr(_FIRST_MARK + len(slots) - 1)
 
     text = text if text.isascii() else _MARK.sub(" ", text)
-    lower = text.lower() if text.isascii() else ""
+    plain, lower = text.isascii(), text.lower()
     characters = frozenset(lower.rstrip(" ."))
     for kind, signs, parts, pattern in _SLOTS:
-        if lower and (characters.isdisjoint(signs) or (parts and not any(map(lower.__contains__, parts)))):
+        if plain and (characters.isdisjoint(signs) or (parts and not any(map(lower.__contains__, parts)))):
             continue
         text = pattern.sub(lambda match, kind=kind: f" {keep(kind, match.group())} ", text)  # type: ignore[misc]
     words: list[str] = []
@@ -158,8 +162,8 @@ def _cut(text: str) -> tuple[tuple[str, ...], tuple[Slot, ...]]:
         for position, piece in enumerate(_PIECE.findall(sentence)):
             if piece.isalpha() and piece.islower():  # no name is written so
                 words.append(piece.lower())
-            elif _MARK.match(piece) or not _is_name(piece, first=position == 0):
-                words.append(piece if _MARK.match(piece) else piece.lower())
+            elif _is_mark(piece) or not _is_name(piece, first=position == 0):
+                words.append(piece if _is_mark(piece) else piece.lower())
             else:
                 words.append(keep("name", _core(piece)))
     return tuple(words), tuple(slots)
