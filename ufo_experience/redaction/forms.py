@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
 from ufo_experience.redaction.readings import folded
+from ufo_experience.text.remembered import remembered
 
 _WIDE = 0xFEE0  # from a letter of ASCII to its full-width form
 _LONGEST_HALF = 48
@@ -25,7 +26,8 @@ LEAST_LOOSE = 6  # characters: shorter ones are matched as written only, or ordi
 _BETWEEN = 3  # signs that a screen reader, a log of keys or an OCR puts between characters, at most
 
 
-def exact_forms(value: str) -> set[str]:
+@remembered(256)
+def exact_forms(value: str) -> frozenset[str]:
     """A value as logs write it: plain, escaped for HTML, URLs, JSON and Python, in braces, in base64."""
     forms = {
         value,
@@ -39,7 +41,7 @@ def exact_forms(value: str) -> set[str]:
         json.dumps(value, ensure_ascii=False)[1:-1],
         repr(value)[1:-1],
     }
-    return {form for form in forms if form}
+    return frozenset(form for form in forms if form)
 
 
 def coded_forms(value: str) -> set[str]:

@@ -69,7 +69,8 @@ class Vault:
 
     def __init__(self, slots: Mapping[str, str], texts: Iterable[str]) -> None:
         """Start after the numbers that `slots` and `texts` use, so that redacting again changes nothing."""
-        used = [(m[1], int(m[2])) for text in (*map(_placeholder, slots), *texts) for m in _NUMBERED.finditer(text)]
+        named = (*map(_placeholder, slots), *(text for text in texts if "{{" in text))
+        used = [(m[1], int(m[2])) for text in named for m in _NUMBERED.finditer(text)]
         self._next = {kind: 1 + max((n for k, n in used if k == kind), default=0) for kind in ("secret", "input")}
         self._secrets: dict[str, str] = {}
         self._inputs: dict[str, str] = {}

@@ -143,7 +143,12 @@ def _views(step: Step, logged: Sequence[Step], visible: VisibleBefore) -> frozen
 
 
 def _same_control(one: Step, other: Step) -> bool:
-    return one.target_control == other.target_control and one.application == other.application
+    return _target(one) == _target(other)
+
+
+def _target(step: Step) -> tuple[str, str | None, str, str | None]:
+    control = step.target_control
+    return control.name, control.type, control.within, step.application
 
 
 def _is_location(step: Step) -> bool:
