@@ -102,7 +102,7 @@ def signals(*, words=0.5, coverage=0.5, near=np.nan, vector_weight=0.0) -> Signa
 
 def standing_of(lead: float = 0.0, size: int = 10) -> Standing:
     """The standing of one candidate."""
-    return Standing(*(np.array([value]) for value in (lead, lead, lead, lead, 0.2, np.log(max(size, 1)), 2.0)))
+    return Standing(*(np.array([value]) for value in (lead, lead, lead, lead, 0.2, np.log(max(size, 1)), 2.0, 0.0)))
 
 
 def test_the_same_values_count_in_the_order_where_no_record_has_the_skeleton():
@@ -276,12 +276,21 @@ def test_a_column_of_bytes_adds_what_a_column_of_numbers_does():
     np.testing.assert_array_equal(some, others)
 
 
+def two_of(applications: tuple[int, int], size: int) -> Standing:
+    """The standing of two candidates of these applications."""
+    order, words, none = np.array([0.9, 0.2]), np.array([0.8, 0.1]), np.array([np.nan, np.nan])
+    first = np.array([True, False])
+    keys = np.array(applications, np.uint64)
+    return standing(order, words, none, first, 0.9, size, 5, np.array([7, 8], np.uint64), keys)
+
+
 def test_a_store_that_grows_beyond_those_of_the_fit_says_nothing_more_of_a_score():
     """What is stored of large sets alone would else be taken for what large stores are like."""
-    found = [
-        standing(
-            np.array([0.9, 0.2]), np.array([0.8, 0.1]), np.array([np.nan, np.nan]), np.array([True, False]), 0.9, n, 5
-        )
-        for n in (LARGE, 100 * LARGE)
-    ]
+    found = [two_of((1, 2), n) for n in (LARGE, 100 * LARGE)]
     assert (found[0].table() == found[1].table()).all()
+
+
+@pytest.mark.parametrize(("applications", "ahead"), [((1, 1), [0, 0]), ((1, 2), [-0.2 / 3, -0.3])], ids=["one", "two"])
+def test_other_tasks_of_an_application_speak_for_it(applications, ahead):
+    """One by itself has nobody beside it; where all are of one application it says nothing."""
+    assert two_of(applications, 10).application_ahead == pytest.approx(ahead)

@@ -20,7 +20,7 @@ from ufo_experience.text.controls import is_fixed
 from ufo_experience.trust.values import Agreement, presentable
 
 _COMPARED = "query_coverage"  # of the explanation of a hit: how much of the task its request says
-LEAST_LIKELY = 0.003  # score of a way that an agent is given to choose
+LEAST_LIKELY = 0.006  # score of a way that an agent is given to choose
 _NAMED = 0.1  # what a control of its own that the task names adds to it
 LOOKED_THROUGH = 50  # of what came near, for those
 MAX_CHOICES = 3

@@ -268,7 +268,8 @@ class CandidateFinder:
         )
         ranked = np.round(order(signals, best), 6)
         same = runs_of(int(np.argmax(ranked)), texts, catalog.column("task")[rows])
-        among = standing(ranked, signals.words, near, same, best, self.size, len(seen.clauses[0].stems))
+        kinds = (catalog.column(name)[rows] for name in ("task", "application"))
+        among = standing(ranked, signals.words, near, same, best, self.size, len(seen.clauses[0].stems), *kinds)
         factor = self.usage_factor(rows)
         said = [one.frame.stems for one in texts]
         likely = self._filled_in(seen.clauses[0].stems, said, rows, ranked, relevance(signals, among))

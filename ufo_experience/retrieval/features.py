@@ -21,7 +21,7 @@
                       a half where nothing is named
     same_kinds        how many kinds of values (number, file, quoted text, …) both have, as a share of all; a half
                       where one has none
-    is_clause         1 where a clause of the query was compared, not the whole
+    is_clause         1 where a clause of the query was compared, or two neighbours, not the whole
 
 A word counts as held exactly (1), by a related one (0.7), by a word on a clicked control (0.5) or one related to it
 (0.3). A known word is one of the thesaurus: of an unknown one nobody can say that it means something else.
@@ -57,6 +57,7 @@ _CORE = frozenset({"deed", "object"})
 _NONE: frozenset[str] = frozenset()
 _TINY = 1e-9
 _MOST_SHARED = 6  # words: more say no more
+_ADDS = 0.05  # of a clause and a record, from which on the clause may add to its neighbour
 _UNSAID = 0.5  # what speaks neither for nor against
 
 
@@ -218,14 +219,20 @@ def _vary(
 
 
 def compare_best(clauses: Sequence[Weighed], record: Weighed) -> tuple[Pair, Swap | None]:
-    """The features of a request that may say more than its task, and a record: those of the clause that fits best. With
-    them the swap of the whole, where they have one."""
+    """The features of a request that may say more than its task, and a record: those of the clause that fits best, or
+    of two neighbours over which the task is spread. With them the swap of the whole, where they have one. `clauses` are
+    as `request_frames` gives them."""
     if len(clauses) == 1:
         return _compare(clauses[0], record)
-    whole, *others = (_mutual_coverage(clause, record) for clause in clauses)
-    best = max(others)
-    if best > whole:
-        pair = _compare(clauses[1 + others.index(best)], record)[0]._replace(is_clause=1.0)
+    fits = {place: _mutual_coverage(clauses[place], record) for place in range(1, len(clauses), 2)}
+    best = max(fits, key=lambda place: fits[place])
+    for beside in (best - 2, best + 2):  # the neighbours, and between them both together
+        if fits.get(beside, 0.0) > _ADDS:
+            both = (best + beside) // 2
+            fits[both] = _mutual_coverage(clauses[both], record)
+    best = max(fits, key=lambda place: fits[place])
+    if fits[best] > _mutual_coverage(clauses[0], record):
+        pair = _compare(clauses[best], record)[0]._replace(is_clause=1.0)
         return pair, _swap_of(clauses[0].frame, record.frame) if pair.swapped else None
     return _compare(clauses[0], record)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # few questions have a judge, and none waits for what it woul
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
 MAX_EQUALS = 20  # near-duplicates that are read to see which of them goes on from the screen
-OPPOSITE_FROM = 0.1  # score from which on the opposite of a task is told of
+OPPOSITE_FROM = 0.2  # score from which on the opposite of a task is told of
 EQUAL = 0.05  # near-duplicates within this score are equals: the most useful, then the shortest stands for them
 
 

@@ -6,6 +6,7 @@
     best_skeleton the best skeleton any record has of the query
     log_size      of the number of runs in the store, up to `LARGE`: what comes near by chance is no more in larger ones
     log_length    of the number of words in the query
+    application_ahead  how much nearer the best other tasks of its application come than those of others
 
 Runs that click the same controls for requests in like words are runs of one procedure, and so are those whose requests
 say the same but for values: one is not ahead of another.
@@ -13,7 +14,7 @@ say the same but for values: one is not ahead of another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -26,6 +27,7 @@ from ufo_experience.text.alike import masked_alike
 Floats = NDArray[np.float64]
 FAR_BEHIND = -0.3  # a lead below this says no more: something else is better, and this may help all the same
 LARGE = 600  # runs
+BESIDE = 3  # other tasks of an application that tell whether a request is about it
 STRANGER = 0.3  # order of the best stranger in a store of some size
 
 
@@ -40,6 +42,7 @@ class Standing:
     best_skeleton: Floats
     log_size: Floats
     log_length: Floats
+    application_ahead: Floats
 
     def table(self) -> Floats:
         """One row a candidate, columns in the order of `STANDING`."""
@@ -50,7 +53,15 @@ STANDING = tuple(field.name for field in fields(Standing))
 
 
 def standing(
-    ranked: Floats, words: Floats, near: Floats, same: NDArray[np.bool_], best_skeleton: float, size: int, length: int
+    ranked: Floats,
+    words: Floats,
+    near: Floats,
+    same: NDArray[np.bool_],
+    best_skeleton: float,
+    size: int,
+    length: int,
+    tasks: NDArray[np.uint64],
+    applications: NDArray[np.uint64],
 ) -> Standing:
     """The standing of candidates with these orders, shares of words and vectors (NaN without).
 
@@ -68,6 +79,7 @@ def standing(
         best_skeleton=whole * best_skeleton,
         log_size=whole * np.log(min(max(size, 1), LARGE)),
         log_length=whole * np.log(max(length, 1)),
+        application_ahead=_application_ahead(ranked, tasks.tolist(), applications.tolist()),
     )
 
 
@@ -75,6 +87,30 @@ def _ahead(values: Floats, same: NDArray[np.bool_], best: int) -> Floats:
     """Each value minus the highest of the other procedures; of those that are not of the best one minus the best's."""
     others = float(values[~same].max(initial=0.0))
     return np.asarray(values - np.where(same, others, values[best]), np.float64)
+
+
+def _application_ahead(ranked: Floats, tasks: Sequence[int], applications: Sequence[int]) -> Floats:
+    """Of each candidate the mean order of the best other tasks of its application minus that of the best of other
+    applications; 0 where all are of one application."""
+    known: dict[int, dict[int, float]] = {}
+    for value, task, application in zip(ranked.tolist(), tasks, applications, strict=True):
+        of_task = known.setdefault(application, {})
+        of_task[task] = max(value, of_task.get(task, value))
+    if len(known) < 2:
+        return np.zeros(len(ranked))
+    best = {one: sorted(of_task.values(), reverse=True)[: BESIDE + 1] for one, of_task in known.items()}
+    others = {one: _best(value for other in best if other != one for value in best[other]) for one in best}
+    pairs = zip(tasks, applications, strict=True)
+    return np.array([_best_beside(best[one], known[one][task]) - others[one] for task, one in pairs], np.float64)
+
+
+def _best(values: Iterable[float]) -> float:
+    return sum(sorted(values, reverse=True)[:BESIDE]) / BESIDE
+
+
+def _best_beside(best: Sequence[float], own: float) -> float:
+    """The mean of the best beside one, which may be among them."""
+    return (sum(best) - (max(own, best[-1]) if len(best) > BESIDE else own)) / BESIDE
 
 
 def runs_of(best: int, texts: Sequence[KnownText], tasks: NDArray[np.uint64]) -> NDArray[np.bool_]:

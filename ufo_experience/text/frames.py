@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise, zip_longest
 from sys import intern
 
 from ufo_experience.text import lazy_re as re
@@ -226,9 +227,17 @@ _CLAUSES = 12  # of a request that are compared by their words, the first half a
 
 @remembered(64, 512)
 def request_frames(text: str) -> tuple[Frame, ...]:
-    """The frame of a request, and of each of its clauses where it has several: any of them may be the task."""
+    """The frame of a request; where it has several clauses that of each, too, any of which may be the task, and between
+    them that of both neighbours, over which it may be spread."""
     clauses = _clauses(text.lower(), _CLAUSES)
-    return (_frame(text), *map(_frame, clauses)) if clauses else (request_frame(text),)
+    frames = [_frame(clause) for clause in clauses]
+    joined = [_joined(one, other) for one, other in pairwise(frames)]
+    between = (frame for pair in zip_longest(frames, joined) for frame in pair if frame)
+    return (_frame(text), *between) if frames else (request_frame(text),)
+
+
+def _joined(one: Frame, other: Frame) -> Frame:
+    return Frame(one.stems + other.stems, one.kinds + other.kinds, one.entries + other.entries)
 
 
 def _clauses(text: str, most: int) -> list[str]:
