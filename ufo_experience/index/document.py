@@ -19,7 +19,7 @@ from ufo_experience.text.index_terms import record_terms
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import facts
 
-TEMPLATE_VERSION = "6"  # of the embedded text and of the terms; an index made with another one is refused
+TEMPLATE_VERSION = "7"  # of the embedded text and of the terms; an index made with another one is refused
 SEPARATOR = "\x1e"  # between the parts of an indexed text
 _MAX_PART = 400  # characters of what was clicked, and of what was typed
 _TYPING = frozenset("type text input write fill keys key set enter edit".split())

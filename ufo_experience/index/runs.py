@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import NamedTuple
 
 from ufo_experience.redaction.actions import is_press, is_switch, is_typing, plain
@@ -39,13 +40,14 @@ class Asked:
 class Way(Asked):
     """What is kept of a run to tell whether another one leaves its way.
 
-    `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on, `steps` what was
-    done to which kind of control, with its name where that is the application's own and not said in the request.
+    `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on (none without an
+    end), `steps` is a digest of what was done to which kind of control, with its name where that is the application's
+    own and not said in the request; "" where nothing was done.
     """
 
     end: str
     names: frozenset[str]
-    steps: tuple[tuple[str, str, str], ...]
+    steps: str
 
 
 class Typed(NamedTuple):
@@ -72,7 +74,7 @@ def text_of(experience: Experience) -> str:
     """A run as the catalog keeps it: one line of JSON, without what stands in other columns of its row."""
     way, typed = way_of(experience), typed_by(experience)
     task = "" if way.task == way.request else way.task
-    places = [(*place, one.seal, one.value, one.tag) for place, one in typed]
+    places = [(*place, one.seal, one.value) for place, one in typed]
     parts = [task, way.application, way.session, way.end, sorted(way.names), way.steps, places]
     return json.dumps(parts, separators=(",", ":"))
 
@@ -80,10 +82,9 @@ def text_of(experience: Experience) -> str:
 def read_run(text: str, id: str, request: str, success: bool | None) -> Run:
     """The run of a text that `text_of` made, with what stands in other columns."""
     task, application, session, end, names, steps, places = json.loads(text)
-    steps = tuple(map(tuple, steps))
     way = Way(task or request, request, application, session, success, end, frozenset(names), steps)
     said = session or id, request.strip()
-    return Run(way, tuple(((action, control, turn), Typed(*said, *held)) for action, control, turn, *held in places))
+    return Run(way, tuple(((action, control, turn), _typed(*said, *held)) for action, control, turn, *held in places))
 
 
 def asked_of(run: Experience) -> Asked:
@@ -95,9 +96,11 @@ def asked_of(run: Experience) -> Asked:
 def way_of(run: Experience) -> Way:
     """The way a run went."""
     done, said = steps_done(run), Said(run)
-    names = frozenset(bare(step.target_control.name) for step in done)
-    steps = tuple(_step(step, said) for step in done if not is_switch(step.action_type))
-    return Way(**vars(asked_of(run)), end=_end(done, said), names=names, steps=steps)
+    end = _end(done, said)
+    names = frozenset(bare(step.target_control.name) for step in done if end)
+    steps = [_step(step, said) for step in done if not is_switch(step.action_type)]
+    digest = blake2b(json.dumps(steps).encode("ascii"), digest_size=8).hexdigest() if steps else ""
+    return Way(**vars(asked_of(run)), end=end, names=names, steps=digest)
 
 
 def steps_done(run: Experience) -> list[Step]:
@@ -141,10 +144,12 @@ def typed_by(run: Experience) -> TypedRun:
     session, request = run.provenance.session or run.id, _request(run).strip()
     found: list[tuple[Place, Typed]] = []
     for place, slot in places_typed(run):
-        seal, value = run.sealed.get(slot, ""), _named_value(run, slot)
-        tag = tag_of(seal) if seal else tag_for(value) if value else ""
-        found.append((place, Typed(session, request, seal, value, tag)))
+        found.append((place, _typed(session, request, run.sealed.get(slot, ""), _named_value(run, slot))))
     return tuple(found)
+
+
+def _typed(session: str, request: str, seal: str, value: str) -> Typed:
+    return Typed(session, request, seal, value, tag_of(seal) if seal else tag_for(value) if value else "")
 
 
 def places_typed(run: Experience) -> Iterator[tuple[Place, str]]:

@@ -260,7 +260,8 @@ def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
 def text_of(frame: Frame) -> str:
     """A record's frame as the catalog keeps it, without what its controls and the thesaurus tell."""
     names = " ".join(sorted(frame.names))
-    return "\x1f".join((" ".join(frame.stems), ",".join(frame.kinds), ",".join(frame.marked), names))
+    marked = "=" if frame.marked == frame.kinds else ",".join(frame.marked)
+    return "\x1f".join((" ".join(frame.stems), ",".join(frame.kinds), marked, names))
 
 
 def read_frame(text: str, clicked: str) -> Frame:
@@ -277,7 +278,7 @@ def read_frame(text: str, clicked: str) -> Frame:
         on_controls,
         entries,
         frozenset(names.split()) if names else frozenset(),
-        _kinds(marked),
+        _kinds(kinds if marked == "=" else marked),
     )
 
 
