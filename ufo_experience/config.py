@@ -7,8 +7,7 @@ an environment variable: `UFO_EXPERIENCE_` and its name in capitals. Keys of ser
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -123,7 +122,7 @@ def load_settings(
         merged = {**base.model_dump(), **given}
     for key in merged:
         if key not in Settings.model_fields:
-            near = get_close_matches(key, Settings.model_fields, n=1)
+            near = _nearest(key, Settings.model_fields, 0.6)
             raise UsageError(f"unknown setting {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     try:
         return Settings.model_validate(merged)
@@ -154,9 +153,16 @@ def _check_variables(env: Mapping[str, str]) -> None:
     settings = {PREFIX + name.upper() for name in Settings.model_fields}
     for name in env:
         if name.startswith(PREFIX) and name not in settings and name not in OTHER_VARIABLES:
-            near = get_close_matches(name, settings, n=1, cutoff=0.85)
+            near = _nearest(name, settings, 0.85)
             if near:
                 raise UsageError(f"unknown variable {name}; did you mean {near[0]}?")
+
+
+def _nearest(name: str, known: Iterable[str], least: float) -> list[str]:
+    """The known name most like one that is not known; none that is less than `least` alike."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name, list(known), n=1, cutoff=least)
 
 
 def _from_file(path: Path, *, required: bool) -> dict[str, Any]:

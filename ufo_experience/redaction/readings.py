@@ -6,7 +6,6 @@ a reading, however it is written, is taken out of the original.
 
 from __future__ import annotations
 
-import html
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -250,6 +249,8 @@ def _meaning(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
         point = int(code, 16)
         yield chr(point) if point <= 0x10FFFF else "", start, end
     elif match["entity"]:
+        import html  # its table of names is read here, not in every process
+
         yield html.unescape(match["entity"]), start, end
     elif match["key"]:
         name = match["key"][1:-1].casefold()

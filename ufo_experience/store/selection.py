@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from difflib import get_close_matches
 from typing import Literal
 
 from ufo_experience.errors import NotFoundError, UsageError
@@ -164,6 +163,8 @@ def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
 
 def nearest_application(store: ExperienceStore, application: str) -> list[str] | None:
     """Applications of the store whose names are spelled most like this one, best first; None when it is there."""
+    from difflib import get_close_matches
+
     known = {application_key(one.state.application): one.state.application for one in store.scan()}
     wanted = application_key(application)
     if wanted in known:
