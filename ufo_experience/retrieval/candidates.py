@@ -221,8 +221,10 @@ class CandidateFinder:
         """The best rows; where few runs fill the pool (a flood), no run has more than `PER_RUN` rows in it."""
         best, scores = matches.top(rows, count, by_length)
         sessions = self.snapshot.catalog.column("session")
-        if len(best) < count or _count_runs(sessions[best]) >= count // PER_RUN:
+        if len(best) < count:
             return best, scores
+        if any(_count_runs(sessions[some]) >= count // PER_RUN for some in (best[:count], best)):
+            return best, scores  # nearly always the first rows say it, however many tie
         wanted = count
         while True:  # what lies below the best of these is not among the best of all, few of a run as these may be
             wanted *= _MORE

@@ -31,6 +31,7 @@ class Saturation:
         """One number, below 1, for each row and how often it holds the term."""
         return np.asarray(times / (times + self.half[rows]), np.float32)
 
+    @cached_property
     def once(self) -> Scores:
         """What a term is worth in every row if it stands there once."""
         return np.asarray(1 / (1 + self.half), np.float32)
@@ -143,6 +144,12 @@ class MaskColumn(Column):
     def part(self, first: int, last: int, room: Scores) -> Scores:
         """See `Column.part`."""
         times = room[: last - first]
+        if not len(self.repeats.rows):
+            once = self._worth_of.once[first:last]
+            if len(self.held) == self.published:
+                return once
+            np.multiply(np.bitwise_and(self.mask[first:last], np.uint8(1)), once, out=times)
+            return times
         np.bitwise_and(self.mask[first:last], np.uint8(1), out=times, casting="unsafe")
         self.repeats.set_between(first, last, times)
         times /= times + self._worth_of.half[first:last]

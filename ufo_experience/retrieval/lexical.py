@@ -90,7 +90,7 @@ class LexicalIndex:
         mean = max(float(lengths[self._counted].mean()), 1.0) if self._count else 1.0
         size = (1 - settings.b + settings.b * lengths / mean).astype(np.float32)
         self._gain = Saturation(settings.k1, size)
-        self.lengths = Lengths(catalog.column("length"), self._gain.once())
+        self.lengths = Lengths(catalog.column("length"), self._gain.once)
         kept = self._still_right(before._kept if before else None)
         base, *others = catalog.terms
         doc_freq = kept.doc_freq if kept else self._counts(base)

@@ -130,8 +130,14 @@ class Pruned:
         self._lengths, self._scan = lengths, scan
         self._scanned: Scanned | None = None
         self._exact, self._frame = _View(exact, lengths), _View(skeleton, lengths)
-        self._best = self._exact.best(counted) / exact.most
-        self._loose = _View(loose(), lengths, float(1 - self._best) / float(exact.most)) if self._best < 1 else None
+        self._loose: _View | None = None
+        most = self._exact.best(counted)
+        if most is None:
+            self._scanned = scan()
+            return
+        self._best = most / exact.most
+        if self._best < 1:
+            self._loose = _View(loose(), lengths, float(1 - self._best) / float(exact.most))
         views = [self._exact, self._frame, *([self._loose] if self._loose else [])]
         self._open = sum(view.open for view in views)
         self._upper = lengths.room.scores(self)
@@ -140,6 +146,8 @@ class Pruned:
 
     def top(self, inside: Mask, count: int, by_length: bool = False) -> Ranked:
         """See `Matches.top`."""
+        if self._scanned is not None:
+            return self._scanned.top(inside, count, by_length)
 
         def scores(rows: Rows) -> Scores:
             skeleton, words = self.at(rows)
@@ -153,6 +161,8 @@ class Pruned:
 
     def at(self, rows: Rows) -> tuple[Scores, Scores]:
         """See `Matches.at`."""
+        if self._scanned is not None:
+            return self._scanned.at(rows)
         words = self._exact.at(rows)
         if self._loose is not None:
             other = self._loose.at(rows)
@@ -164,7 +174,8 @@ class Pruned:
 
     def best_skeleton(self, inside: Mask) -> float:
         """See `Matches.best_skeleton`."""
-        return float(np.float32(self._frame.best(inside)) / self._frame.most)
+        most = None if self._scanned is not None else self._frame.best(inside)
+        return self._all().best_skeleton(inside) if most is None else float(np.float32(most) / self._frame.most)
 
     def _all(self) -> Scanned:
         if self._scanned is None:
@@ -222,15 +233,14 @@ class _View:
         found: Scores = self._worth[place]
         return found
 
-    def best(self, inside: Mask) -> float:
-        """The most that the terms are worth in a row inside."""
+    def best(self, inside: Mask) -> float | None:
+        """The most that the terms are worth in a row inside; None where too many rows are in question."""
         if self._is_empty:
             return 0.0
         scale = np.float32(self._scale)
         upper = _Counted(self._tally, self._step, self._lengths)
         rows = _reaching(upper, self.open, inside, 1, lambda rows: self.at(rows) * scale)
-        found = self._terms.in_all(self._size) * inside if rows is None else self.at(rows)
-        return float(found.max(initial=0.0))
+        return None if rows is None else float(self.at(rows).max(initial=0.0))
 
 
 class _Upper:

@@ -170,7 +170,7 @@ class _Loop:
     def _learn(self, number: int, reader: _Reader) -> None:
         """Learn a log that was just written; the other process, which is running, asks until it finds it."""
         task = f"Reconcile the ledger of branch {number} with statement {number * 7}"
-        log = _write_log(self._folder / f"log-{number}", task)
+        log = write_log(self._folder / f"log-{number}", task)
         started = time.perf_counter()
         report = self._memory.ingest(log, force=True)
         self._times["learn"].append(_since(started))
@@ -212,8 +212,10 @@ class _Reader:
             raise StorageError(f"the process that asks beside this one said {answer!r} instead of {word!r}")
 
 
-def records(size: int, folder: Path) -> Iterator[Experience]:
-    """`size` verified records with the steps of the samples, each of a request, application and session of its own."""
+def records(size: int, folder: Path, first: int = 0) -> Iterator[Experience]:
+    """`size` verified records with the steps of the samples, each of a request, application and session of its own;
+    counted from `first`.
+    """
     from ufo_experience.ingest import ingest
     from ufo_experience.store import open_store
     from ufo_experience.summarizer import ExtractiveSummarizer
@@ -221,7 +223,7 @@ def records(size: int, folder: Path) -> Iterator[Experience]:
     store = open_store(folder / "samples")
     ingest([SAMPLES], store, ExtractiveSummarizer())
     made = list(store.scan())
-    for number in range(size):
+    for number in range(first, first + size):
         one, task = made[number % len(made)], task_of(number)
         state = {"request": task, "task": task, "application": _APPLICATIONS[number % len(_APPLICATIONS)]}
         origin = {"session": f"session-{number}", "source": f"log-{number}", "content_hash": f"{number:064x}"}
@@ -242,7 +244,8 @@ def task_of(number: int) -> str:
     return f"{verb.capitalize()} the {noun} of {person} for project {number}"
 
 
-def _write_log(folder: Path, task: str) -> Path:
+def write_log(folder: Path, task: str) -> Path:
+    """A log of a run of this task, in a new folder."""
     folder.mkdir()
     step = {"action": "click_input", "control": "Reconcile", "observation": "The ledger is open.", "result": "ok"}
     run = {"task": task, "application": "EXCEL.EXE", "success": True, "evaluated_by": "evaluator", "steps": [step] * 6}
