@@ -11,7 +11,7 @@ from ufo_experience.retrieval.contradictions import Marks, marks_of
 from ufo_experience.retrieval.features import RECORD_VALUE_WEIGHT, Weighed, WordWeights
 from ufo_experience.text.frames import Frame, read_frame
 
-MAX_CHARS = 540_000  # of texts and clicked names of which something is kept; about 75 bytes are kept for each
+MAX_CHARS = 720_000  # of texts and frames of which something is kept; about 50 bytes are kept for each
 Parts = tuple[str, str, str, str]  # text, what was clicked, frame, text without values
 
 
@@ -100,5 +100,5 @@ class _Kept:
         found = self._of_parts.get(parts)
         if found is None:
             found = self._of_parts[parts] = KnownText(parts)
-            self._chars += len(parts[0]) + len(parts[1])
+            self._chars += len(parts[0]) + len(parts[2])
         return found
