@@ -161,7 +161,7 @@ def _held_by_caches(word: str) -> bool:
     import gc
 
     gc.unfreeze()  # what was imported before is looked at, too
-    kept = [one for one in gc.get_objects() if type(one).__name__ == "_lru_cache_wrapper"]
+    kept = [one for one in gc.get_objects() if type(one).__name__ in ("_lru_cache_wrapper", "_Answers")]
     seen, level = set(), [item for one in kept for item in gc.get_referents(one)]
     for _ in range(4):
         level = [item for item in level if id(item) not in seen and not isinstance(item, (type, ModuleType))]
