@@ -11,7 +11,7 @@ from ufo_experience.retrieval.contradictions import Marks, marks_of
 from ufo_experience.retrieval.features import RECORD_VALUE_WEIGHT, Weighed, WordWeights
 from ufo_experience.text.frames import Frame, read_frame
 
-MAX_CHARS = 720_000  # of texts and frames of which something is kept; about 50 bytes are kept for each
+MAX_CHARS = 930_000  # of texts and frames of which something is kept; about 45 bytes are kept for each
 Parts = tuple[str, str, str, str]  # text, what was clicked, frame, text without values
 
 
