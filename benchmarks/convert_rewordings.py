@@ -84,11 +84,18 @@ def main() -> None:
         {
             "_id": one["id"],
             "text": one["task"],
-            "metadata": {"kind": one["kind"], "wrong": sorted(known & {*one["wrong"]})},
+            "metadata": {
+                "application": one["application"],
+                "kind": one["kind"],
+                "wrong": sorted(known & {*one["wrong"]}),
+            },
         }
         for one in rows
     ]
-    queries += [{"_id": one["id"], "text": one["task"], "metadata": {"kind": "stranger"}} for one in strangers]
+    queries += [
+        {"_id": one["id"], "text": one["task"], "metadata": {"application": one["application"], "kind": "stranger"}}
+        for one in strangers
+    ]
     qrels = [(one["id"], entry, 1) for one in rows for entry in one["relevant"] if entry in known]
     write_beir(arguments.out, corpus, queries, qrels)
     print(f"{len(corpus)} records, {len(rows)} requests, {len(strangers)} strangers in {arguments.out}")

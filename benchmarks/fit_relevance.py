@@ -43,6 +43,7 @@ from ufo_experience.schema import clip
 AUTHORS = "abcdefg"
 OTHERS = {"webarena": 0.6, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a row of them weighs
 FORM, WRONG, STRANGER = 0.5, 2.5, 1.5  # what rows of further forms, of wrong twins and of queries without answer weigh
+NAMED = 0.5  # what rows of requests that name their application weigh
 ASKED_ELSEWHERE = 0.3  # what rows of an author's requests weigh that another store is asked
 GOALS = ("ga", "gb")
 TOP = 8  # candidates of a query
@@ -161,8 +162,8 @@ def _cut(whole: TaskSet) -> Iterator[TaskSet]:
         )
 
 
-def table_of(part: TaskSet, embedder: Embedder, weight: float) -> Table:
-    """The first candidates of all queries of a set, as the product sees them."""
+def table_of(part: TaskSet, embedder: Embedder, weight: float, *, named: bool = False) -> Table:
+    """The first candidates of all queries of a set, as the product sees them; `named`: asked of their application."""
     with tempfile.TemporaryDirectory() as folder:
         memory = ExperienceMemory.open(settings=Settings(db=folder), embedder=embedder)
         records = [_record(part.name, one) for one in part.corpus]
@@ -175,7 +176,10 @@ def table_of(part: TaskSet, embedder: Embedder, weight: float) -> Table:
         names: tuple[str, ...] = ()
         for number, query in enumerate(part.queries):
             text, known = clip(redact_text(query.text)), part.relevant.get(query.id, {})
-            seen = retriever.rank(text, Query(query.text, exclude_session=session.get(query.id))).candidates
+            asked = Query(query.text, query.application if named else None, exclude_session=session.get(query.id))
+            seen = retriever.rank(text, asked).candidates
+            if not len(seen.rows):
+                continue
             entries = [name[one] for one in catalog.ids(seen.rows)]
             features = np.nan_to_num(np.hstack([seen.signals.table(), seen.standing]))
             names = (*seen.signals.names, *STANDING)
@@ -187,6 +191,12 @@ def table_of(part: TaskSet, embedder: Embedder, weight: float) -> Table:
     rows, labels, wrong, queries = (np.array(part) for part in zip(*found, strict=True))
     weights = weight * np.where(wrong, WRONG, np.where(related[queries], 1.0, STRANGER))
     return Table(names, rows, labels, wrong, weights, queries, tuple(part.queries), related)
+
+
+def named_tables(whole: TaskSet, fill: TaskSet, embedder: Embedder) -> list[Table]:
+    """The tables of an author's set, whole and filled up, where each request names its application."""
+    first, _, filled, *_ = forms(whole, fill)
+    return [table_of(part, embedder, NAMED, named=True) for part in (first, filled)]
 
 
 def fitted(tables: Sequence[Table], with_vectors: bool) -> dict[str, Any]:
@@ -258,7 +268,8 @@ def measured_all(model: Mapping[str, Any], tables: Mapping[str, Table]) -> str:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of each author, of which the first is the whole set and the third the one filled up, and of others."""
+    """The tables of others, and those of each author: first the whole set, third the one filled up, at the end the same
+    two with requests that name their application."""
 
     authors: Mapping[str, Sequence[Table]]
     others: Mapping[str, Table]
@@ -270,8 +281,8 @@ class Tables:
         return known + [table for name, table in self.others.items() if name not in left_out]
 
     def best(self, author: str, model: Mapping[str, Any]) -> Floats:
-        """The logit and label of the best candidates of the author's set, whole and filled up."""
-        tables = (self.authors[author][0], self.authors[author][2])
+        """Logit and label of the best candidates of an author's set, whole and filled up, also with applications."""
+        tables = (self.authors[author][place] for place in (0, 2, -2, -1))
         return np.vstack([best_of(logits(model, table), table) for table in tables])
 
 
@@ -281,9 +292,9 @@ def fit_all(tables: Tables, with_vectors: bool) -> dict[str, Any]:
     best = {author: tables.best(author, model) for author, model in left_out.items()}
     for author, model in left_out.items():
         shift = shift_of([part for name, part in best.items() if name != author])
-        whole, _, filled, *_ = tables.authors[author]
+        whole, _, filled, *_, named, _ = tables.authors[author]
         goals = {name: tables.others[name] for name in GOALS if name == f"g{author}"}
-        shown = {f"author {author}": whole, "filled": filled, **goals}
+        shown = {f"author {author}": whole, "filled": filled, "application named": named, **goals}
         print(f"left out ({shift:.2f}):", measured_all(shifted(model, shift), shown), flush=True)
     return shifted(fitted(tables.without(""), with_vectors), shift_of([*best.values()]))
 
@@ -304,7 +315,8 @@ def main() -> None:
         own = enumerate(forms(sets[author], sets["osworld"]))
         tables = [table_of(part, embedder, FORM if number else 1.0) for number, part in own]
         strange = (asked_elsewhere(sets[author], sets[name]) for name in ("webarena", "osworld"))
-        authors[author] = [*tables, *(table_of(part, embedder, ASKED_ELSEWHERE) for part in strange)]
+        elsewhere = [table_of(part, embedder, ASKED_ELSEWHERE) for part in strange]
+        authors[author] = [*tables, *elsewhere, *named_tables(sets[author], sets["osworld"], embedder)]
     model = fit_all(Tables(authors, others), arguments.model == "vectors")
     if arguments.out:
         models = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}

@@ -102,7 +102,9 @@ def signals(*, words=0.5, coverage=0.5, near=np.nan, vector_weight=0.0) -> Signa
 
 def standing_of(lead: float = 0.0, size: int = 10) -> Standing:
     """The standing of one candidate."""
-    return Standing(*(np.array([value]) for value in (lead, lead, lead, lead, 0.2, np.log(max(size, 1)), 2.0, 0.0)))
+    return Standing(
+        *(np.array([value]) for value in (lead, lead, lead, lead, 0.2, np.log(max(size, 1)), 2.0, 0.0, 0.0))
+    )
 
 
 def test_the_same_values_count_in_the_order_where_no_record_has_the_skeleton():

@@ -18,7 +18,7 @@ from ufo_experience.text.slots import find_slots, find_whole
 
 _COMPARED = "query_coverage"  # of the explanation of a hit: how much of the task its request says
 _JUDGED = "before_judge"  # the same, of a hit that a judge took for the task
-SURE = 0.85  # from this score on a hit is shown though its request names other values than the task
+SURE = 0.8  # from this score on a hit is shown though its request names other values than the task
 _CERTAIN = 0.9  # and from this on though it names two more
 _VALUE = "*"
 Skeleton = tuple[tuple[str, ...], ...]

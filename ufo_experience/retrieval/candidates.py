@@ -185,7 +185,8 @@ class CandidateFinder:
             near = self._near(vector, servable, limits) if only is None else self._nearest_of(vector, servable)
             pool = _either(pool, self._thinned(near))
         held = self._thinned(*self._top(matches, blocked))
-        seen = _Seen(request_frames(text), matches, query, self._scale(query) if query else None)
+        scale = self._scale(query) if query else None
+        seen = _Seen(request_frames(text), matches, query, scale, application is not None)
         best = matches.best_skeleton(servable)
         return self._judged(seen, pool, best), self._judged(seen, held, best)
 
@@ -270,8 +271,11 @@ class CandidateFinder:
         )
         ranked = np.round(order(signals, best), 6)
         same = runs_of(int(np.argmax(ranked)), texts, catalog.column("task")[rows])
-        kinds = (catalog.column(name)[rows] for name in ("task", "application"))
-        among = standing(ranked, signals.words, near, same, best, self.size, len(seen.clauses[0].stems), *kinds)
+        length, is_named = len(seen.clauses[0].stems), seen.application_named
+        tasks, applications = (catalog.column(name)[rows] for name in ("task", "application"))
+        among = standing(
+            ranked, signals.words, near, same, best, self.size, length, tasks, applications, is_named=is_named
+        )
         factor = self.usage_factor(rows)
         said = [one.frame.stems for one in texts]
         likely = self._filled_in(seen.clauses[0].stems, said, rows, ranked, relevance(signals, among))
@@ -345,6 +349,7 @@ class _Seen:
     matches: Matches
     query: Embedded | None
     scale: Scale | None
+    application_named: bool
 
 
 def _distinct_tasks(catalog: Catalog, trusted: Mask) -> Rows:

@@ -6,6 +6,7 @@
     best_skeleton the best skeleton any record has of the query
     log_size      of the number of runs in the store, up to `LARGE`: what comes near by chance is no more in larger ones
     log_length    of the number of words in the query
+    application_named  1 where the query is asked of one application
     application_ahead  how much nearer the best other tasks of its application come than those of others
 
 Runs that click the same controls for requests in like words are runs of one procedure, and so are those whose requests
@@ -43,6 +44,7 @@ class Standing:
     log_size: Floats
     log_length: Floats
     application_ahead: Floats
+    application_named: Floats
 
     def table(self) -> Floats:
         """One row a candidate, columns in the order of `STANDING`."""
@@ -62,10 +64,12 @@ def standing(
     length: int,
     tasks: NDArray[np.uint64],
     applications: NDArray[np.uint64],
+    *,
+    is_named: bool = False,
 ) -> Standing:
     """The standing of candidates with these orders, shares of words and vectors (NaN without).
 
-    `same` says which are runs of the same procedure as the best one.
+    `same` says which are runs of the same procedure as the best one; `is_named`: the query names its application.
     """
     best = int(np.argmax(ranked))
     second = max(float(ranked[~same].max(initial=0.0)), STRANGER)
@@ -80,6 +84,7 @@ def standing(
         log_size=whole * np.log(min(max(size, 1), LARGE)),
         log_length=whole * np.log(max(length, 1)),
         application_ahead=_application_ahead(ranked, tasks.tolist(), applications.tolist()),
+        application_named=whole * is_named,
     )
 
 
