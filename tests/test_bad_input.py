@@ -479,7 +479,7 @@ def test_row_52_an_old_pickle_is_never_opened(tmp_path):
     for folder in (tmp_path / "db", tmp_path / "db" / "index"):
         write(folder / "index.pkl", bomb)
         write(folder / "index.faiss", b"IxFI rubbish")
-    assert open_memory(tmp_path / "db").retrieve("Turn Bluetooth on").hits
+    assert open_memory(tmp_path / "db").retrieve("Turn on Bluetooth").hits
     assert not (tmp_path / "pwned").exists()
 
 

@@ -296,7 +296,7 @@ def test_a_removal_can_be_undone_until_it_is_purged(cli):
     assert not cli.json("list")["experiences"]
     back = cli.json("remove", "--undo", *(one[:8] for one in ids))["experiences"]
     assert [(one["id"], one["trust"]) for one in back] == [(one, "approved") for one in ids]
-    assert cli.json("retrieve", "Turn Bluetooth on")["hits"]
+    assert cli.json("retrieve", "Turn on Bluetooth")["hits"]
     cli("remove", *ids)
     cli("purge", *ids)
     cli("remove", "--undo", ids[0], code=65)

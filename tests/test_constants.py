@@ -85,7 +85,8 @@ def test_a_constant_that_a_request_happens_to_name_is_no_value_of_it(memory):
     for name in ("Oven 9", "Lathe 1"):
         order(memory, f'Order for {name}: have "{name} motor" repaired', account="1", field="Priority")
     typed = {
-        step.target.name: step for step in memory.guide('Order for Press 4: have "a pump" repaired').procedure.steps
+        step.target.name: step
+        for step in memory.guide('Order for Press 4: have "Press 4 motor" repaired').procedure.steps
     }
     assert typed["Priority"].text == "1"
 

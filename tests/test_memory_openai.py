@@ -42,7 +42,7 @@ def test_a_key_makes_openai_the_embedder_of_a_new_store(stub, tmp_path):
     memory = open_memory(tmp_path / "db")
     memory.ingest(SAMPLES)
     found = memory.retrieve(TASK)
-    assert (found.embedder, found.threshold, found.degraded) == (EMBEDDER, 0.65, None)
+    assert (found.embedder, found.threshold, found.degraded) == (EMBEDDER, 0.75, None)
     assert (found[0].ranked_by, found[0].score > 0.9) == ("structured", True)
 
 

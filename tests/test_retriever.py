@@ -44,7 +44,7 @@ def test_an_unrelated_task_gets_no_hit_and_a_reason(memory, task):
     """Nothing under the threshold is ever returned; the reason names the score of the nearest."""
     found = memory.retrieve(task, near=1)
     assert len(found) == 0
-    assert f"scores {found.near[0].score:.2f}, below the threshold of 0.65" in (found.reason or "")
+    assert f"scores {found.near[0].score:.2f}, below the threshold of 0.75" in (found.reason or "")
 
 
 def test_the_opposite_of_a_task_is_not_an_answer(memory):

@@ -46,7 +46,7 @@ class Settings(BaseModel):
     """How many experiences an answer holds at most, 1 to 50."""
 
     threshold: Threshold | Literal["auto"] = "auto"
-    """The lowest score that is served, a number from 0 to 1; `auto` is the calibrated one, else 0.65."""
+    """The lowest score that is served, a number from 0 to 1; `auto` is the calibrated one, else 0.75."""
 
     judge: str = "none"
     """A chat model that is asked whether the few best hits are the task at hand: `openai:MODEL`; `none` asks nobody.

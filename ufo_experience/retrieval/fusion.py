@@ -26,7 +26,7 @@ from ufo_experience.retrieval.trees import trees
 
 Floats = NDArray[np.float64]
 Engine = Literal["vector", "structured", "fused"]
-THRESHOLD = 0.65  # by default two of three that are served at the least score help
+THRESHOLD = 0.75  # the default of the source documents: three of four that are served at the least score help
 _GATE, _STEEP = 0.33, 20.0  # the share of the skeleton at which it counts as much as the rest, and how sharply
 _ORDER = {
     "words": 1.2, "query_coverage": 0.42, "record_coverage": 0.23, "missing": -0.2, "surplus": -0.14, "clicked": 0.2,
