@@ -153,19 +153,21 @@ def _bound(response: Any) -> None:
 
 @cache
 def _bounded_stream(base: type) -> type:
-    """A stream of the HTTP library in use that gives up after `MAX_REPLY` bytes."""
+    """A stream of the HTTP library in use that gives up after `MAX_REPLY` bytes, and gives what it read in one piece:
+    the memory of many small ones is not all given back.
+    """
 
     class BoundedStream(base):  # type: ignore[misc]
         def __init__(self, stream: Any) -> None:
             self._stream = stream
 
         def __iter__(self) -> Iterator[bytes]:
-            taken = 0
+            taken = bytearray()
             for chunk in self._stream:
-                taken += len(chunk)
-                if taken > MAX_REPLY:
+                taken += chunk
+                if len(taken) > MAX_REPLY:
                     raise OpenAICallError(f"the reply is longer than {MAX_REPLY} bytes", code="E_BAD_REPLY")
-                yield chunk
+            yield bytes(taken)
 
         def close(self) -> None:
             self._stream.close()
