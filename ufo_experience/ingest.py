@@ -109,7 +109,8 @@ class _SeldomCollecting(ContextDecorator):
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
-            if not self._inside:
+            ours = gc.get_threshold()[0] == _COLLECT_AFTER  # else the host has said otherwise meanwhile
+            if ours and not self._inside:
                 gc.set_threshold(*self._before)
 
 
