@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ufo_experience.index.catalog import ROW, Catalog
 from ufo_experience.index.postings import Postings, StringColumn
+from ufo_experience.retrieval import pool
 from ufo_experience.retrieval.lexical import BM25, LexicalIndex
 from ufo_experience.retrieval.matches import Matches, Scanned
 from ufo_experience.text.index_terms import record_terms
@@ -63,6 +64,24 @@ def test_the_best_rows_are_those_of_a_full_scan(index, words, count, share, seed
     inside = np.random.default_rng(seed).random(len(index.scores(query)[0])) < share
     scanned = Scanned(*index.scores(query), index.lengths)
     assert as_bytes(index.matches(query), inside, count) == as_bytes(scanned, inside, count)
+
+
+@given(
+    st.integers(0, 99), st.sampled_from([1, 3, 60, 3_000]), st.sampled_from([1, 40, 900]), st.sampled_from([1, 30, 900])
+)
+def test_of_many_rows_that_tie_the_same_are_left_as_if_all_were_looked_at(seed, scores, tasks, runs):
+    """However many tasks and runs they are of."""
+    rng = np.random.default_rng(seed)
+    rows = np.zeros(3_000, ROW)
+    rows["task"], rows["session"] = rng.integers(1, tasks + 1, 3_000), rng.integers(0, runs + 1, 3_000)
+    catalog = Catalog(rows, np.ones(3_000, np.bool_), (), ())
+    some = np.flatnonzero(rng.random(3_000) < 0.9)
+    worth = rng.integers(1, scores + 1, len(some)).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "_HEAD", len(some))
+        expected = pool.thinned(catalog, some, worth)
+        patch.setattr(pool, "_HEAD", 70)
+        assert pool.thinned(catalog, some, worth).tolist() == expected.tolist()
 
 
 def test_most_rows_are_not_scored(index, monkeypatch):

@@ -20,21 +20,16 @@ from ufo_experience.retrieval.filled_in import LIKELY, SAME_WORDS, fills_in, has
 from ufo_experience.retrieval.fusion import Floats, Signals, order, relevance
 from ufo_experience.retrieval.known_texts import KnownText, KnownTexts
 from ufo_experience.retrieval.lexical import LexicalIndex
-from ufo_experience.retrieval.matches import Matches, Ranked, best_of
+from ufo_experience.retrieval.matches import Matches
+from ufo_experience.retrieval.pool import POOL, count_runs, pooled, thinned
 from ufo_experience.retrieval.standing import STANDING, runs_of, standing
 from ufo_experience.schema import Trust
 from ufo_experience.text.frames import Frame, request_frames
 from ufo_experience.trust.policy import TrustPolicy
 
-POOL = 300  # rows that words put forward, and vectors, before they are thinned out
 LOOKED_AT = 8  # of the best, for a request that fills in what they leave open
-TASKS = 24  # different tasks of these that are compared in full
-PER_TASK = 5  # rows of one task: near-duplicates of which one will answer
-_MIXED = np.uint64(0x9E3779B97F4A7C15)  # an odd number, to mix two hashes
-_MORE = 4  # times as many are looked at where few runs fill the pool
 MAX_FILTERS = 8  # whose rows are kept, a byte each
 MAX_STEMS = 8_192  # whose weights are kept: some 3 MB
-PER_RUN = 4  # of these: more of one run only when many runs are in the pool
 Vector = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
@@ -107,7 +102,7 @@ class CandidateFinder:
         self.texts: KnownTexts = KnownTexts(snapshot.catalog, before.texts if before else None)
         unchanged = before is not None and self._words.counts_as(before._words)
         self._weights: WordWeights = before._weights if before and unchanged else self._no_weights()
-        self.size = _count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
+        self.size = count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
         self.embedder_quality: EmbedderQuality | None = before.embedder_quality if before else None
         self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
         same = before is not None and before.is_of(snapshot) and np.array_equal(before._sample, self._sample)
@@ -175,16 +170,17 @@ class CandidateFinder:
             inside[without] = False
         if exclude_session:
             inside &= self.snapshot.catalog.column("session") != key_hash(exclude_session)
-        matches = self._words.matches(text)
+        matches, catalog = self._words.matches(text), self.snapshot.catalog
         servable, blocked = inside & self._servable, inside & ~self._servable
-        pool = self._thinned(*self._top(matches, servable))
-        pool = _either(pool, self._thinned(*self._top(matches, servable, by_length=True)))  # short, all about it
+        pool = thinned(catalog, *pooled(catalog, matches, servable))
+        short = thinned(catalog, *pooled(catalog, matches, servable, by_length=True))
+        pool = _either(pool, short)  # all about it, with little beside
         if query is not None:
             limits = replace(self._limits, application=application, env=env)
             vector = query.vector
             near = self._near(vector, servable, limits) if only is None else self._nearest_of(vector, servable)
-            pool = _either(pool, self._thinned(near))
-        held = self._thinned(*self._top(matches, blocked))
+            pool = _either(pool, thinned(catalog, near))
+        held = thinned(catalog, *pooled(catalog, matches, blocked))
         scale = self._scale(query) if query else None
         seen = _Seen(request_frames(text), matches, query, scale, application is not None)
         best = matches.best_skeleton(servable)
@@ -194,45 +190,6 @@ class CandidateFinder:
         own = self.snapshot.index.similarity(query.vector, self.snapshot.catalog.ids(self._sample))
         background = np.concatenate([own, query.quality.references @ query.vector]).astype(np.float64)
         return measure_scale(background, query.quality.reworded)
-
-    def _thinned(self, rows: Rows, scores: Vector | None = None) -> Rows:
-        """Of rows the best `TASKS` different tasks, at most `PER_TASK` rows of each and `PER_RUN` of one session.
-
-        Without scores they are in order already.
-        """
-        if not len(rows):
-            return rows
-        ordered = rows if scores is None else rows[np.argsort(-scores, kind="stable")]
-        sessions = self.snapshot.catalog.column("session")[ordered]
-        ordered = ordered[_fewer_before(sessions, PER_RUN) | (sessions == 0)]
-        tasks, applications = (self.snapshot.catalog.column(name)[ordered] for name in ("task", "application"))
-        groups = tasks + applications * _MIXED  # both are hashes
-        taken: set[int] = set()
-        seen = 0
-        for group in groups.tolist():
-            taken.add(group)
-            seen += 1
-            if len(taken) == TASKS:
-                break
-        behind = seen + np.flatnonzero((groups[seen:, None] == np.array([*taken], np.uint64)).any(axis=1))
-        places = np.concatenate([np.arange(seen), behind])
-        return np.sort(ordered[places[_fewer_before(groups[places], PER_TASK)]])
-
-    def _top(self, matches: Matches, rows: Mask, count: int = POOL, *, by_length: bool = False) -> Ranked:
-        """The best rows; where few runs fill the pool (a flood), no run has more than `PER_RUN` rows in it."""
-        best, scores = matches.top(rows, count, by_length)
-        sessions = self.snapshot.catalog.column("session")
-        if len(best) < count:
-            return best, scores
-        if any(_count_runs(sessions[some]) >= count // PER_RUN for some in (best[:count], best)):
-            return best, scores  # nearly always the first rows say it, however many tie
-        wanted = count
-        while True:  # what lies below the best of these is not among the best of all, few of a run as these may be
-            wanted *= _MORE
-            best, scores = matches.top(rows, wanted, by_length)
-            kept = _first_of_each(scores, sessions[best])
-            if np.count_nonzero(kept) >= count or len(best) < wanted:
-                return best_of(best[kept], scores[kept], count)
 
     def _near(self, vector: Vector, usable: Mask, filter: Filter) -> Rows:
         """Rows whose vectors are nearest."""
@@ -365,30 +322,3 @@ def _distinct_tasks(catalog: Catalog, trusted: Mask) -> Rows:
 def _either(some: Rows, others: Rows) -> Rows:
     """The rows of both, in order, each once (`union1d` would load what a first question need not wait for)."""
     return np.array(sorted({*some.tolist(), *others.tolist()}), np.int64)
-
-
-def _fewer_before(keys: NDArray[np.uint64], most: int) -> Mask:
-    """For each key whether fewer than `most` equal ones stand before it."""
-    order = np.argsort(keys, kind="stable")
-    named = keys[order]
-    if len(keys) <= most or not (named[most:] == named[:-most]).any():
-        return np.ones(len(keys), np.bool_)
-    mask = np.zeros(len(keys), np.bool_)
-    mask[order[np.arange(len(keys)) - np.searchsorted(named, named) < most]] = True
-    return mask
-
-
-def _first_of_each(scores: Vector, sessions: NDArray[np.uint64]) -> Mask:
-    """Which rows are among the `PER_RUN` best of their session; all that have none are."""
-    order = np.lexsort((-scores, sessions))
-    named = sessions[order]
-    first = np.searchsorted(named, named)
-    mask = np.zeros(len(scores), np.bool_)
-    mask[order[(np.arange(len(order)) - first < PER_RUN) | (named == 0)]] = True
-    return mask
-
-
-def _count_runs(sessions: NDArray[np.uint64]) -> int:
-    """How many runs the records come from: those of one session are one, those without a session one each."""
-    named = np.sort(sessions[sessions != 0])
-    return int(np.count_nonzero(named[1:] != named[:-1])) + min(len(named), 1) + len(sessions) - len(named)
