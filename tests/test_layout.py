@@ -18,7 +18,7 @@ MAX_CODE_LINES = 400  # without docstrings, comments and blank lines
 # Levels of rooms, from what everything builds on to what people call. A module may import its own level and those above
 # it in this list; no two rooms import each other.
 LEVELS = {
-    "model": ["errors", "schema", "ids", "config"],
+    "model": ["errors", "dataclass", "schema", "ids", "config"],
     "foundations": ["text", "fileio", "openai_api", "formats"],
     "a log becomes a clean run": ["traces", "redaction", "trust"],
     "a run becomes a record": ["embedding", "summarizer", "store"],

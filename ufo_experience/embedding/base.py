@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+
+from ufo_experience.dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
 from ufo_experience.index.document import SEPARATOR, indexed_text, term_counts

@@ -17,7 +17,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import CorruptError, StorageError, UsageError
 from ufo_experience.fileio.atomic import (
     Disk,

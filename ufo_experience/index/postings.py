@@ -6,13 +6,14 @@ Terms are kept as 64-bit hashes in sorted order (BLAKE2b; a collision among a mi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.text.remembered import on_forgetting
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.redaction.actions import is_press, is_switch, is_typing, plain
 from ufo_experience.redaction.parameters import strings_in
 from ufo_experience.redaction.sealing import tag_for, tag_of

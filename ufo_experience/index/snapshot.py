@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import ServiceError
 from ufo_experience.index.base import VectorIndex

@@ -13,13 +13,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.index.catalog import ROW, Catalog
 
 MAX_FRAMES = 64  # more are written anew as one

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Literal
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import UsageError
 from ufo_experience.prompt.data_block import frame, new_nonce, parse_block, strip_block, wording
 from ufo_experience.prompt.examples import Example, Fits, text_example, ufo_example

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.redaction.actions import control_names, is_copy, is_paste, is_press, is_typing, typed_leaf
 from ufo_experience.redaction.names import (
     is_login_name,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.text import lazy_re as re
 
 _LOOKS_LIKE = str.maketrans(  # Cyrillic and Greek small letters that look like Latin ones

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, overload
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.schema import Hit
 
 Why = Literal["unproven", "quarantined", "harmful", "contradicts", "rejected", "unjudged", "other application"]

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ufo_experience.dataclass import dataclass
 
 Floats = NDArray[np.float64]
 SAMPLE = 64  # tasks of the store in a background

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import Catalog, Mask, key_hash
 from ufo_experience.index.snapshot import Snapshot

@@ -7,12 +7,13 @@ question: common ones as columns, and an entry for each row that holds a rare on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ufo_experience.dataclass import dataclass
 
 Scores = NDArray[np.float32]
 Rows = NDArray[np.int32]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.text.frames import PREPOSITIONS, Frame
 from ufo_experience.text.terms import COMMON, stem
 

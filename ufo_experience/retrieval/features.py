@@ -33,13 +33,13 @@ columns"), or is an unknown word behind the deed; unless the steps click on it.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.retrieval.differences import Swap, find_swap, other_deed, scope_clash
 from ufo_experience.text.frames import TEXT_FOLLOWS, Frame
 from ufo_experience.text.terms import COMMON

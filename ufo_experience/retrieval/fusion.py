@@ -13,12 +13,13 @@ cosines with tasks it has nothing to do with: an affine change of all cosines ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.retrieval.features import NAMES
 from ufo_experience.retrieval.standing import STANDING, Standing

@@ -11,11 +11,11 @@ of what is. They are computed once per catalog and set of trusted rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.postings import Postings, term_hashes
 from ufo_experience.retrieval.columns import Column, MaskColumn, Posting, Saturation, Scores, Weighted

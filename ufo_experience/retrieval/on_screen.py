@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.schema import Experience, Hit, Step
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.applications import application_key

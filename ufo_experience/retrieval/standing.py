@@ -16,11 +16,12 @@ say the same but for values: one is not ahead of another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.retrieval.features import SAME_STEPS
 from ufo_experience.retrieval.known_texts import KnownText
 from ufo_experience.text.alike import masked_alike

@@ -7,13 +7,14 @@ Every feature that has a direction has it in every tree: more of what speaks for
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ufo_experience.dataclass import dataclass
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("relevance.json")

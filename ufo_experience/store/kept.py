@@ -6,8 +6,7 @@ given out is the caller's own, so that nobody who changes a dictionary in it cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ufo_experience.dataclass import dataclass
 from ufo_experience.schema import Experience, validate
 from ufo_experience.store.base import ExperienceStore, Stamp, Stamped
 

@@ -9,10 +9,10 @@ A status names the SHA-256 of the record it is about: an approval holds for thes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import ConflictError, CorruptError, FormatVersionError, SchemaError
 from ufo_experience.ids import content_hash
 from ufo_experience.redaction import redact_text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timezone
 from typing import Literal
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import NotFoundError, UsageError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Trust, expect

@@ -8,11 +8,12 @@ case decides nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
 from sys import intern
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import cut_values

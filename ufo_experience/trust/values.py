@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from pydantic import JsonValue
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.redaction.actions import is_option, plain
 from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.slot_types import slot_type

@@ -10,12 +10,13 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timezone
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import (
     CorruptError,
     DataError,

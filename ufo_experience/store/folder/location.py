@@ -12,10 +12,10 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import RefusedError
 from ufo_experience.fileio.disk import Disk
 from ufo_experience.text import lazy_re as re
