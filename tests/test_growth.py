@@ -11,7 +11,7 @@ from tests import retrieval_sets
 from tests.builders import open_memory
 from ufo_experience.formats.triple import from_triple
 from ufo_experience.index.base import Filter
-from ufo_experience.index.catalog import PARTS, Catalog
+from ufo_experience.index.catalog import PARTS, Catalog, entry_of
 from ufo_experience.index.document import TEMPLATE_VERSION, indexed_text, procedure, task_text
 from ufo_experience.index.runs import Run, typed_by, way_of
 from ufo_experience.retrieval.lexical import BM25, LexicalIndex
@@ -36,7 +36,7 @@ def grown(base: list[Experience], rest: list[Experience]) -> Catalog:
     catalog = Catalog.build(base)
     for one in rest:
         catalog.column("application")
-        catalog = catalog.with_changes([one])
+        catalog = catalog.with_changes([entry_of(one)])
     return catalog
 
 
@@ -61,8 +61,11 @@ def records() -> list[Experience]:
 def test_two_catalogs_that_grow_from_one_do_not_see_each_others_rows(records):
     """Columns grow in the room behind them, which the first to come takes."""
     before = grown(records[:10], records[10:20])
-    one, other = before.with_changes(records[20:25]), before.with_changes(records[25:40])
-    later = one.with_changes(records[30:33])
+    one, other = (
+        before.with_changes([*map(entry_of, records[20:25])]),
+        before.with_changes([*map(entry_of, records[25:40])]),
+    )
+    later = one.with_changes([*map(entry_of, records[30:33])])
     for catalog, rest in ((before, []), (one, records[20:25]), (other, records[25:40]), (later, records[30:33])):
         told = {*catalog.ids()}
         assert {record.id for record in [*records[:20], *rest]} <= told
@@ -87,7 +90,7 @@ def test_many_small_additions_are_the_same_columns_as_one_large(records):
 
 def test_a_replaced_and_a_removed_row_are_found_no_more(records):
     """The newest row of an id counts; a removed id has none."""
-    catalog = grown(records[:20], records[5:8]).with_changes([], [records[9].id])
+    catalog = grown(records[:20], records[5:8]).with_changes([], removed=[records[9].id])
     assert len(catalog) == 19
     assert catalog.find([records[9].id])[0] == -1
     assert (catalog.find([one.id for one in records[5:8]]) >= 20).all()
@@ -109,7 +112,7 @@ def large(records) -> Catalog:
 def test_a_large_catalog_keeps_its_statistics_for_a_while(large):
     """One more record moves no score of the others; the new one is scored too."""
     first = words(large)
-    more = large.with_changes([experience(1)])
+    more = large.with_changes([entry_of(experience(1))])
     second = words(more, before=first)
     for before, after in zip(first.scores(QUERY), second.scores(QUERY), strict=True):
         assert np.array_equal(after[: len(before)], before)
@@ -125,7 +128,7 @@ def _twin_of(catalog: Catalog) -> str:
 
 def test_what_was_kept_is_what_would_be_worked_out(large):
     """With and without an earlier index the scores are bit-equal."""
-    more = large.with_changes([experience(1)])
+    more = large.with_changes([entry_of(experience(1))])
     kept, anew = words(more, before=words(large)), words(more)
     for one, other in zip(kept.scores(QUERY), anew.scores(QUERY), strict=True):
         assert np.array_equal(one, other)
@@ -133,14 +136,14 @@ def test_what_was_kept_is_what_would_be_worked_out(large):
 
 def test_statistics_are_renewed_when_a_twentieth_is_new(large):
     """Enough trusted records change the rarities."""
-    many = large.with_changes([experience(2) for _ in range(10)])
+    many = large.with_changes([entry_of(experience(2)) for _ in range(10)])
     before, after = words(large).scores(QUERY)[1], words(many, before=words(large)).scores(QUERY)[1]
     assert not np.array_equal(after[: len(before)], before)
 
 
 def test_quarantined_records_change_no_score_however_many_they_are(large):
     """They neither count nor make the statistics be renewed."""
-    flood = large.with_changes([experience(n, Trust.QUARANTINED) for n in range(60)])
+    flood = large.with_changes([entry_of(experience(n, Trust.QUARANTINED)) for n in range(60)])
     for before, after in zip(words(large).scores(QUERY), words(flood, words(large)).scores(QUERY), strict=True):
         assert np.array_equal(after[: len(before)], before)
 

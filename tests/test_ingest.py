@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import select
+import subprocess
+import sys
+import time
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -15,6 +21,7 @@ from tests.disks import UnsyncedDisk
 from ufo_experience.cli.demo import SAMPLES
 from ufo_experience.config import Settings
 from ufo_experience.errors import UsageError
+from ufo_experience.index.catalog import Catalog
 from ufo_experience.ingest import _redacted, _without_our_prompts, ingest, seldom_collecting
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
@@ -181,13 +188,70 @@ def test_a_log_that_was_changed_after_it_was_learned_from_is_quarantined(tmp_pat
 
 @pytest.mark.slow
 def test_several_processes_learn_the_same_in_the_same_order(tmp_path):
-    """Ids, order, trust and what was skipped, for any number of jobs."""
-    reports = []
+    """Ids, order, records, what is told of each log, and what the index holds, for any number of jobs."""
+    logs = Path(__file__).parent / "data"
+    found = []
     for jobs in (1, 2):
-        store = open_store(tmp_path / f"db{jobs}")
-        report = ingest([SAMPLES], store, ExtractiveSummarizer(), jobs=jobs)
-        reports.append((report.added, report.skipped, report.failed, [store.get(id).trust for id in report.added]))
-    assert reports[0] == reports[1]
+        with ExperienceMemory.open(tmp_path / f"db{jobs}", embedder="hashing:64") as memory:
+            report = memory.ingest(SAMPLES, logs, include_failures=True, force=True, jobs=jobs)
+            records = [one.model_dump(exclude={"created_at"}) for one in map(memory.store.get, report.added)]
+            catalog = memory.live.snapshot().catalog
+            found.append((asdict(report), records, [catalog.parts(row) for row in range(len(catalog))]))
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="a signal of POSIX")
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_process_that_reads_ends_with_the_one_that_asked(tmp_path, threads):
+    """Whoever is killed leaves no process behind; what was stored is whole, and the rest is learned afterwards."""
+    for number in range(300):
+        run_file(tmp_path, f"run-{number}.json", task=f"Save page {number}")
+    (tmp_path / "learn.py").write_text(
+        "from ufo_experience.memory import ExperienceMemory\n"
+        "if __name__ == '__main__':\n"
+        f"    memory = ExperienceMemory.open({str(tmp_path / 'db')!r}, embedder='hashing:64')\n"
+        f"    memory.ingest({str(tmp_path)!r}, force=True, jobs=2)\n",
+        encoding="utf-8",
+    )
+    read, write = os.pipe()  # closed when the last process that has it ends
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": threads}  # with one thread a process is forked
+    child = subprocess.Popen([sys.executable, tmp_path / "learn.py"], stdout=write, env=alone)
+    os.close(write)
+    while not list(tmp_path.glob("db/records/*/*.json")) and child.poll() is None:
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    assert select.select([read], [], [], 30)[0]
+    assert os.read(read, 1) == b""
+    os.close(read)
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing:64") as memory:
+        before = len(memory.store.verify().corrupt), len(memory)
+        report = memory.ingest(tmp_path, force=True, jobs=2)
+        assert (before[0], before[1] + len(report.added)) == (0, 300)
+
+
+def test_what_is_indexed_while_runs_are_learned_is_what_their_records_say(tmp_path):
+    """The index takes what was worked out then, and reads no record but one whose status was changed since."""
+    disk = ReadingDisk()
+    settings = Settings(db=str(tmp_path / "db"), embedder="hashing:64", summarizer="extractive")
+    memory = ExperienceMemory(FileStore.open(tmp_path / "db", disk=disk), settings)
+    memory.ingest(SAMPLES, include_failures=True, force=True)
+    assert disk.read_records == 0
+    told, read = memory.live.snapshot().catalog.arrays(), Catalog.build(memory.store.scan()).arrays()
+    assert {name: array.tobytes() for name, array in told.items()} == {
+        name: array.tobytes() for name, array in read.items()
+    }
+
+
+def test_a_record_whose_status_was_changed_before_it_is_indexed_is_read(tmp_path):
+    """What was worked out of it does not know of its new trust."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing:64")
+    store, report = memory.store, ingest([SAMPLES], memory.store, ExtractiveSummarizer(), learned=memory.live.expect)
+    store.set_status(report.added[0], trust=Trust.QUARANTINED)
+    memory.index_if_possible()
+    told, read = memory.live.snapshot().catalog.arrays(), Catalog.build(store.scan()).arrays()
+    assert told["rows"].tobytes() == read["rows"].tobytes()
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 65])

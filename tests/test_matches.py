@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from ufo_experience.index.postings import Postings, StringColumn
 from ufo_experience.retrieval import pool
 from ufo_experience.retrieval.lexical import BM25, LexicalIndex
 from ufo_experience.retrieval.matches import Matches, Scanned
-from ufo_experience.text.index_terms import record_terms
+from ufo_experience.text.index_terms import record_terms, term_hash
 
 ROWS, TAIL, TEXTS = 4_000, 60, 250
 WORDS = "open the report of Jane send mail delete rename folder budget for project chart again photo slide Omar".split()
@@ -32,7 +34,7 @@ def a_catalog(rng: np.random.Generator, described: list, count: int) -> Catalog:
     rows["id"] = np.sort(rng.permutation(1_000_000)[:count]).astype("S32")
     rows["length"] = rng.integers(1, 15, count)
     rows["trust"] = rng.random(count) < 0.9
-    terms = Postings.build(described[number][0] for number in which)
+    terms = Postings.build([described[number] for number in which])
     return Catalog(rows, np.ones(count, np.bool_), (StringColumn.build([""] * count),), (terms,))
 
 
@@ -40,7 +42,8 @@ def a_catalog(rng: np.random.Generator, described: list, count: int) -> Catalog:
 def index() -> LexicalIndex:
     """Of rows that were published and rows that came since, one in ten not trusted."""
     rng = np.random.default_rng(7)
-    described = [record_terms(text) for text in texts(rng)]
+    counted = [record_terms(text)[0] for text in texts(rng)]
+    described = [(array("Q", map(term_hash, one)), array("f", one.values())) for one in counted]
     catalog = a_catalog(rng, described, ROWS).with_rows(a_catalog(rng, described, TAIL))
     return LexicalIndex(catalog, catalog.column("trust") > 0, BM25(scan_to=0))
 

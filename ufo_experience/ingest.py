@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError, ExperienceError, SchemaError, StorageError, UsageError
-from ufo_experience.index.document import run_of
+from ufo_experience.index.document import Described, describe, run_of
 from ufo_experience.prompt.data_block import has_block, strip_blocks
 from ufo_experience.redaction import redact
 from ufo_experience.schema import MAX_NAME, Experience, Problem, Trajectory, Trust, validate
@@ -47,6 +47,7 @@ _AHEAD = 4  # tasks per process that may wait to be stored
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
 EarlierVersions = Callable[[Experience], Iterable[Experience]]
+Learned = Callable[[Experience, Described], None]
 
 
 @dataclass
@@ -74,6 +75,14 @@ class IngestReport:
 
 
 @dataclass(frozen=True)
+class _Made:
+    """A record of a run, and what an index holds of it: both are made where the run was read."""
+
+    record: CleanRecord
+    described: Described
+
+
+@dataclass(frozen=True)
 class _ReadRun:
     """A run and its source: its redacted trajectory, or what a summarizer without a service made of it.
 
@@ -82,7 +91,7 @@ class _ReadRun:
 
     source: str
     id: str
-    made: Trajectory | CleanRecord | DataError
+    made: Trajectory | _Made | DataError
     has_steps: bool
     failed: bool
     is_over: bool
@@ -128,6 +137,7 @@ def ingest(
     force: bool = False,
     jobs: int = 1,
     earlier_versions: EarlierVersions | None = None,
+    learned: Learned | None = None,
     progress: Callable[[int, int], None] | None = None,
     task: str | None = None,
     application: str | None = None,
@@ -144,6 +154,7 @@ def ingest(
             `if __name__ == "__main__":`.
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
+        learned: is told of every record that was stored, and what an index holds of it.
         progress: is told how many runs became records so far, and 0: nobody knows of how many.
         task, application, success: what a person says of logs that do not say it themselves; what they say stands.
 
@@ -155,34 +166,36 @@ def ingest(
         raise UsageError(f"jobs must be a whole number from 1 to {MAX_JOBS}, not {jobs}")
     report = IngestReport()
     before = summarizer.spending.cost
-    waiting: dict[str, CleanRecord] = {}
+    waiting: dict[str, _Made] = {}
     defaults = LogDefaults(task, application, success)
     for run in _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer)):
-        record = None
+        made = None
         report.read += run.has_steps or run.failed
         known = next((one for one in (run.id, *run.others) if one in waiting or one in store), None)
         if known:
             report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
             report.known.append(known)
         else:
-            record = _learn(run, summarizer, report, include_failures=include_failures, force=force)
-        if record is None:
+            made = _learn(run, summarizer, report, include_failures=include_failures, force=force)
+        if made is None:
             continue
-        experience = record.experience
+        experience = made.record.experience
         level = trust or experience.trust
         older = next((one for one in (earlier_versions or _none)(experience) if _is_revision(experience, one)), None)
         if older:
             level = Trust.QUARANTINED
             report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
-        waiting[experience.id] = record if level is experience.trust else record.with_trust(level)
+        waiting[experience.id] = (
+            made if level is experience.trust else replace(made, record=made.record.with_trust(level))
+        )
         _tell_of_wording(experience, run.source, report)
         if progress:
             progress(len(report.added) + len(waiting), 0)
         if lack := missing(experience):
             report.incomplete.append((experience.id, lack))
         if len(waiting) == COMMIT_EVERY:
-            _commit(store, waiting, report)
-    _commit(store, waiting, report)
+            _commit(store, waiting, report, learned)
+    _commit(store, waiting, report, learned)
     report.cost = summarizer.spending.cost - before
     forget_texts()
     return report
@@ -199,7 +212,7 @@ def _tell_of_wording(experience: Experience, source: str, report: IngestReport) 
 
 def _learn(
     run: _ReadRun, summarizer: Summarizer, report: IngestReport, *, include_failures: bool, force: bool
-) -> CleanRecord | None:
+) -> _Made | None:
     """What is learned from a run that is not stored yet; None (and why, in the report) when nothing is."""
     if not (force or run.is_over):
         reason = "still being written, it seems; --force reads it as incomplete"
@@ -207,16 +220,17 @@ def _learn(
         reason = "a failed run; --include-failures keeps it as a negative example"
     else:
         made = _summarize(summarizer, run.made) if isinstance(run.made, Trajectory) else run.made
-        if isinstance(made, CleanRecord):
+        if isinstance(made, _Made):
             return made
         reason = str(made)
     report.skipped.append((run.source, reason))
     return None
 
 
-def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> CleanRecord | DataError:
+def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> _Made | DataError:
     try:
-        return clean_record(summarizer.summarize(trajectory))
+        record = clean_record(summarizer.summarize(trajectory))
+        return _Made(record, describe(record.experience))
     except DataError as error:
         return error
 
@@ -231,14 +245,17 @@ def _runs(
             for trajectory in _runs_of_value(source, reading):
                 yield _redacted(trajectory, defaults)
         else:
-            logs = find_sources(Path(source), format=format, report=reading)
+            found = reading if jobs == 1 else ReadReport()
+            logs = find_sources(Path(source), format=format, report=found)
             if jobs == 1:
                 for log in logs:
                     yield from _read(log, format, reading, defaults)
             else:
-                for runs, notes in _read_in_processes(logs, format, jobs, defaults, summarize=offline):
+                noted = ((log, found.take()) for log in logs)
+                for runs, notes in _read_in_processes(noted, format, jobs, defaults, summarize=offline):
                     reading.extend(notes)
                     yield from runs
+                reading.extend(found)
         report.problems += reading.problems
         report.skipped += reading.skipped
         report.failed += reading.failed
@@ -292,11 +309,12 @@ def _ids_by_outcome(clean: Trajectory) -> set[str]:
     return {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in outcomes}
 
 
+_Source = tuple[Found, ReadReport]  # with what was noted on the way to it
 _Batch = tuple[list[_ReadRun], ReadReport]
 
 
 def _read_in_processes(
-    sources: Iterator[Found], format: str, jobs: int, defaults: LogDefaults, *, summarize: bool
+    sources: Iterator[_Source], format: str, jobs: int, defaults: LogDefaults, *, summarize: bool
 ) -> Iterator[_Batch]:
     """Read sources in several processes, of which this is one; what they give comes in the order of the sources."""
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -304,8 +322,8 @@ def _read_in_processes(
     from multiprocessing import get_context
 
     read = partial(_read_batch, format=format, defaults=defaults, summarize=summarize)
-    with ProcessPoolExecutor(jobs - 1, get_context("spawn"), _begin_reading) as pool:
-        ahead: deque[tuple[list[Found], Future[_Batch]]] = deque()
+    with ProcessPoolExecutor(jobs - 1, get_context(_start_method()), _begin_reading) as pool:
+        ahead: deque[tuple[list[_Source], Future[_Batch]]] = deque()
         try:
             while True:
                 while len(ahead) < jobs * _AHEAD and (batch := list(islice(sources, _PER_TASK))):
@@ -324,43 +342,67 @@ def _read_in_processes(
             raise StorageError("a process that read logs has died; what was stored before is kept") from error
 
 
-def _withdrawn(ahead: Iterable[tuple[list[Found], Future[_Batch]]]) -> int | None:
+def _withdrawn(ahead: Iterable[tuple[list[_Source], Future[_Batch]]]) -> int | None:
     """The place of the first batch no other process has taken, which none will take any more; None without one."""
     return next((place for place, (_, future) in enumerate(ahead) if not future.done() and future.cancel()), None)
 
 
+def _start_method() -> str:
+    """How a process that reads is started: a copy of this one takes 3 ms where a new one takes 300, and is safe where
+    there is one thread; only Linux tells.
+    """
+    threads = Path("/proc/self/task")
+    return "fork" if threads.is_dir() and len([*threads.iterdir()]) == 1 else "spawn"
+
+
 def _begin_reading() -> None:
-    """A process that only reads seldom looks for garbage, and asks for no plug-ins of pydantic."""
+    """A process that only reads seldom looks for garbage, asks for no plug-ins of pydantic and ends with its parent."""
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _read_batch(sources: list[Found], *, format: str, defaults: LogDefaults, summarize: bool) -> _Batch:
+def _end_with_parent() -> None:
+    """One that was killed tells nobody, and whoever waited for its next word would wait for ever."""
+    from multiprocessing import parent_process
+
+    if parent := parent_process():
+        parent.join()
+        os._exit(1)
+
+
+def _read_batch(sources: list[_Source], *, format: str, defaults: LogDefaults, summarize: bool) -> _Batch:
     """What one process does with some sources."""
     report = ReadReport()
-    runs = [run for log in sources for run in _read(log, format, report, defaults)]
+    runs: list[_ReadRun] = []
+    for log, before in sources:
+        report.extend(before)
+        runs += _read(log, format, report, defaults)
     if summarize:
         summarizer = ExtractiveSummarizer()
         runs = [replace(run, made=_summarize(summarizer, run.made)) for run in runs if isinstance(run.made, Trajectory)]
     return runs, report
 
 
-def _commit(store: ExperienceStore, waiting: dict[str, CleanRecord], report: IngestReport) -> None:
+def _commit(store: ExperienceStore, waiting: dict[str, _Made], report: IngestReport, learned: Learned | None) -> None:
     """Store what was learned; a record over a limit is listed, and the others are stored all the same."""
     groups = [[*waiting.values()]] if waiting else []
     while groups:
         group = groups.pop(0)
         try:
-            done = store.add(group)
+            done = store.add([one.record for one in group])
         except SchemaError as error:
             if len(group) > 1:
                 groups = [[one] for one in group]
             else:
-                only = group[0].experience
+                only = group[0].record.experience
                 report.failed.append((only.provenance.source or only.id, str(error)))
             continue
         report.added += done.added
+        if learned:
+            for id in done.added:
+                learned(waiting[id].record.experience, waiting[id].described)
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
         report.conflicts = [one for one in report.conflicts if one[0] not in done.skipped]
         report.incomplete = [one for one in report.incomplete if one[0] not in done.skipped]

@@ -156,6 +156,7 @@ class ExperienceMemory(Maintenance):
             force=force,
             jobs=jobs,
             earlier_versions=self.live.earlier_versions(),
+            learned=self.live.expect,
             progress=progress,
             **lacking,
         )

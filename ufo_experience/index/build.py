@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -23,12 +23,13 @@ from ufo_experience.embedding.base import Embedder, Spending
 from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
 from ufo_experience.index import open_index, without_password
 from ufo_experience.index.base import Content, Space, VectorIndex
-from ufo_experience.index.catalog import Catalog
+from ufo_experience.index.catalog import Catalog, Entry, entry_of
 from ufo_experience.index.document import TEMPLATE_VERSION
 from ufo_experience.index.engines.faiss import FaissIndex
 from ufo_experience.index.generations import Calibration, Generation, Generations, Manifest, ids_digest, npy
 from ufo_experience.index.manifest import FORMAT
 from ufo_experience.index.snapshot import (
+    NOTHING,
     Snapshot,
     apply,
     digests_of,
@@ -163,8 +164,10 @@ def sync_from(
     *,
     rebuild: bool = False,
     progress: Progress | None = None,
+    learned: Mapping[str, Entry] = NOTHING,
 ) -> tuple[IndexReport, Snapshot | None]:
-    """`sync` that goes on from a snapshot of the current generation; None reads it.
+    """`sync` that goes on from a snapshot of the current generation; None reads it. Records whose entries are in
+    `learned` are not read (see `find_changes`).
 
     Returned with the report is the snapshot that is saved now, None when it has to be read anew.
 
@@ -176,7 +179,7 @@ def sync_from(
     tries, anew = APPEND_TRIES, rebuild
     while True:
         snapshot = start or _start(store, generations, embedder, rebuild=anew)
-        snapshot, texts = _catch_up(store, snapshot, embedder, progress)
+        snapshot, texts = _catch_up(store, snapshot, embedder, progress, NOTHING if anew else learned)
         manifest = snapshot.manifest
         if manifest is None or generations.should_publish(snapshot.count_changed, len(snapshot.catalog)):
             if manifest is not None and not _is_whole(generations.of(manifest)):
@@ -224,14 +227,18 @@ def _is_whole(generation: Generation) -> bool:
 
 
 def _catch_up(
-    store: ExperienceStore, snapshot: Snapshot, embedder: Embedder, progress: Progress | None
+    store: ExperienceStore,
+    snapshot: Snapshot,
+    embedder: Embedder,
+    progress: Progress | None,
+    learned: Mapping[str, Entry],
 ) -> tuple[Snapshot, int]:
     """The snapshot with everything that is committed, each record with its vector, and how many texts that took."""
     total = len(store.ids()) - len(snapshot.catalog) if progress else 0
     texts = done = 0
     more = True
     while more:
-        changes = find_changes(store, snapshot, limit=WINDOW)
+        changes = find_changes(store, snapshot, WINDOW, learned)
         index = snapshot.index.copy()
         texts += insert(index, changes.added, embedder)
         snapshot = apply(replace(snapshot, index=index), changes, embedder)
@@ -240,7 +247,7 @@ def _catch_up(
             progress(done, max(done, total))
     by_words = snapshot.index.missing(sorted(snapshot.unsaved))  # while no embedder could answer
     if by_words:
-        texts += insert(snapshot.index, list(store.scan(by_words)), embedder)
+        texts += insert(snapshot.index, [entry_of(one) for one in store.scan(by_words)], embedder)
     return replace(snapshot, reason=None), texts
 
 

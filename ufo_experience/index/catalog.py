@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
-from ufo_experience.index.document import SEPARATOR, indexed_text, term_counts
-from ufo_experience.index.postings import Postings, StringColumn, term_hash
+from ufo_experience.index.document import SEPARATOR, Described, Terms, describe, terms_of
+from ufo_experience.index.postings import Postings, StringColumn
 from ufo_experience.index.runs import Run, read_run
 from ufo_experience.schema import Experience
 from ufo_experience.text.applications import application_key
+from ufo_experience.text.index_terms import term_hash
 from ufo_experience.trust.policy import shown_rank
 
 Mask = NDArray[np.bool_]
@@ -56,6 +57,21 @@ ROW = np.dtype(
         ("last_success", "f8"),
     ]
 )
+
+
+class Entry(NamedTuple):
+    """What an index takes in of a record: its row, what it may be filtered by, and what it is found by."""
+
+    id: str
+    row: tuple[object, ...]
+    attributes: Attributes
+    described: Described
+
+
+def entry_of(experience: Experience, described: Described | None = None) -> Entry:
+    """The entry of a record, with what was worked out of it before."""
+    described = described or describe(experience)
+    return Entry(experience.id, _row(experience, described.terms.length), attributes(experience), described)
 
 
 def key_hash(name: str | None) -> int:
@@ -120,15 +136,15 @@ class Catalog:
     @classmethod
     def build(cls, experiences: Iterable[Experience]) -> Catalog:
         """Columns of `experiences`, sorted by id."""
-        ordered = sorted(experiences, key=lambda experience: experience.id)
-        return cls._pack(ordered, [indexed_text(experience) for experience in ordered])
+        entries = [entry_of(one) for one in sorted(experiences, key=lambda experience: experience.id)]
+        return cls._pack([(one.row, one.described.text, one.described.terms) for one in entries])
 
     @classmethod
-    def _pack(cls, experiences: Sequence[Experience], texts: Sequence[str]) -> Catalog:
-        described = [term_counts(experience) for experience in experiences]
-        rows = np.array([_row(one, length) for one, (_, length) in zip(experiences, described, strict=True)], dtype=ROW)
-        terms = Postings.build((terms for terms, _ in described))
-        return cls(rows, np.ones(len(rows), np.bool_), (StringColumn.build(texts),), (terms,))
+    def _pack(cls, records: Sequence[tuple[tuple[object, ...], str, Terms]]) -> Catalog:
+        rows = np.array([row for row, _, _ in records], dtype=ROW)
+        texts = StringColumn.build([text for _, text, _ in records])
+        terms = Postings.build([(terms.hashes, terms.weights) for _, _, terms in records])
+        return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
     def __len__(self) -> int:
         return int(self.live.sum())
@@ -234,11 +250,15 @@ class Catalog:
         """How many rows, the first ones, came with the generation; the others were added since."""
         return len(self.texts[0])
 
-    def with_changes(self, added: Sequence[Experience], removed: Sequence[str] = ()) -> Catalog:
-        """A new catalog with `added` inserted (replacing rows of the same id, whose text stays) and `removed` gone."""
-        rows = self.find([one.id for one in added]).tolist()
-        texts = [indexed_text(one) if row < 0 else self._indexed(row) for one, row in zip(added, rows, strict=True)]
-        return self.with_rows(self._pack(added, texts) if added else None, removed)
+    def with_changes(
+        self, added: Sequence[Entry], updated: Sequence[Experience] = (), removed: Sequence[str] = ()
+    ) -> Catalog:
+        """A new catalog with `added` behind, the rows of `updated` replaced (their texts stay), and `removed` gone."""
+        records = [(one.row, one.described.text, one.described.terms) for one in added]
+        for one, row in zip(updated, self.find([one.id for one in updated]).tolist(), strict=True):
+            terms = terms_of(one)
+            records.append((_row(one, terms.length), self._indexed(row), terms))
+        return self.with_rows(self._pack(records) if records else None, removed)
 
     def with_rows(self, tail: Catalog | None, removed: Sequence[str] = ()) -> Catalog:
         """A new catalog with the (live) rows of another behind, replacing rows of the same ids, and `removed` gone."""

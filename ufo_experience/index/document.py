@@ -7,7 +7,9 @@ its skeleton, in which values are placeholders. Terms of the structured state ca
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from ufo_experience.index import runs
 from ufo_experience.redaction.actions import is_typing
@@ -15,7 +17,7 @@ from ufo_experience.schema import Experience, State, Step
 from ufo_experience.text import frames
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.frames import readable_intent, record_frame
-from ufo_experience.text.index_terms import record_terms
+from ufo_experience.text.index_terms import record_terms, term_hash
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import facts
 
@@ -23,6 +25,33 @@ TEMPLATE_VERSION = "7"  # of the embedded text and of the terms; an index made w
 SEPARATOR = "\x1e"  # between the parts of an indexed text
 _MAX_PART = 400  # characters of what was clicked, and of what was typed
 _TYPING = frozenset("type text input write fill keys key set enter edit".split())
+
+
+class Terms(NamedTuple):
+    """The terms of a record: their hashes (`Q`), how often each stands in it (`f`), the length of its text in words."""
+
+    hashes: array[int]
+    weights: array[float]
+    length: int
+
+
+class Described(NamedTuple):
+    """What of a record takes long to work out: what it is found by, and what of it is embedded."""
+
+    text: str
+    terms: Terms
+    embedded: str
+
+
+def describe(experience: Experience) -> Described:
+    """What the index holds of a record, apart from the fields of its row."""
+    return Described(indexed_text(experience), terms_of(experience), embedded_text(experience))
+
+
+def terms_of(experience: Experience) -> Terms:
+    """The terms of a record, hashed."""
+    counts, length = term_counts(experience)
+    return Terms(array("Q", map(term_hash, counts)), array("f", counts.values()), length)
 
 
 def task_text(experience: Experience) -> str:

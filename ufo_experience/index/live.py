@@ -28,7 +28,8 @@ from ufo_experience.index.build import (
     publish,
     sync_from,
 )
-from ufo_experience.index.document import run_term
+from ufo_experience.index.catalog import Entry, entry_of
+from ufo_experience.index.document import Described, run_term
 from ufo_experience.index.generations import VERIFY_AT_OPEN, Generation, Generations
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.index.snapshot import NO_EMBEDDER, Snapshot, apply, find_changes, own_changes
@@ -38,6 +39,7 @@ from ufo_experience.store.base import ExperienceStore
 if TYPE_CHECKING:
     from ufo_experience.index.forecast import IndexPlan
 
+MOST_LEARNED = 16_384  # entries that are kept for the next `sync`, some 4 kB each; the others are read again
 FAILURE = "index.failure"  # the code of the error that kept records from being embedded
 MAX_CODE = 64
 CHECK_AFTER_S = 2.0  # a command asks once and ends: it has no use for what this would find
@@ -73,6 +75,7 @@ class LiveIndex:
         self._damaged: set[int] = set()
         self._said_outdated = False
         self.failure: ServiceError | None = None
+        self._learned: dict[str, Entry] = {}
         self._snapshot: tuple[Snapshot, int] | None = None
         self._lock = threading.RLock()
 
@@ -94,6 +97,12 @@ class LiveIndex:
             raise
         self._note_failure(None)
         return report
+
+    def expect(self, experience: Experience, described: Described) -> None:
+        """Keep for the next `sync` what was worked out of a record that was stored just now through the same store."""
+        with self._lock:
+            if len(self._learned) < MOST_LEARNED:
+                self._learned[experience.id] = entry_of(experience, described)
 
     def _note_failure(self, error: ServiceError | None) -> None:
         """Keep the code of an error, and nothing of its words, which may hold a text; best effort."""
@@ -121,8 +130,10 @@ class LiveIndex:
             self.embedder.repair()
         published = self.generations.stamp()
         start = None if rebuild else self._held(published)
+        with self._lock:
+            learned, self._learned = self._learned, {}
         report, saved = sync_from(
-            start, self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress
+            start, self.store, self.generations, self.embedder, rebuild=rebuild, progress=progress, learned=learned
         )
         with self._lock:
             self._snapshot = (saved, published) if saved and published == self.generations.stamp() else None

@@ -5,16 +5,15 @@ Terms are kept as 64-bit hashes in sorted order (BLAKE2b; a collision among a mi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.dataclass import dataclass
-from ufo_experience.text.remembered import on_forgetting
+from ufo_experience.text.index_terms import term_hash
 
 
 @dataclass(frozen=True)
@@ -51,15 +50,6 @@ Weights = NDArray[np.float32]
 _NO_ROWS: tuple[Rows, Weights] = (np.empty(0, np.int32), np.empty(0, np.float32))
 
 
-@lru_cache(maxsize=16_384)
-def term_hash(term: str) -> int:
-    """64-bit hash of a term, the same on every platform."""
-    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-on_forgetting(term_hash.cache_clear)
-
-
 def term_hashes(terms: Iterable[str]) -> NDArray[np.uint64]:
     """The hashes of terms, in their order."""
     return np.array([term_hash(term) for term in terms], np.uint64)
@@ -75,16 +65,14 @@ class Postings:
     weights: Weights
 
     @classmethod
-    def build(cls, documents: Iterable[Mapping[str, float]], first_row: int = 0) -> Postings:
-        """From one mapping of term to weight per row, rows counted from `first_row`."""
-        hashes: list[int] = []
-        rows: list[int] = []
-        weights: list[float] = []
-        for row, document in enumerate(documents, first_row):
-            hashes.extend(map(term_hash, document))
-            weights.extend(document.values())
-            rows.extend([row] * len(document))
-        return cls._sort(np.array(hashes, np.uint64), np.array(rows, np.int32), np.array(weights, np.float32))
+    def build(cls, documents: Sequence[tuple[array[int], array[float]]]) -> Postings:
+        """From the hashes of the terms of each row (`Q`), and their weights (`f`)."""
+        hashes, weights = array("Q"), array("f")
+        for terms, values in documents:
+            hashes.extend(terms)
+            weights.extend(values)
+        rows = np.repeat(np.arange(len(documents), dtype=np.int32), [len(terms) for terms, _ in documents])
+        return cls._sort(np.array(hashes, np.uint64), rows, np.array(weights, np.float32))
 
     @classmethod
     def _sort(cls, hashes: NDArray[np.uint64], rows: Rows, weights: Weights) -> Postings:

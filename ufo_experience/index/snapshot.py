@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from operator import attrgetter
+from types import MappingProxyType
 
 import numpy as np
 
@@ -16,8 +18,7 @@ from ufo_experience.dataclass import dataclass
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import ServiceError
 from ufo_experience.index.base import VectorIndex
-from ufo_experience.index.catalog import Catalog, attributes
-from ufo_experience.index.document import embedded_text
+from ufo_experience.index.catalog import Catalog, Entry, attributes, entry_of
 from ufo_experience.index.generations import Manifest
 from ufo_experience.index.sources import Digests, Sources, as_digests
 from ufo_experience.index.tail import Frame, TailPosition, changed_since, decode, merge
@@ -28,6 +29,7 @@ MTIME_GRANULARITY_NS = (
     2_000_000_000  # a folder touched this recently may change again within the same tick of its clock
 )
 ALWAYS_STALE = 0  # an mtime that equals no other; so does a negative one, of a shard that was seen too young
+NOTHING: Mapping[str, Entry] = MappingProxyType({})
 NO_EMBEDDER = "no embedder is available"  # that answers without a service
 
 
@@ -65,7 +67,7 @@ class Snapshot:
 class Changes:
     """What differs between a snapshot and the store; false when nothing does. More may follow unless `complete`."""
 
-    added: list[Experience]
+    added: list[Entry]
     updated: list[Experience]
     removed: list[str]
     mtimes: dict[str, int]
@@ -77,10 +79,13 @@ class Changes:
         return len(self.added) + len(self.updated) + len(self.removed)
 
 
-def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None = None) -> Changes:
+def find_changes(
+    store: ExperienceStore, snapshot: Snapshot, limit: int | None = None, learned: Mapping[str, Entry] = NOTHING
+) -> Changes:
     """Look into the shards whose mtimes differ. The revision is read first: a later commit shows as a new one.
 
-    With `limit` records found new the rest is left for the next call, so that many need not be held at once.
+    With `limit` records found new the rest is left for the next call, so that many need not be held at once. Of those
+    that are `learned`, as they were stored, none is read unless it has a status by now.
     """
     revision = store.revision()
     mtimes = settled(store.shard_mtimes())
@@ -88,7 +93,7 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
     differ = {shard for shard, _ in mtimes.items() ^ before.items()}
     changed = sorted(differ.union(shard for shard, mtime in mtimes.items() if mtime <= ALWAYS_STALE))
     catalog = snapshot.catalog
-    added: list[Experience] = []
+    added: list[Entry] = []
     updated: list[Experience] = []
     removed: list[str] = []
     fresh: set[str] = set()
@@ -112,8 +117,10 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
             here = set(ahead.ids_in(shard))
             known = set(catalog.ids_with_prefix(prefix))
             removed += sorted(known - here)
-            found = ahead.scan(here - known)
-            added += found
+            told = (here - known) & learned.keys()
+            told = told.difference(store.ids_in(f"status/{prefix}")) if told else told
+            found = [*map(learned.__getitem__, told), *map(entry_of, ahead.scan(here - known - told))]
+            added += sorted(found, key=attrgetter("id"))
             whole = len(found) == len(here - known)
             if not known:  # each record was read with its status, which is no older than its mtime
                 fresh.add(f"status/{prefix}")
@@ -125,9 +132,9 @@ def find_changes(store: ExperienceStore, snapshot: Snapshot, limit: int | None =
             known = {id for id, row in zip(unseen, rows, strict=True) if row >= 0}
             if mtimes.get(shard, 0) < 0:
                 young |= versions
-            found = list(store.scan(sorted(known))) if known else []
-            updated += [one for one in found if catalog.is_stale(one)]
-            whole = len(found) == len(known)
+            now = list(store.scan(sorted(known))) if known else []
+            updated += [one for one in now if catalog.is_stale(one)]
+            whole = len(now) == len(known)
         if not whole:  # what could not be read now may be readable next time
             mtimes[shard] = ALWAYS_STALE
     return Changes(added, updated, removed, mtimes, revision, young)
@@ -192,7 +199,7 @@ def without(snapshot: Snapshot, ids: Sequence[str]) -> Snapshot:
         return snapshot
     index = snapshot.index.copy()
     index.remove(ids)
-    return replace(snapshot, index=index, catalog=snapshot.catalog.with_changes([], ids))
+    return replace(snapshot, index=index, catalog=snapshot.catalog.with_changes([], removed=ids))
 
 
 def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Snapshot:
@@ -207,9 +214,9 @@ def apply(snapshot: Snapshot, changes: Changes, embedder: Embedder | None) -> Sn
         insert(index, changes.added, embedder)
     except ServiceError as error:
         reason = str(error)
-    changed = changes.added + changes.updated
-    catalog = snapshot.catalog.with_changes(changed, changes.removed)
-    unsaved = snapshot.unsaved.union(changes.removed, (one.id for one in changed))
+    catalog = snapshot.catalog.with_changes(changes.added, changes.updated, changes.removed)
+    ids = [one.id for one in changes.added] + [one.id for one in changes.updated]
+    unsaved = snapshot.unsaved.union(changes.removed, ids)
     return replace(ahead, catalog=catalog, index=index, reason=reason, unsaved=unsaved)
 
 
@@ -252,20 +259,20 @@ def unsaved_frame(snapshot: Snapshot) -> Frame:
     return Frame(catalog, positions, vectors, removed, changed_since(before, snapshot.mtimes))
 
 
-def insert(index: VectorIndex, experiences: Sequence[Experience], embedder: Embedder | None) -> int:
+def insert(index: VectorIndex, entries: Sequence[Entry], embedder: Embedder | None) -> int:
     """Embed and add what has no vector yet; returns how many. Raises `ServiceError` when that cannot be done now.
 
     What has one was put there by another machine, perhaps before its trust changed.
     """
-    absent = set(index.missing([one.id for one in experiences]))
-    known = [one for one in experiences if one.id not in absent]
-    index.update([one.id for one in known], [attributes(one) for one in known])
-    new = [one for one in experiences if one.id in absent]
+    absent = set(index.missing([one.id for one in entries]))
+    known = [one for one in entries if one.id not in absent]
+    index.update([one.id for one in known], [one.attributes for one in known])
+    new = [one for one in entries if one.id in absent]
     if new and embedder is None:
         raise ServiceError(NO_EMBEDDER)
     if new and embedder is not None:
-        vectors = embedder.embed([embedded_text(one) for one in new], "document")
-        index.add([one.id for one in new], vectors, [attributes(one) for one in new])
+        vectors = embedder.embed([one.described.embedded for one in new], "document")
+        index.add([one.id for one in new], vectors, [one.attributes for one in new])
     return len(new)
 
 

@@ -21,7 +21,7 @@ from ufo_experience.errors import DataError, UsageError
 from ufo_experience.fileio.regular import read_lines
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import content_id
-from ufo_experience.index.catalog import Catalog, Mask
+from ufo_experience.index.catalog import Catalog, Mask, entry_of
 from ufo_experience.index.document import task_text
 from ufo_experience.index.manifest import Calibration
 from ufo_experience.index.snapshot import insert
@@ -161,7 +161,7 @@ def _pair(line: str, number: int, path: Path, store: ExperienceStore) -> Labelle
 def _score(finder: CandidateFinder, embedder: Embedder, pairs: Sequence[LabelledPair]) -> list[Scored]:
     """Score pairs as if their texts were records of the store that change none of its statistics."""
     catalog = finder.snapshot.catalog
-    records = _records(dict.fromkeys(pair.text for pair in pairs))
+    records = {text: entry_of(one) for text, one in _records(dict.fromkeys(pair.text for pair in pairs)).items()}
     index = finder.snapshot.index.copy()
     embedded = _ask(embedder, [pair.query for pair in pairs])
     if embedded:

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
 from itertools import pairwise
 
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.frames import TYPED, Frame, digits, in_sentence_case, record_frame
+from ufo_experience.text.remembered import on_forgetting
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import COMMON, stem, without_politeness, words
 from ufo_experience.text.thesaurus import Entries
@@ -26,6 +29,15 @@ SKELETON_VALUE = 0.15
 STEP, RELATED, STEP_RELATED = 0.4, 0.5, 0.15
 _LETTERS = re.compile(r"[^\W\d_]+")
 Weights = dict[str, float]
+
+
+@lru_cache(maxsize=16_384)
+def term_hash(term: str) -> int:
+    """64-bit hash of a term, the same on every platform."""
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+on_forgetting(term_hash.cache_clear)
 
 
 def record_terms(text: str, clicked: str = "", typed: str = "") -> tuple[Mapping[str, float], int]:

@@ -103,6 +103,13 @@ class ReadReport:
         self.skipped += other.skipped
         self.failed += other.failed
 
+    def take(self) -> ReadReport:
+        """What this report holds, which it holds no more."""
+        taken = ReadReport([*self.problems], [*self.skipped], [*self.failed])
+        for kept in (self.problems, self.skipped, self.failed):
+            kept.clear()
+        return taken
+
 
 class TraceReader(Protocol):
     """Reads one family of log formats."""
