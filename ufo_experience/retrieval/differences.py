@@ -44,8 +44,8 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
 
     `asked` and `named` say of each word of query and record how much of it the other one has.
     """
-    had = [place for place in record.telling if not named[place]]
-    own = [place for place in query.telling if not asked[place]] if had else []
+    had = [place for place in record.reading.telling if not named[place]]
+    own = [place for place in query.reading.telling if not asked[place]] if had else []
     if own:
         shared = (query.words & record.words) - _ARTICLES
         others, left = _left_between(record, had, shared), _left_between(query, own, shared)
@@ -79,7 +79,7 @@ def other_deed(query: Frame, record: Frame) -> float:
     where the other one's says little by itself ("put a flag on the mail").
     """
     asked, had = query.deed, record.deed
-    if asked < 0 or had < 0 or not (query.is_known[asked] and record.is_known[had]):
+    if asked < 0 or had < 0 or not (query.reading.is_known[asked] and record.reading.is_known[had]):
         return 0.0
     if query.entries[asked] & record.related[had] or query.related[asked] & record.entries[had]:
         return 0.0

@@ -33,8 +33,8 @@ columns"), or is an unknown word behind the deed; unless the steps click on it.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from itertools import combinations
-from typing import NamedTuple, TypeVar
+from itertools import chain, combinations
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,6 @@ from ufo_experience.retrieval.differences import Swap, find_swap, other_deed, sc
 from ufo_experience.text.frames import TEXT_FOLLOWS, Frame
 from ufo_experience.text.terms import COMMON
 from ufo_experience.text.terms import stem as stem_of
-from ufo_experience.text.thesaurus import Entries
 
 RELATED, CLICKED, CLICKED_RELATED = 0.7, 0.5, 0.3
 COMMON_WEIGHT, VALUE_WEIGHT, RECORD_VALUE_WEIGHT = 0.3, 0.25, 0.15
@@ -102,10 +101,11 @@ class WordWeights:
     rarest: float = 1.0
 
     def of(self, stem: str, kind: str, value_weight: float = VALUE_WEIGHT) -> float:
-        """The weight of a stem that is a value of this kind (empty: an ordinary word)."""
-        common = COMMON_WEIGHT if stem in COMMON else 1.0
-        value = value_weight if kind or self.value_share[stem] > 0.5 else 1.0
-        return self.idf[stem] * common * value
+        """The weight of a stem; `value_weight` is that of a marked value (empty kind: an ordinary word)."""
+        weight = self.idf[stem] * (COMMON_WEIGHT if stem in COMMON else 1.0)
+        if kind:
+            return weight * value_weight
+        return weight * VALUE_WEIGHT if self.value_share[stem] > 0.5 else weight
 
 
 _Word = tuple[float, float, float, bool, bool, bool, bool, str]
@@ -126,15 +126,15 @@ class Weighed:
         self.frame = frame
         self.weights, self._value_weight = weights, value_weight
         self._varied: tuple[tuple[int, ...], Weighed] | None = None
-        parts = (frame.stems, frame.kinds, frame.roles, frame.leads, frame.is_known, frame.is_measure)
-        words = [_weigh(frame, weights, value_weight, *part) for part in zip(*parts, strict=True)]
-        self.columns = tuple(zip(*words, strict=True)) or ((),) * 8  # by columns: the collector need not look at them
-        values = [stem for stem, kind in zip(frame.stems, frame.kinds, strict=True) if kind]
-        self.values = tuple((stem, weights.idf[stem]) for stem in values)
-        self.all_values = sum(idf for _, idf in self.values)
+        self.columns = _columns(frame, weights, value_weight)
+        stems, idf, reading = frame.stems, weights.idf, frame.reading
+        self.values = tuple([(one, idf[one]) for one, kind in zip(stems, frame.kinds, strict=True) if kind])
+        self.all_values = sum([idf for _, idf in self.values])
         self.content = tuple(
-            (place, stem, weights.idf[stem] / weights.rarest, stem in frame.value_words)
-            for place, stem in ((place, frame.stems[place]) for place in frame.content)
+            [
+                (place, stems[place], idf[stems[place]] / weights.rarest, stems[place] in reading.value_words)
+                for place in reading.content
+            ]
         )
 
     def with_values(self, places: tuple[int, ...]) -> Weighed:
@@ -145,21 +145,27 @@ class Weighed:
         return known[1]
 
 
-def _weigh(
-    frame: Frame, weights: WordWeights, value_weight: float, stem: str, kind: str, role: str, lead: str, known: bool,
-    unit: bool,
-) -> _Word:  # fmt: skip
-    shared = total = said = weights.of(stem, kind, value_weight if kind else VALUE_WEIGHT)
-    free = stem not in frame.clicked
-    if unit and free:
-        total = said = said * VALUE_WEIGHT
-    if free and lead in _VALUE_FOLLOWS:
-        total *= ARGUMENT_WEIGHT
-    if free and not known and not kind and role and role != "deed":
-        total *= UNKNOWN_WEIGHT
-    missed = bool(role) and known
-    argument = missed and role not in _CORE and role not in TEXT_FOLLOWS
-    return shared, said, total, bool(role), missed and role in _CORE, argument, argument and not (unit and free), role
+def _columns(frame: Frame, weights: WordWeights, value_weight: float) -> tuple[tuple[Any, ...], ...]:
+    """What `Weighed.columns` says of the words of a frame; by columns, so that the collector need not look at them."""
+    words: list[_Word] = []
+    of, clicked, reading = weights.of, frame.clicked, frame.reading
+    parts = (frame.stems, frame.kinds, reading.roles, reading.leads, reading.is_known, reading.is_measure)
+    for stem, kind, role, lead, known, unit in zip(*parts, strict=True):
+        shared = total = said = of(stem, kind, value_weight)
+        free = stem not in clicked
+        if unit and free:
+            total = said = said * VALUE_WEIGHT
+        if free and lead in _VALUE_FOLLOWS:
+            total *= ARGUMENT_WEIGHT
+        if not role:
+            words.append((shared, said, total, False, False, False, False, role))
+            continue
+        core = role in _CORE
+        if free and not known and not kind and role != "deed":
+            total *= UNKNOWN_WEIGHT
+        argument = known and not core and role not in TEXT_FOLLOWS
+        words.append((shared, said, total, True, known and core, argument, argument and not (unit and free), role))
+    return tuple(zip(*words, strict=True)) or ((),) * 8
 
 
 class _Tally(NamedTuple):
@@ -270,17 +276,15 @@ def _compare(asked_for: Weighed, known: Weighed) -> tuple[Pair, Swap | None]:
     """The features of a query and a record, and what stands for each other in them."""
     query, record = asked_for.frame, known.frame
     shares, named = _shares(query, record)
-    asked = _tally(asked_for, shares, record.slots)
+    asked = _tally(asked_for, shares, record.reading.slots)
     had = _tally(known, named, _NONE)
-    words = zip(query.stems, query.kinds, asked_for.columns[0], strict=True)
-    clicked = [weight for one, kind, weight in words if one in record.clicked and not kind and one not in COMMON]
     swap = find_swap(query, record, shares, named)
     pair = Pair(
         query_coverage=asked.held / asked.total if asked.total else 0.0,
         record_coverage=had.held / had.total if had.total else 0.0,
         missing=asked.lost,
         surplus=had.lost,
-        clicked=sum(clicked) / asked.said,
+        clicked=_clicked(asked_for, record) / asked.said,
         other_deed=other_deed(query, record),
         other_object=_differ(query, query.object, record, record.object),
         other_argument=min(asked.argument, had.argument) / min(asked.said, had.said),
@@ -293,10 +297,19 @@ def _compare(asked_for: Weighed, known: Weighed) -> tuple[Pair, Swap | None]:
     return pair, swap
 
 
+def _clicked(query: Weighed, record: Frame) -> float:
+    """What the words of a query weigh that stand on the controls of a record."""
+    if record.clicked.isdisjoint(query.frame.words):
+        return 0.0
+    words = zip(query.frame.stems, query.frame.kinds, query.columns[0], strict=True)
+    weights = [weight for one, kind, weight in words if one in record.clicked and not kind and one not in COMMON]
+    return float(sum(weights))
+
+
 def _agreement(query: Weighed, record: Weighed, shares: Sequence[float], named: Sequence[float]) -> dict[str, float]:
     """What both have, in units of the rarest word; values apart."""
     exact = related = values = 0.0
-    shared, values_of = 0, record.frame.value_words
+    shared, values_of = 0, record.frame.reading.value_words
     for place, stem, rarity, is_value in query.content:
         share = shares[place]
         if is_value or stem in values_of:
@@ -323,7 +336,7 @@ def _agreement(query: Weighed, record: Weighed, shares: Sequence[float], named: 
 
 def _of_object(frame: Frame, shares: Sequence[float]) -> float:
     """How much the other request has of what the deed is done to, in the mean of its words; a half without any."""
-    found = [shares[place] for place in frame.object_words]
+    found = [shares[place] for place in frame.reading.object_words]
     return sum(found) / len(found) if found else _UNSAID
 
 
@@ -344,9 +357,18 @@ def _shares(query: Frame, record: Frame) -> tuple[list[float], list[float]]:
 
 
 def _asked(query: Frame, record: Frame) -> list[float]:
-    words, own = record.words, record.own
+    """Beside words that both have, and related ones, what stands on the controls that the steps of a record clicked."""
+    words, own, clicked, on_controls = record.words, record.own, record.clicked, record.clicked_entries
     return [
-        1.0 if stem in words else RELATED if not related.isdisjoint(own) else _on_controls(stem, related, record)
+        1.0
+        if stem in words
+        else RELATED
+        if not related.isdisjoint(own)
+        else CLICKED
+        if stem in clicked and stem not in COMMON
+        else 0.0
+        if related.isdisjoint(on_controls)
+        else CLICKED_RELATED
         for stem, related in zip(query.stems, query.related, strict=True)
     ]
 
@@ -359,16 +381,9 @@ def _named(query: Frame, record: Frame) -> list[float]:
     ]
 
 
-def _on_controls(stem: str, related: Entries, record: Frame) -> float:
-    """How much of a word of the query stands on the controls that the steps of a record clicked."""
-    if stem in record.clicked and stem not in COMMON:
-        return CLICKED
-    return 0.0 if related.isdisjoint(record.clicked_entries) else CLICKED_RELATED
-
-
 def as_array(pairs: Sequence[Pair]) -> NDArray[np.float64]:
     """One row per pair, columns in the order of `NAMES`."""
-    return np.array(pairs, np.float64).reshape(len(pairs), len(NAMES))
+    return np.fromiter(chain.from_iterable(pairs), np.float64).reshape(len(pairs), len(NAMES))
 
 
 def _tally(weighed: Weighed, shares: Sequence[float], slots: frozenset[str]) -> _Tally:
@@ -397,7 +412,7 @@ def _tally(weighed: Weighed, shares: Sequence[float], slots: frozenset[str]) -> 
 
 def _differ(query: Frame, asked: int, record: Frame, had: int) -> float:
     """1.0 when the words at these places (-1: none) are known, and neither request has anything related to them."""
-    if asked < 0 or had < 0 or not (query.is_known[asked] and record.is_known[had]):
+    if asked < 0 or had < 0 or not (query.reading.is_known[asked] and record.reading.is_known[had]):
         return 0.0
     one, other = query.stems[asked], record.stems[had]
     named = other in query.words or one in record.words or one in record.clicked
@@ -407,9 +422,8 @@ def _differ(query: Frame, asked: int, record: Frame, had: int) -> float:
 
 def _inversions(query: Frame, record: Frame) -> float:
     places = record.places
-    said = ((stem, place) for stem, place in query.places.items() if stem not in COMMON and place != query.deed)
-    shared = [places[stem] for stem, _ in said if stem in places]
-    if len(shared) < 2:
+    shared = [places[stem] for stem in query.beside_deed if stem in places]
+    if len(shared) < 2 or shared == sorted(shared):
         return 0.0
     pairs = list(combinations(shared, 2))
     return sum(first > second for first, second in pairs) / len(pairs)

@@ -46,6 +46,9 @@ def has_other_values(asked: Words, run: Words, values: Set[int]) -> bool:
     """
     if not asked or not run or asked[0] != run[0]:
         return False
+    words = {*asked}
+    if any(one not in words and place not in values and one not in _ARTICLES for place, one in enumerate(run)):
+        return False  # one word that is missing and no value is enough, wherever it stands
     shared = 0
     for kind, start, end, start_asked, end_asked in SequenceMatcher(None, run, asked, False).get_opcodes():
         if kind == "equal":

@@ -138,4 +138,6 @@ def _clicks_alike(one: KnownText, other: KnownText) -> bool:
 def _says(text: KnownText) -> list[str]:
     """The words of a request that are no values, in order."""
     frame = text.frame
-    return [frame.stems[place] for place in frame.content if frame.stems[place] not in frame.value_words]
+    return [
+        frame.stems[place] for place in frame.reading.content if frame.stems[place] not in frame.reading.value_words
+    ]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
 from sys import intern
+from typing import NamedTuple
 
 from ufo_experience.dataclass import dataclass
 from ufo_experience.text import lazy_re as re
@@ -49,6 +50,29 @@ VARIED = "varied"  # the kind of a value that only other runs of the procedure s
 TYPED = "typed"  # the kind of a value that only the steps show to be one
 
 
+class Reading(NamedTuple):
+    """What the words of a request are for, all found in one pass.
+
+    Of each word: `roles` are `deed` (the first word), `object`, the preposition it stands behind, `clause` behind what
+    begins one, or empty; `leads` the preposition it stands behind (its own, where it is one), or empty; `is_known`
+    whether it is one of the thesaurus, and no value; `is_measure` whether it is the unit behind a number in an argument
+    ("with 5 columns"), or says when. Places: `content` of the words that say something by themselves, `telling` of the
+    known ones that do and are no values, `object_words` of what the deed is done to, values left out. `value_words` are
+    the stems that may be others in another run: values, what holds a digit, names that are no known words. `slots` are
+    the prepositions behind which nothing but values and unknown words stand ("to Jane"): anything may stand there.
+    """
+
+    roles: tuple[str, ...]
+    leads: tuple[str, ...]
+    is_known: tuple[bool, ...]
+    is_measure: tuple[bool, ...]
+    content: tuple[int, ...]
+    telling: tuple[int, ...]
+    object_words: tuple[int, ...]
+    value_words: frozenset[str]
+    slots: frozenset[str]
+
+
 @dataclass(frozen=True)
 class Frame:
     """Stems in order, what kind of value each is (empty: part of the procedure), and its entries in the thesaurus.
@@ -81,20 +105,15 @@ class Frame:
         return {stem: place for place, stem in enumerate(self.stems)}
 
     @cached_property
-    def is_known(self) -> tuple[bool, ...]:
-        """Of each word whether it is one of the thesaurus, and no value."""
-        is_known = thesaurus().is_known
-        words = zip(self.stems, self.kinds, self.entries, strict=True)
-        return tuple(not kind and bool(found or is_known(one)) for one, kind, found in words)
+    def beside_deed(self) -> tuple[str, ...]:
+        """The different stems beside the deed that say something."""
+        places = self.places.items()
+        return tuple(stem for stem, place in places if stem not in COMMON and place != self.deed)
 
     @cached_property
-    def value_words(self) -> frozenset[str]:
-        """The stems that may be others in another run: values, what holds a digit, names that are no known words."""
-        names = self.names
-        parts = zip(self.stems, self.kinds, self.is_known, strict=True)
-        return frozenset(
-            one for one, kind, known in parts if kind or (one in names and not known) or not _DIGITS.isdisjoint(one)
-        )
+    def reading(self) -> Reading:
+        """What the words are for."""
+        return _read(self)
 
     @cached_property
     def open_places(self) -> frozenset[int]:
@@ -104,12 +123,7 @@ class Frame:
         found = {
             place for place, (one, *kinds) in words if any(kinds) or one in self.names or not _DIGITS.isdisjoint(one)
         }
-        return frozenset(found.union(place for place in self.content if {place - 1, place + 1} <= found))
-
-    @cached_property
-    def content(self) -> tuple[int, ...]:
-        """The places of the words that say something by themselves."""
-        return tuple(place for place, one in enumerate(self.stems) if one not in COMMON and one not in PREPOSITIONS)
+        return frozenset(found.union(place for place in self.reading.content if {place - 1, place + 1} <= found))
 
     @cached_property
     def own(self) -> Entries:
@@ -141,63 +155,75 @@ class Frame:
     @property
     def object(self) -> int:
         """The place of the last word of what the deed is done to; -1 where there is none."""
-        return self.object_words[-1] if self.object_words else -1
-
-    @cached_property
-    def object_words(self) -> tuple[int, ...]:
-        """The places of the words of what the deed is done to, values left out."""
-        words = enumerate(zip(self.roles, self.kinds, self.is_measure, strict=True))
-        return tuple(place for place, (role, kind, when) in words if role == "object" and not (kind or when))
+        words = self.reading.object_words
+        return words[-1] if words else -1
 
     @cached_property
     def value_kinds(self) -> frozenset[str]:
         """The kinds of the values that a request marks, letter case aside."""
         return frozenset(kind for kind in self.kinds if kind and kind not in (VARIED, TYPED, "name"))
 
-    @cached_property
-    def slots(self) -> frozenset[str]:
-        """The prepositions behind which nothing but values and unknown words stand ("to Jane"): anything may stand."""
-        fixed = {
-            role
-            for place, role in enumerate(self.roles)
-            if self.is_known[place] or (not self.kinds[place] and self.stems[place] in self.clicked)
-        }
-        return PREPOSITIONS.intersection(self.roles) - fixed
 
-    @cached_property
-    def is_measure(self) -> tuple[bool, ...]:
-        """Of each word whether it is the unit behind a number in an argument ("with 5 columns"), or says when."""
-        before = ("", *self.kinds)
-        words = zip(self.stems, self.roles, before, strict=False)
-        return tuple(one in _TIMES or (role in PREPOSITIONS and kind == "number") for one, role, kind in words)
+def _read(frame: Frame) -> Reading:
+    roles: list[str] = []
+    leads: list[str] = []
+    is_known: list[bool] = []
+    is_measure: list[bool] = []
+    content: list[int] = []
+    telling: list[int] = []
+    things: list[int] = []
+    values: list[str] = []
+    fixed: set[str] = set()
+    lead, place_of, before = "", "deed", ""
+    words = enumerate(zip(frame.stems, frame.kinds, frame.entries, strict=True))
+    for place, (one, kind, entries) in words:
+        is_preposition, says_little, begins_clause, is_time, has_digit, stands_alone = _traits(one)
+        lead = one if is_preposition else lead
+        place_of = "clause" if place_of == "object" and begins_clause else lead or place_of
+        role = "" if says_little else place_of
+        known = not kind and bool(entries or stands_alone)
+        measure = is_time or (before == "number" and role in PREPOSITIONS)
+        if not says_little:
+            content.append(place)
+            if known and not (measure or lead in TEXT_FOLLOWS):
+                telling.append(place)
+            if role == "object" and not (kind or measure):
+                things.append(place)
+        if kind or has_digit or (one in frame.names and not known):
+            values.append(one)
+        if known or (not kind and one in frame.clicked):
+            fixed.add(role)
+        roles.append(role)
+        leads.append(lead)
+        is_known.append(known)
+        is_measure.append(measure)
+        place_of, before = "object" if role == "deed" else place_of, kind
+    return Reading(
+        tuple(roles),
+        tuple(leads),
+        tuple(is_known),
+        tuple(is_measure),
+        tuple(content),
+        tuple(telling),
+        tuple(things),
+        frozenset(values),
+        PREPOSITIONS.intersection(roles) - fixed,
+    )
 
-    @cached_property
-    def roles(self) -> tuple[str, ...]:
-        """Of each stem its role: `deed` (the first word), `object`, the preposition it stands behind, `clause` behind
-        what begins one, or empty."""
-        role, found = "deed", []
-        for one, lead in zip(self.stems, self.leads, strict=True):
-            role = "clause" if role == "object" and one in _CLAUSE_BEGINS else lead or role
-            found.append("" if one in PREPOSITIONS or one in COMMON else role)
-            role = "object" if found[-1] == "deed" else role
-        return tuple(found)
 
-    @cached_property
-    def telling(self) -> tuple[int, ...]:
-        """The places of the known words that say something and are no values."""
-        words = enumerate(zip(self.roles, self.leads, self.is_known, self.is_measure, strict=True))
-        return tuple(
-            place for place, (role, lead, known, when) in words if role and known and not (when or lead in TEXT_FOLLOWS)
-        )
-
-    @cached_property
-    def leads(self) -> tuple[str, ...]:
-        """Of each stem the preposition it stands behind (its own, where it is one), or empty."""
-        lead, found = "", []
-        for one in self.stems:
-            lead = one if one in PREPOSITIONS else lead
-            found.append(lead)
-        return tuple(found)
+@remembered(8_192)
+def _traits(stem: str) -> tuple[bool, ...]:
+    """Of a stem whether it is a preposition, says little by itself, begins a clause, says when, holds a digit, and is
+    one of the thesaurus."""
+    is_preposition = stem in PREPOSITIONS
+    return (
+        is_preposition,
+        is_preposition or stem in COMMON,
+        stem in _CLAUSE_BEGINS,
+        stem in _TIMES,
+        not _DIGITS.isdisjoint(stem),
+        thesaurus().is_known(stem),
+    )
 
 
 def digits(text: str) -> str:
