@@ -4,8 +4,6 @@ The file is `ufo_experience.yaml` in the working folder, or the one `UFO_EXPERIE
 an environment variable: `UFO_EXPERIENCE_` and its name in capitals. Keys of services never stand in the file.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path

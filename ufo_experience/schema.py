@@ -4,8 +4,6 @@ A `Trajectory` is what a reader found in a log. An `Experience` is what we keep 
 change one with `model_copy(update=…)`. Bad values raise `SchemaError` through `validate`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from copy import copy

@@ -1,9 +1,7 @@
-"""MANIFEST.json: what made a generation, and size and SHA-256 of each of its files. It carries its own SHA-256 too.
+"""MANIFEST.json: what made a generation, and size, SHA-256 and CRC-32 of each of its files. It carries its own SHA-256.
 
 Reading is strict to the byte: what differs from how it was written is damage, whatever it would mean.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,7 +16,8 @@ from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.text import lazy_re as re
 
-FORMAT = 3  # 1 lacks the terms of runs (`document.run_term`), 2 has a weight of each term that nobody used
+# 1 lacks the terms of runs (`document.run_term`), 2 has a weight of each term that nobody used, 3 lacks checksums
+FORMAT = 4
 MAX_BYTES = 2**20
 
 _HASH = "sha256"
@@ -30,12 +29,13 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-
 
 
 class FileEntry(BaseModel):
-    """Size in bytes and SHA-256 of one file."""
+    """Size in bytes, SHA-256 and CRC-32 of one file."""
 
     model_config = ConfigDict(extra="forbid")
 
     bytes: int
     sha256: str
+    crc32: int | None = None  # an index of an earlier format has none
 
 
 class Calibration(BaseModel):

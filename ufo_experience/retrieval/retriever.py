@@ -355,7 +355,7 @@ class Retriever:
         if not found:
             return ()
         hits = [
-            Hit(experience=experience, score=score, ranked_by=ranked_by, explanation=explanation)
+            Hit.model_construct(experience=experience, score=score, ranked_by=ranked_by, explanation=explanation)
             for experience, score, explanation in zip(
                 found.values(),
                 candidates.score[[*found]].tolist(),

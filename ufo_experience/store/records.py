@@ -39,7 +39,7 @@ class Status(Model):
 
     id: str
     trust: Trust
-    usage: Usage = Usage()
+    usage: Usage = Usage.model_construct()
     verdict: Verdict | None = None
     content: str = ""  # hash of the record; none is named by a status that takes trust away
     hmac: str = ""
