@@ -3,6 +3,7 @@
 With `--goals` the goals of the step bench and how the author reworded them, with values filled in. Else
 records with their steps, requests with their kind and what would be wrong, strangers. `--records N` keeps N records
 (by a fixed seed; requests that lose their answer become unrelated), or fills up with tasks of `--fill SET` to N.
+`--worded` gives the records the other wordings that a language model wrote for each of them (`wordings.jsonl`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +42,15 @@ def read_goals(path: Path, values: int) -> list[list[str]]:
     ]
 
 
-def convert_goals(author: Path, out: Path) -> None:
+def read_wordings(path: Path) -> dict[str, list[str]]:
+    """The other wordings of each record."""
+    return {row["id"]: row["wordings"] for row in read_rows(path)}
+
+
+def convert_goals(author: Path, out: Path, wordings: Mapping[str, list[str]]) -> None:
     """Goals as records without steps, their rewordings with other values as requests."""
-    corpus = [{"_id": name, "text": text, "metadata": {}} for name, text in read_goals(author.parent / "goals.tsv", 0)]
+    goals = read_goals(author.parent / "goals.tsv", 0)
+    corpus = [{"_id": name, "text": text, "metadata": {"wordings": wordings.get(name, [])}} for name, text in goals]
     reworded = read_goals(author / "goals.tsv", 1)
     queries = [
         {"_id": f"{name}-{number}", "text": text, "metadata": {"kind": "goal"}}
@@ -61,16 +69,27 @@ def main() -> None:
     parser.add_argument("--records", type=int)
     parser.add_argument("--fill", type=Path, action="append", help="folder of a set in BEIR layout; more than once")
     parser.add_argument("--goals", action="store_true")
+    parser.add_argument("--worded", action="store_true")
     arguments = parser.parse_args()
     if arguments.goals:
-        convert_goals(arguments.author, arguments.out)
+        known = read_wordings(arguments.author.parent / "goals_wordings.jsonl") if arguments.worded else {}
+        convert_goals(arguments.author, arguments.out, known)
         return
+    wordings = read_wordings(arguments.author / "wordings.jsonl") if arguments.worded else {}
     procedures = read_rows(arguments.author / "procedures.jsonl")
     drawn = random.Random(1)
     if arguments.records and arguments.records < len(procedures):
         procedures = drawn.sample(procedures, arguments.records)
     corpus = [
-        {"_id": one["id"], "text": one["task"], "metadata": {"application": one["application"], "steps": one["steps"]}}
+        {
+            "_id": one["id"],
+            "text": one["task"],
+            "metadata": {
+                "application": one["application"],
+                "steps": one["steps"],
+                "wordings": wordings.get(one["id"], []),
+            },
+        }
         for one in procedures
     ]
     if arguments.fill and arguments.records and arguments.records > len(corpus):

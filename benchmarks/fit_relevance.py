@@ -1,9 +1,10 @@
 """Fit the trees behind `score`: python benchmarks/fit_relevance.py SETS words|vectors [--embedder SPEC] [--out FILE]
 
-SETS holds sets as the converters make them: `a` to `g` (authors), `ga` and `gb` (goals), `webarena`, `osworld`. Every
-author's set is seen in six forms: whole, with 20 records, filled up to 600, without steps, with further runs of its
-procedures, and cut into stores of 2 to 6. Every second request of an author is asked of WebArena and OSWorld, too, as
-one that nothing there helps with: else a store of many tasks would be known from requests with an answer alone. A row
+SETS holds sets as the converters make them: `a` to `g` (authors), `ga` and `gb` (goals), these with other wordings of
+their records, `webarena`, `osworld`. Every author's set is seen in six forms: whole, with 20 records, filled up to 600,
+without steps, with further runs of its procedures, and cut into stores of 2 to 6; whole and filled up once more with
+the other wordings. Every second request of an author is asked of WebArena and OSWorld, too, as one that nothing
+there helps with: else a store of many tasks would be known from requests with an answer alone. A row
 is one of the first candidates of a query, its columns are the signals and the standing that the product works out; the
 label says whether the candidate is relevant. Each author is left out in turn first, with all of this and the goals
 where they are of A or B, and measured with what was fitted on the others. What weighs more than it is frequent (wrong
@@ -45,6 +46,8 @@ OTHERS = {"webarena": 0.6, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a r
 FORM, WRONG, STRANGER = 0.5, 2.5, 1.5  # what rows of further forms, of wrong twins and of queries without answer weigh
 NAMED = 0.5  # what rows of requests that name their application weigh
 ASKED_ELSEWHERE = 0.3  # what rows of an author's requests weigh that another store is asked
+WORDED = 0.7  # what rows of the whole set weigh whose records have other wordings
+SHOWN = ("whole", "filled", "named", "named filled", "worded", "filled worded", "named worded")
 GOALS = ("ga", "gb")
 TOP = 8  # candidates of a query
 MORE = frozenset(
@@ -85,12 +88,20 @@ class Remembering:
         return np.stack([self._known[text] for text in texts])
 
 
-def forms(whole: TaskSet, fill: TaskSet) -> Iterator[TaskSet]:
-    """The forms of an author's set, the whole one first."""
-    yield whole
-    yield _thinned(whole, random.Random(7).sample(whole.corpus, 20))
+def plain(worded: TaskSet) -> TaskSet:
+    """The set without the other wordings of its records."""
+    return replace(worded, corpus=[replace(one, wordings=()) for one in worded.corpus])
+
+
+def filled(whole: TaskSet, fill: TaskSet) -> TaskSet:
+    """The set among strangers, 600 records in all."""
     strangers = random.Random(7).sample(fill.corpus, 600 - len(whole.corpus))
-    yield replace(whole, corpus=[*whole.corpus, *(replace(one, id=f"fill-{one.id}") for one in strangers)])
+    return replace(whole, corpus=[*whole.corpus, *(replace(one, id=f"fill-{one.id}") for one in strangers)])
+
+
+def forms(whole: TaskSet) -> Iterator[TaskSet]:
+    """Further forms of an author's set."""
+    yield _thinned(whole, random.Random(7).sample(whole.corpus, 20))
     yield replace(whole, corpus=[replace(one, steps=()) for one in whole.corpus])
     more = _with_more_runs(whole)
     yield more
@@ -193,10 +204,19 @@ def table_of(part: TaskSet, embedder: Embedder, weight: float, *, named: bool = 
     return Table(names, rows, labels, wrong, weights, queries, tuple(part.queries), related)
 
 
-def named_tables(whole: TaskSet, fill: TaskSet, embedder: Embedder) -> list[Table]:
-    """The tables of an author's set, whole and filled up, where each request names its application."""
-    first, _, filled, *_ = forms(whole, fill)
-    return [table_of(part, embedder, NAMED, named=True) for part in (first, filled)]
+def author_tables(worded: TaskSet, others: Mapping[str, TaskSet], embedder: Embedder) -> dict[str, Table]:
+    """The tables of an author's set by name: those of `SHOWN`, and further ones."""
+    fill, whole = others["osworld"], plain(worded)
+    tables = {"whole": table_of(whole, embedder, 1.0)}
+    for name, part in (("", whole), (" worded", worded)):
+        tables[f"filled{name}"] = table_of(filled(part, fill), embedder, FORM)
+        tables[f"named{name}"] = table_of(part, embedder, NAMED, named=True)
+    tables["worded"] = table_of(worded, embedder, WORDED)
+    tables["named filled"] = table_of(filled(whole, fill), embedder, NAMED, named=True)
+    strange = (asked_elsewhere(whole, others[name]) for name in ("webarena", "osworld"))
+    further = [*(table_of(part, embedder, FORM) for part in forms(whole))]
+    further += [table_of(part, embedder, ASKED_ELSEWHERE) for part in strange]
+    return {**tables, **{str(number): table for number, table in enumerate(further)}}
 
 
 def fitted(tables: Sequence[Table], with_vectors: bool) -> dict[str, Any]:
@@ -268,21 +288,20 @@ def measured_all(model: Mapping[str, Any], tables: Mapping[str, Table]) -> str:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of others, and those of each author: first the whole set, third the one filled up, at the end the same
-    two with requests that name their application."""
+    """The tables of others, and those of each author, by name."""
 
-    authors: Mapping[str, Sequence[Table]]
+    authors: Mapping[str, Mapping[str, Table]]
     others: Mapping[str, Table]
 
     def without(self, author: str) -> list[Table]:
         """All but those of an author, and all goals where these are the author's; of "" all."""
-        known = [table for name, some in self.authors.items() if name != author for table in some]
+        known = [table for name, some in self.authors.items() if name != author for table in some.values()]
         left_out = GOALS if f"g{author}" in GOALS else ()
-        return known + [table for name, table in self.others.items() if name not in left_out]
+        return known + [table for name, table in self.others.items() if name.split()[0] not in left_out]
 
     def best(self, author: str, model: Mapping[str, Any]) -> Floats:
-        """Logit and label of the best candidates of an author's set, whole and filled up, also with applications."""
-        tables = (self.authors[author][place] for place in (0, 2, -2, -1))
+        """Logit and label of the best candidates in the tables of `SHOWN`."""
+        tables = (self.authors[author][name] for name in SHOWN)
         return np.vstack([best_of(logits(model, table), table) for table in tables])
 
 
@@ -292,9 +311,8 @@ def fit_all(tables: Tables, with_vectors: bool) -> dict[str, Any]:
     best = {author: tables.best(author, model) for author, model in left_out.items()}
     for author, model in left_out.items():
         shift = shift_of([part for name, part in best.items() if name != author])
-        whole, _, filled, *_, named, _ = tables.authors[author]
-        goals = {name: tables.others[name] for name in GOALS if name == f"g{author}"}
-        shown = {f"author {author}": whole, "filled": filled, "application named": named, **goals}
+        goals = {name: table for name, table in tables.others.items() if name.split()[0] == f"g{author}"}
+        shown = {f"{author} {name}": tables.authors[author][name] for name in SHOWN} | goals
         print(f"left out ({shift:.2f}):", measured_all(shifted(model, shift), shown), flush=True)
     return shifted(fitted(tables.without(""), with_vectors), shift_of([*best.values()]))
 
@@ -309,14 +327,9 @@ def main() -> None:
     arguments = parser.parse_args()
     embedder = Remembering(open_embedder(arguments.embedder))
     sets = {name: read_beir(arguments.sets / name, leave_one_out=name == "webarena") for name in (*AUTHORS, *OTHERS)}
-    others = {name: table_of(sets[name], embedder, weight) for name, weight in OTHERS.items()}
-    authors: dict[str, list[Table]] = {}
-    for author in AUTHORS:
-        own = enumerate(forms(sets[author], sets["osworld"]))
-        tables = [table_of(part, embedder, FORM if number else 1.0) for number, part in own]
-        strange = (asked_elsewhere(sets[author], sets[name]) for name in ("webarena", "osworld"))
-        elsewhere = [table_of(part, embedder, ASKED_ELSEWHERE) for part in strange]
-        authors[author] = [*tables, *elsewhere, *named_tables(sets[author], sets["osworld"], embedder)]
+    others = {name: table_of(plain(sets[name]), embedder, weight) for name, weight in OTHERS.items()}
+    others |= {f"{name} worded": table_of(sets[name], embedder, OTHERS[name]) for name in GOALS}
+    authors = {author: author_tables(sets[author], sets, embedder) for author in AUTHORS}
     model = fit_all(Tables(authors, others), arguments.model == "vectors")
     if arguments.out:
         models = json.loads(arguments.out.read_text(encoding="utf-8")) if arguments.out.exists() else {}

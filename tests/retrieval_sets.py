@@ -50,7 +50,9 @@ def record(row: Row) -> Experience:
     )
     return Experience(
         id=content_id(["procedure", row["id"]]),
-        state=State(task=row["task"], request=row["task"], application=row["application"]),
+        state=State(
+            task=row["task"], request=row["task"], application=row["application"], wordings=row.get("wordings", ())
+        ),
         action={"steps": steps},
         outcome=Outcome(success=True, evaluated_by="evaluator"),
         created_at=WHEN,

@@ -399,3 +399,44 @@ def test_only_what_two_runs_leave_open_may_differ(asked, one, other, is_filled_i
 def test_a_request_that_says_what_a_run_says_but_for_its_values_is_its_task(asked, run, is_same):
     record = record_frame(run)
     assert has_other_values(request_frame(asked).stems, record.stems, record.open_places) is is_same
+
+
+WORDED = "Invite a colleague to the budget talk"
+WORDINGS = ("Rope somebody in on the money chat", "Get somebody into the budget discussion", "add attendee")
+
+
+def worded(*wordings, request=WORDED):
+    """A record with other wordings."""
+    record = a_record_of(request)
+    return record.model_copy(update={"state": record.state.model_copy(update={"wordings": wordings})})
+
+
+@pytest.mark.parametrize("task", ["Rope Kim in on the money chat", "Please get somebody into the budget discussion"])
+def test_a_task_is_found_by_its_other_wordings(tmp_path, task):
+    """Reworded beyond what the thesaurus knows, it is served with them and not without."""
+    others = [a_record_of(text) for text in TEXTS]
+    assert requests(memory_of(tmp_path / "a", *others, worded(*WORDINGS)).retrieve(task)) == [WORDED]
+    assert requests(memory_of(tmp_path / "b", *others, worded()).retrieve(task)) == []
+
+
+def test_other_wordings_do_not_serve_what_the_users_own_words_tell_apart(tmp_path):
+    """A request nearer to the user's own words than to the others is compared with these."""
+    twin, words = "Delete the table on the sheet Sales", ("Get rid of the graph on Sales", "remove chart")
+    others, request = [a_record_of(text) for text in TEXTS], "Delete the chart on the sheet Sales"
+    found, alone = (
+        memory_of(tmp_path / str(bool(some)), *others, worded(*some, request=request)).retrieve(
+            twin, similarity_threshold=0.0
+        )
+        for some in (words, ())
+    )
+    scores = [next(hit.score for hit in one if hit.experience.state.request == request) for one in (found, alone)]
+    assert scores[0] <= scores[1]
+
+
+def test_other_wordings_are_redacted_and_kept(tmp_path):
+    """They pass the gate before the store as every text does."""
+    memory = memory_of(tmp_path / "db", worded("Log in with the password hunter2-Xy77", WORDINGS[0]))
+    (record,) = [memory.store.get(one) for one in memory.store.ids()]
+    secret, plain = record.state.wordings
+    assert "hunter2" not in secret
+    assert plain == WORDINGS[0]

@@ -36,6 +36,7 @@ MAX_DEPTH = 64
 MAX_TAGS = 64
 MAX_SESSIONS = 64
 MAX_NAME = 512
+MAX_WORDINGS = 8
 MAX_TEXT = 8_192
 
 
@@ -76,6 +77,7 @@ Amount = Annotated[float, _as_amount()]
 Count = Annotated[int, _As(core_schema.int_schema(ge=0, strict=True))]
 Prints = Annotated[str, _as_text(pattern=r"^([0-9a-f]{4}){0,24}$")]
 Tags = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_TAGS)]
+Wordings = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_WORDINGS)]
 Lines = Annotated[tuple[Text, ...], _as_texts(MAX_TEXT, MAX_TAGS)]
 
 
@@ -136,10 +138,12 @@ class Model(BaseModel):
 
 
 class State(Model):
-    """The situation. `task` is the canonical intent, slots abstracted; `request` is the user's words."""
+    """The situation. `task` is the canonical intent, slots abstracted; `request` is the user's words, `wordings` are
+    other ways to ask for the same, as a model or a person worded them: the task is found by each of them."""
 
     task: Annotated[str, _as_text(min_length=1, max_length=MAX_TEXT, strip_whitespace=True)]
     request: Text = ""
+    wordings: Wordings = ()
     application: Name | None = None
     env: Name | None = None
     phase: Name | None = None

@@ -205,14 +205,15 @@ class Catalog:
         """The text the record of this row is found by."""
         return self._indexed(row).partition(SEPARATOR)[0]
 
-    def parts(self, row: int) -> tuple[str, str, str, str]:
-        """The text of this row, what its steps clicked, its frame (`frames.read_frame`), the text without values."""
-        text, clicked, frame, masked, _ = self._indexed(row).split(SEPARATOR)
-        return text, clicked, frame, masked
+    def parts(self, row: int) -> tuple[str, str, str, str, str]:
+        """The text of this row, what its steps clicked, its frame (`frames.read_frame`), the text without values, and
+        the frames of its other wordings."""
+        text, clicked, frame, masked, wordings, _ = self._indexed(row).split(SEPARATOR)
+        return text, clicked, frame, masked, wordings
 
     def masked(self, row: int) -> str:
         """The text of this row without its values (`mask_slots`)."""
-        return self._indexed(row).rsplit(SEPARATOR, 2)[1]
+        return self._indexed(row).rsplit(SEPARATOR, 3)[1]
 
     def run(self, row: int) -> Run:
         """The run of this row, as it is compared with others."""

@@ -21,7 +21,8 @@ from ufo_experience.text.index_terms import record_terms, term_hash
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import facts
 
-TEMPLATE_VERSION = "7"  # of the embedded text and of the terms; an index made with another one is refused
+TEMPLATE_VERSION = "8"  # of the embedded text and of the terms; an index made with another one is refused
+WORDING = "\x1d"  # between the frames of the other wordings
 SEPARATOR = "\x1e"  # between the parts of an indexed text
 _MAX_PART = 400  # characters of what was clicked, and of what was typed
 _TYPING = frozenset("type text input write fill keys key set enter edit".split())
@@ -60,16 +61,18 @@ def task_text(experience: Experience) -> str:
 
 
 def embedded_text(experience: Experience) -> str:
-    """What is sent to an embedder: the intent in readable form, its values as plain words ("go to number")."""
-    return readable_intent(task_text(experience))
+    """What is sent to an embedder: the intent and its other wordings in readable form, values as plain words ("go to
+    number")."""
+    return ". ".join(map(readable_intent, (task_text(experience), *experience.state.wordings)))
 
 
 def indexed_text(experience: Experience) -> str:
     """The text, the names of the controls its steps used, the frame of both and of what they typed, the text without
-    its values, and the run as it is compared with others (see `runs`), parted by `SEPARATOR`."""
+    its values, the frames of its other wordings, and the run as it is compared with others (see `runs`), parted by
+    `SEPARATOR`."""
     text, clicked, typed = (part.replace(SEPARATOR, " ") for part in (task_text(experience), *procedure(experience)))
-    frame = frames.text_of(record_frame(text, clicked, typed))
-    return SEPARATOR.join((text, clicked, frame, mask_slots(text), runs.text_of(experience)))
+    frame, *others = (frames.text_of(record_frame(one, clicked, typed)) for one in (text, *experience.state.wordings))
+    return SEPARATOR.join((text, clicked, frame, mask_slots(text), WORDING.join(others), runs.text_of(experience)))
 
 
 def procedure(experience: Experience) -> tuple[str, str]:
@@ -89,7 +92,7 @@ def _types(step: Step) -> bool:
 def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     """How often each term stands in a record, and the length of its text in words."""
     clicked, typed = procedure(experience)
-    counts, length = record_terms(task_text(experience), clicked, typed)
+    counts, length = record_terms(task_text(experience), clicked, typed, experience.state.wordings)
     structured = {name: 1.0 for group in state_terms(experience.state).values() for name in group}
     agreed_on = {} if experience.is_negative else {fact_term(one): 1.0 for one in facts(experience)}
     fields = {fields_term(experience): 1.0} if experience.slots else {}

@@ -67,7 +67,14 @@ def _other_texts(experience: Experience) -> Iterator[str]:
     """Every text of a record that is not part of its run."""
     state, action = experience.state, experience.action
     yield from (state.task, state.application or "", state.env or "", state.phase or "", *state.constraints)
-    yield from (*state.tags, action.strategy, action.skill, *experience.preconditions, *experience.avoid_when)
+    yield from (
+        *state.wordings,
+        *state.tags,
+        action.strategy,
+        action.skill,
+        *experience.preconditions,
+        *experience.avoid_when,
+    )
     yield from (*strings_in(state.signals), *strings_in(action.parameters), *experience.provenance.notes)
 
 
@@ -77,6 +84,7 @@ def _clean_state(state: State, run: Trajectory, cleaner: Cleaner) -> State:
         update={
             "task": cleaner.wish(state.task),
             "request": run.request if state.request else "",
+            "wordings": tuple(map(name, state.wordings)),
             "application": state.application and name(state.application),
             "env": state.env and name(state.env),
             "phase": state.phase and name(state.phase),

@@ -280,7 +280,7 @@ class CandidateFinder:
         """The features of the clause that fits best and each text; of those that read alike once."""
         different = dict.fromkeys(texts)
         weights = self._weights
-        new = (one.frame for one in different if not one.is_weighed(weights))
+        new = (frame for one in different if not one.is_weighed(weights) for frame in one.frames)
         weights = self._with_weights(weights, {stem for frame in (*clauses, *new) for stem in frame.stems})
         pairs = compare_all(clauses, {one: one.weighed(weights) for one in different}, weights)
         return as_array([pairs[one] for one in texts])

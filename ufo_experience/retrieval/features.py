@@ -86,6 +86,7 @@ class Pair(NamedTuple):
     object_named: float
     same_kinds: float
     is_clause: float = 0.0
+    is_reworded: float = 0.0  # another wording of the record is closer than the user's own
 
 
 NAMES = Pair._fields
@@ -190,13 +191,23 @@ class _Tally(NamedTuple):
 Key = TypeVar("Key")
 
 
-def compare_all(clauses: Sequence[Frame], records: Mapping[Key, Weighed], weights: WordWeights) -> dict[Key, Pair]:
-    """The features of a request and each record.
+def closest(clauses: Sequence[Weighed], wordings: Sequence[Weighed]) -> Weighed:
+    """Of the wordings of a record the one a request comes closest to; the first, the user's own, if none is closer."""
+    if len(wordings) == 1:
+        return wordings[0]
+    return max(wordings, key=lambda one: max(_mutual_coverage(clause, one) for clause in clauses))
+
+
+def compare_all(
+    clauses: Sequence[Frame], texts: Mapping[Key, Sequence[Weighed]], weights: WordWeights
+) -> dict[Key, Pair]:
+    """The features of a request and each record, in the wording that the request comes closest to.
 
     Where records of the same steps differ from each other at the place where the query differs from them, that place
     holds a value ("create a coupons report", "create an orders report"): there they are compared as values.
     """
     asked = [Weighed(clause, weights) for clause in clauses]
+    records = {key: closest(asked, wordings) for key, wordings in texts.items()}
     compared = {key: compare_best(asked, record) for key, record in records.items()}
     pairs = {key: pair for key, (pair, _) in compared.items()}
     frames = {key: record.frame for key, record in records.items()}
@@ -208,6 +219,9 @@ def compare_all(clauses: Sequence[Frame], records: Mapping[Key, Weighed], weight
             pair, _ = _compare(asked[0].with_values(swap.places), records[key].with_values(swap.others))
             if min(pair.query_coverage, pair.record_coverage) >= MOSTLY_SHARED:
                 pairs[key] = pair
+    for key, record in records.items():
+        if record is not texts[key][0]:
+            pairs[key] = pairs[key]._replace(is_reworded=1.0)
     return pairs
 
 

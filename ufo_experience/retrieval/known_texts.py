@@ -7,12 +7,13 @@ with: a purge publishes another one.
 from __future__ import annotations
 
 from ufo_experience.index.catalog import Catalog
+from ufo_experience.index.document import WORDING
 from ufo_experience.retrieval.contradictions import Marks, marks_of
 from ufo_experience.retrieval.features import RECORD_VALUE_WEIGHT, Weighed, WordWeights
 from ufo_experience.text.frames import Frame, read_frame
 
 MAX_CHARS = 930_000  # of texts and frames of which something is kept; about 45 bytes are kept for each
-Parts = tuple[str, str, str, str]  # text, what was clicked, frame, text without values
+Parts = tuple[str, str, str, str, str]  # text, what was clicked, frame, text without values, other wordings
 
 
 class KnownText:
@@ -24,7 +25,7 @@ class KnownText:
         self.parts = parts
         self._frame: Frame | None = None
         self._marks: Marks | None = None
-        self._weighed: Weighed | None = None
+        self._weighed: tuple[Weighed, ...] = ()
 
     @property
     def text(self) -> str:
@@ -40,7 +41,7 @@ class KnownText:
     def frame(self) -> Frame:
         """The frame of the record."""
         if self._frame is None:
-            _, clicked, frame, _ = self.parts
+            _, clicked, frame, *_ = self.parts
             self._frame = read_frame(frame, clicked)
         return self._frame
 
@@ -53,14 +54,19 @@ class KnownText:
 
     def is_weighed(self, weights: WordWeights) -> bool:
         """True when nothing is left to be worked out for these weights."""
-        return self._weighed is not None and self._weighed.weights is weights
+        return bool(self._weighed) and self._weighed[0].weights is weights
 
-    def weighed(self, weights: WordWeights) -> Weighed:
-        """The frame with what its words weigh; kept for as long as the weights are the same object."""
-        known = self._weighed
-        if known is None or known.weights is not weights:
-            known = self._weighed = Weighed(self.frame, weights, RECORD_VALUE_WEIGHT)
-        return known
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """The frame of the record, and those of its other wordings."""
+        _, clicked, _, _, wordings = self.parts
+        return (self.frame, *(read_frame(one, clicked) for one in wordings.split(WORDING) if one))
+
+    def weighed(self, weights: WordWeights) -> tuple[Weighed, ...]:
+        """The frames with what their words weigh; kept for as long as the weights are the same object."""
+        if not self.is_weighed(weights):
+            self._weighed = tuple(Weighed(frame, weights, RECORD_VALUE_WEIGHT) for frame in self.frames)
+        return self._weighed
 
 
 class KnownTexts:
@@ -100,5 +106,5 @@ class _Kept:
         found = self._of_parts.get(parts)
         if found is None:
             found = self._of_parts[parts] = KnownText(parts)
-            self._chars += len(parts[0]) + len(parts[2])
+            self._chars += len(parts[0]) + len(parts[2]) + len(parts[4])
         return found

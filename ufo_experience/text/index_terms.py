@@ -1,7 +1,8 @@
 """The terms a request is indexed and searched by, in two views; each carries a prefix that tells its class.
 
     words      stems, pairs of neighbours, the first word, values (`=`), phrases of the thesaurus (`~`), and the words
-               and phrases on the controls that the steps clicked (`@`, `@~`); a query asks for related words, too
+               and phrases on the controls that the steps clicked (`@`, `@~`), words of its other wordings (`%`); a
+               query asks for related words, too
     skeleton   stems, pairs and first word with every value as one placeholder, and the values behind them (`s=`)
 
 The skeleton of a *record* takes capital letters inside a sentence for a name, unless its steps clicked on that word.
@@ -26,7 +27,7 @@ from ufo_experience.text.thesaurus import Entries
 VALUE = "<value>"
 PAIR, HEAD, VALUE_WEIGHT, LOOSE_VALUE = 0.5, 1.5, 0.6, 0.3
 SKELETON_VALUE = 0.15
-STEP, RELATED, STEP_RELATED = 0.4, 0.5, 0.15
+STEP, RELATED, STEP_RELATED, WORDED = 0.4, 0.5, 0.15, 0.7
 _LETTERS = re.compile(r"[^\W\d_]+")
 Weights = dict[str, float]
 
@@ -40,8 +41,11 @@ def term_hash(term: str) -> int:
 on_forgetting(term_hash.cache_clear)
 
 
-def record_terms(text: str, clicked: str = "", typed: str = "") -> tuple[Mapping[str, float], int]:
-    """How often each term stands in a record of both views, and its length in words."""
+def record_terms(
+    text: str, clicked: str = "", typed: str = "", wordings: Sequence[str] = ()
+) -> tuple[Mapping[str, float], int]:
+    """How often each term stands in a record of both views, and its length in words; `wordings` are other requests for
+    the same."""
     frame = record_frame(text, clicked, typed)
     counts: Counter[str] = Counter()
     for one, kind in zip(frame.stems, frame.kinds, strict=True):
@@ -50,12 +54,19 @@ def record_terms(text: str, clicked: str = "", typed: str = "") -> tuple[Mapping
     counts.update(f"~{one}" for one in _phrases(frame.own))
     counts.update(f"@{one}" for one in frame.clicked.difference(frame.stems) - COMMON)
     counts.update(f"@~{one}" for one in _phrases(frame.clicked_entries - frame.own))
+    counts.update(f"%{one}" for one in _worded(wordings, clicked, typed) - frame.words - COMMON)
     values = (one for one, kind in zip(frame.stems, frame.kinds, strict=True) if kind == TYPED)
     shown, hidden = _record_skeleton(text, frame.clicked, frozenset(values))
     counts.update(f"s {one}" for one in shown)
     counts.update(_sequence(shown, "s "))
     counts.update(f"s={one}" for one in hidden)
     return {name: float(times) for name, times in counts.items()}, len(frame.stems)
+
+
+def _worded(wordings: Iterable[str], clicked: str, typed: str) -> frozenset[str]:
+    """The words of other wordings that are no values."""
+    frames = (record_frame(one, clicked, typed) for one in wordings)
+    return frozenset(one for frame in frames for one, kind in zip(frame.stems, frame.kinds, strict=True) if not kind)
 
 
 def word_terms(frame: Frame) -> tuple[Weights, Weights]:
@@ -66,6 +77,7 @@ def word_terms(frame: Frame) -> tuple[Weights, Weights]:
     exact |= {name: HEAD if name[0] == "^" else PAIR for name in _sequence(_marked(frame), "")}
     plain = [one for one, kind in zip(frame.stems, frame.kinds, strict=True) if one not in COMMON]
     loose: Weights = {f"@{one}": STEP for one in plain}
+    loose |= {f"%{one}": WORDED for one in plain}
     loose |= {f"={one}": LOOSE_VALUE for one in plain if f"={one}" not in exact}
     for one in frame.known.difference(frame.stems):
         mark = "~" if " " in one else ""

@@ -4,8 +4,9 @@
     queries.jsonl    {"_id", "text", "metadata"?}; may be absent when the queries are corpus entries
     qrels.tsv        query-id, corpus-id, score, with or without a header; `qrels/test.tsv` will do
 
-A query without any qrels is unrelated: the right answer to it is none. Ours beyond BEIR, all optional: `steps` of a
-corpus entry (`action`, `control`, `control_type`, `text`), and of a query its `kind` and the entries that are `wrong`.
+A query without any qrels is unrelated: the right answer to it is none. Ours beyond BEIR, all optional, in `metadata`:
+`steps` of a corpus entry (`action`, `control`, `control_type`, `text`) and its other `wordings`, and of a query its
+`kind` and the entries that are `wrong`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _QRELS = ("qrels.tsv", "qrels/test.tsv")
 class Entry:
     """A text of the corpus, or a query. `session` groups entries that must not answer each other.
 
-    `steps` are what was done, `kind` is how a query differs from its answer, `wrong` are entries that read alike and
-    would mislead.
+    `steps` are what was done, `wordings` are other ways to ask for it, `kind` is how a query differs from its answer,
+    `wrong` are entries that read alike and would mislead.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Entry:
     steps: tuple[Mapping[str, Any], ...] = ()
     kind: str = ""
     wrong: tuple[str, ...] = ()
+    wordings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,8 +157,8 @@ def _entries(path: Path) -> Iterator[Entry]:
         seen.add(str(identifier))
         application = metadata.get("application")
         words = f"{row.get('title') or ''} {text}".strip()
-        steps, wrong = metadata.get("steps") or [], metadata.get("wrong") or []
-        for name, value, of in (("steps", steps, dict), ("wrong", wrong, str)):
+        steps, wrong, wordings = (metadata.get(name) or [] for name in ("steps", "wrong", "wordings"))
+        for name, value, of in (("steps", steps, dict), ("wrong", wrong, str), ("wordings", wordings, str)):
             if not isinstance(value, list) or not all(isinstance(one, of) for one in value):
                 raise DataError(f"not a list of {of.__name__}", file=str(path), line=number, field=f"metadata.{name}")
         yield Entry(
@@ -167,6 +169,7 @@ def _entries(path: Path) -> Iterator[Entry]:
             tuple(steps),
             str(metadata.get("kind") or ""),
             tuple(wrong),
+            tuple(wordings),
         )
 
 

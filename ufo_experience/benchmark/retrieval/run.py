@@ -325,6 +325,7 @@ def _record(set_name: str, entry: Entry) -> Experience:
         state=State(
             task=mask_slots(text) or text,
             request=text,
+            wordings=tuple(clip(redact_text(one), MAX_NAME) for one in entry.wordings),
             application=entry.application and clip(entry.application, MAX_NAME),
         ),
         action=Action(steps=tuple(_step(number, step) for number, step in enumerate(entry.steps, 1))),
