@@ -65,7 +65,7 @@ def test_the_best_rows_are_those_of_a_full_scan(index, words, count, share, seed
     """Whatever is asked, for however many, inside whatever filter."""
     query = " ".join(words)
     inside = np.random.default_rng(seed).random(len(index.scores(query)[0])) < share
-    scanned = Scanned(*index.scores(query), index.lengths)
+    scanned = Scanned(*index.scores(query), index.roots)
     assert as_bytes(index.matches(query), inside, count) == as_bytes(scanned, inside, count)
 
 
@@ -91,14 +91,14 @@ def test_most_rows_are_not_scored(index, monkeypatch):
     """A request of words that some rows hold is answered without a scan."""
     monkeypatch.setattr(index, "scores", None)
     matches = index.matches("delete the chart of Omar 17")
-    rows, scores = matches.top(np.ones(len(index.lengths.once), np.bool_), 10)
+    rows, scores = matches.top(np.ones(len(index.roots), np.bool_), 10)
     assert 10 <= len(rows) < 100
     assert scores.min() > 0
 
 
 def test_questions_at_the_same_time_do_not_share_their_arrays(index):
     """What one works in is lent to no other before it is gone."""
-    inside = np.ones(len(index.lengths.once), np.bool_)
+    inside = np.ones(len(index.roots), np.bool_)
     queries = ["send the mail", "delete the chart of Jane", "rename folder 3"]
     alone = [as_bytes(index.matches(query), inside, 20) for query in queries]
     together = [index.matches(query) for query in queries]

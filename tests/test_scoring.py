@@ -270,7 +270,7 @@ def test_a_column_of_bytes_adds_what_a_column_of_numbers_does():
     rng = np.random.default_rng(5)
     rows = np.flatnonzero(rng.random(140_000) < 0.05).astype(np.int32)
     times = rng.integers(1, 4, len(rows)).astype(np.float32)
-    gain = Saturation(0.6, rng.random(140_001, np.float32))
+    gain = Saturation(0.6, 0.75, 8.0, rng.integers(0, 40, 140_001).astype(np.int32))
     some = rng.random(140_001, np.float32)
     others = some.copy()
     add_up([(np.float32(0.5), MaskColumn(rows, times, gain, 140_000))] * 2, some)

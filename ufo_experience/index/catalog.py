@@ -6,8 +6,7 @@ while another grows. Rows of a saved catalog are sorted by id; later ones follow
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
 from ufo_experience.index.document import SEPARATOR, Described, Terms, describe, terms_of
+from ufo_experience.index.growing import GrowingColumns
 from ufo_experience.index.postings import Postings, StringColumn
 from ufo_experience.index.runs import Run, read_run
 from ufo_experience.schema import Experience
@@ -92,8 +92,11 @@ def attributes(experience: Experience) -> Attributes:
 
 def filter_mask(rows: Array | Mapping[str, Array], live: Mask, filter: Filter) -> Mask:
     """Which rows are live and pass the filter; `rows` has the fields `FILTERED`."""
-    least = np.where(rows["imported"], filter.min_trust_imported, filter.min_trust)
-    mask: Mask = live & (rows["trust"] >= least)
+    mask: Mask = live & (rows["trust"] >= min(filter.min_trust, filter.min_trust_imported))
+    if filter.min_trust != filter.min_trust_imported:
+        is_looser = filter.min_trust_imported < filter.min_trust
+        stricter = max(filter.min_trust, filter.min_trust_imported)
+        mask &= (rows["imported"] == is_looser) | (rows["trust"] >= stricter)
     if filter.application is not None:
         mask &= rows["application"] == key_hash(application_key(filter.application))
     if filter.env is not None:
@@ -101,25 +104,6 @@ def filter_mask(rows: Array | Mapping[str, Array], live: Mask, filter: Filter) -
     if filter.success is not None:
         mask &= rows["success"] == int(filter.success)
     return mask
-
-
-class _Growing:
-    """A column with room for more rows: each catalog sees the first ones, so many as it has."""
-
-    def __init__(self, column: Array, more: Array) -> None:
-        self.used = len(column) + len(more)
-        self.array = np.empty(self.used + max(self.used // 8, 256), column.dtype)
-        self.array[: len(column)], self.array[len(column) : self.used] = column, more
-        self._lock = threading.Lock()
-
-    def append(self, length: int, more: Array) -> Array | None:
-        """The first `length` rows with more behind; None where other rows stand there, or there is no room."""
-        with self._lock:
-            if length != self.used or length + len(more) > len(self.array):
-                return None
-            self.used += len(more)
-            self.array[length : self.used] = more
-            return self.array[: self.used]
 
 
 @dataclass(frozen=True)
@@ -131,7 +115,8 @@ class Catalog:
     texts: tuple[StringColumn, ...]
     terms: tuple[Postings, ...]
     _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
-    _growing: dict[str, _Growing] = field(default_factory=dict, repr=False, compare=False)
+    _ordered: dict[str, tuple[Array, RowNumbers]] = field(default_factory=dict, repr=False, compare=False)
+    _growing: GrowingColumns = field(default_factory=GrowingColumns, repr=False, compare=False)
 
     @classmethod
     def build(cls, experiences: Iterable[Experience]) -> Catalog:
@@ -147,19 +132,20 @@ class Catalog:
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
     def __len__(self) -> int:
-        return int(self.live.sum())
+        return int(np.count_nonzero(self.live))
 
     def ids(self, rows: RowNumbers | None = None) -> list[str]:
         """Ids of the given rows, or of all live rows."""
         chosen = np.flatnonzero(self.live) if rows is None else rows
-        return [identifier.decode("ascii") for identifier in self.rows["id"][chosen]]
+        return [identifier.decode("ascii") for identifier in self.column("id")[chosen].tolist()]
 
     def ids_with_prefix(self, prefix: str) -> list[str]:
-        """Ids of live rows that begin with `prefix` (ASCII)."""
-        names, rows = self._sorted_ids()
-        first, last = (np.searchsorted(names, text.encode("ascii")) for text in (prefix, f"{prefix}\x7f"))
-        found = rows[first:last]
-        return self.ids(found[self.live[found]])
+        """Ids of live rows that begin with `prefix` (ASCII), in order."""
+        edges = [text.encode("ascii") for text in (prefix, f"{prefix}\x7f")]
+        found = np.concatenate(
+            [np.empty(0, np.int64), *(rows[slice(*names.searchsorted(edges))] for names, rows in self._by_id())]
+        )
+        return sorted(self.ids(found[self.live[found]]))
 
     def is_stale(self, experience: Experience) -> bool:
         """True when the row of this record shows another trust or usage."""
@@ -171,20 +157,26 @@ class Catalog:
     def find(self, ids: Sequence[str]) -> RowNumbers:
         """Live row number of each id, -1 where there is none."""
         wanted = np.array([_name(identifier) for identifier in ids], dtype=f"S{_ID_LENGTH}")
-        names, rows = self._sorted_ids()
-        if not len(names):
-            return np.full(len(ids), -1)
-        positions = np.maximum(np.searchsorted(names, wanted, side="right") - 1, 0)
-        return np.where((names[positions] == wanted) & self.live[rows[positions]], rows[positions], -1)
+        found = np.full(len(ids), -1)
+        for names, rows in self._by_id():
+            place = np.maximum(names.searchsorted(wanted, side="right") - 1, 0)
+            there = (names[place] == wanted) & self.live[rows[place]]
+            found[there] = rows[place[there]]
+        return found
 
-    def _sorted_ids(self) -> tuple[Array, RowNumbers]:
-        """Ids of all rows in order, and their rows; of several rows with one id the newest, alone alive, is last."""
-        if "sorted" not in self._columns:
-            ids = self.column("id")
-            in_order = bool((ids[1:] > ids[:-1]).all())
-            self._columns["sorted"] = np.arange(len(ids)) if in_order else np.argsort(ids, kind="stable")
-            self._columns["sorted_ids"] = ids if in_order else ids[self._columns["sorted"]]
-        return self._columns["sorted_ids"], self._columns["sorted"]
+    def _by_id(self) -> Iterator[tuple[Array, RowNumbers]]:
+        """Ids in order and their rows: of the published rows, and of those that were added since, if any. Of several
+        rows with one id the newest, alone alive, is last.
+        """
+        first = self.published
+        for name, start, end in (("published", 0, first), ("later", first, len(self.rows))):
+            if start < end:
+                if name not in self._ordered:
+                    ids = self.column("id")[start:end]
+                    in_order = bool((ids[1:] > ids[:-1]).all())
+                    order = np.arange(len(ids)) if in_order else np.argsort(ids, kind="stable")
+                    self._ordered[name] = ids if in_order else ids[order], order + start
+                yield self._ordered[name]
 
     def column(self, name: str) -> Array:
         """One field of all rows, contiguous (a record array is slow to scan)."""
@@ -273,28 +265,11 @@ class Catalog:
         terms = self.terms + tuple(part.shifted(len(self.rows)) for part in tail.terms)
         if len(texts) > PARTS:
             texts, terms = (texts[0], StringColumn.join(texts[1:])), (terms[0], Postings.join(terms[1:]))
-        rows, columns = self._grown("rows", self.rows, tail.rows), self._extended(tail.rows)
-        return Catalog(rows, np.concatenate([live, tail.live]), texts, terms, columns, self._growing)
-
-    def _extended(self, rows: Array) -> dict[str, Array]:
-        """The columns made so far, with more rows: appending is a hundred times cheaper than making them again."""
-        names = self._columns.keys() & set(ROW.names or ())
-        columns = {name: self._grown(name, self._columns[name], rows[name]) for name in names}
-        ids, order = self._sorted_ids()
-        new = np.argsort(rows["id"], kind="stable")
-        positions = np.searchsorted(ids, rows["id"][new], side="right")
-        columns["sorted"] = np.insert(order, positions, new + len(self.rows))
-        columns["sorted_ids"] = np.insert(ids, positions, rows["id"][new])
-        return columns
-
-    def _grown(self, name: str, column: Array, more: Array) -> Array:
-        """A column with more behind: in the room left for it, if no other catalog has taken that, else copied."""
-        growing = self._growing.get(name)
-        grown = growing.append(len(column), more) if growing else None
-        if grown is None:
-            growing = self._growing[name] = _Growing(column, more)
-            grown = growing.array[: growing.used]
-        return grown
+        grown, known = self._growing.grown, dict(self._columns)
+        columns = {name: grown(name, column, tail.rows[name]) for name, column in known.items()}
+        ordered = {name: ids for name, ids in self._ordered.items() if name == "published"}
+        rows, live = grown("rows", self.rows, tail.rows), np.concatenate([live, tail.live])
+        return Catalog(rows, live, texts, terms, columns, ordered, self._growing)
 
     def compact(self) -> Catalog:
         """The same live rows, sorted by id, in one piece."""

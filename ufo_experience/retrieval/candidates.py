@@ -22,8 +22,8 @@ from ufo_experience.retrieval.fusion import Floats, Signals, order, relevance
 from ufo_experience.retrieval.known_texts import KnownText, KnownTexts
 from ufo_experience.retrieval.lexical import LexicalIndex
 from ufo_experience.retrieval.matches import Matches
-from ufo_experience.retrieval.pool import POOL, count_runs, pooled, thinned
-from ufo_experience.retrieval.standing import STANDING, runs_of, standing
+from ufo_experience.retrieval.pool import POOL, count_runs_to, pooled, thinned
+from ufo_experience.retrieval.standing import LARGE, STANDING, runs_of, standing
 from ufo_experience.schema import Trust
 from ufo_experience.text.frames import Frame, request_frames
 from ufo_experience.trust.policy import TrustPolicy
@@ -73,7 +73,7 @@ class CandidateFinder:
     """Finds candidates in one snapshot. Statistics come from trusted rows, whatever the filters of a query.
 
     `trusted` says which rows may be injected, `agreement` what their runs agree on,
-    `size` is the number of runs they come from.
+    `size` is the number of runs they come from, as far as it is heard (`LARGE`).
     """
 
     def __init__(
@@ -93,9 +93,10 @@ class CandidateFinder:
         self._limits = Filter(min_trust=policy.own.rank, min_trust_imported=policy.imported.rank)
         self.trusted = snapshot.catalog.mask(self._limits)
         self._servable = self.trusted & ~harmful(snapshot.catalog)
+        told = self.trusted if counted is None else counted
         self._words: LexicalIndex = LexicalIndex(
             snapshot.catalog,
-            self.trusted if counted is None else counted,
+            told,
             published=snapshot.catalog.as_published(self._limits) if counted is None else None,
             before=before._words if before else None,
         )
@@ -103,9 +104,9 @@ class CandidateFinder:
         self.texts: KnownTexts = KnownTexts(snapshot.catalog, before.texts if before else None)
         unchanged = before is not None and self._words.counts_as(before._words)
         self._weights: WordWeights = before._weights if before and unchanged else self._no_weights()
-        self.size = count_runs(snapshot.catalog.column("session")[self.trusted if counted is None else counted])
+        self.size = count_runs_to(LARGE, snapshot.catalog.column("session"), told)
         self.embedder_quality: EmbedderQuality | None = before.embedder_quality if before else None
-        self._sample = _distinct_tasks(snapshot.catalog, self.trusted if counted is None else counted)
+        self._sample = _distinct_tasks(snapshot.catalog, told)
         same = before is not None and before.is_of(snapshot) and np.array_equal(before._sample, self._sample)
         self._heard: float | None = before._heard if before and same else None
         known: CatalogAgreement | None = before.agreement if before else None
@@ -312,7 +313,9 @@ class _Seen:
 
 def _distinct_tasks(catalog: Catalog, trusted: Mask) -> Rows:
     """Rows of different tasks among the trusted ones, `SAMPLE` at most; ids are hashes, so any will do."""
-    rows = np.flatnonzero(trusted)[: 20 * SAMPLE]
+    rows = np.flatnonzero(trusted[: 40 * SAMPLE])[: 20 * SAMPLE]
+    if len(rows) < 20 * SAMPLE:
+        rows = np.flatnonzero(trusted)[: 20 * SAMPLE]
     tasks = catalog.column("task")[rows]
     order = np.argsort(tasks, kind="stable")
     named = tasks[order]

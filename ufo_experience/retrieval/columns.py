@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.dataclass import dataclass
+from ufo_experience.index.growing import GrowingColumns
 
 Scores = NDArray[np.float32]
 Rows = NDArray[np.int32]
@@ -24,18 +25,23 @@ _BLOCK = 65_536  # rows, as many as the processor keeps
 class Saturation:
     """What a term is worth in rows that hold it so many times: saturated, by the length of each row."""
 
-    def __init__(self, k1: float, size: Scores) -> None:
-        """`size` is the length of every row as a share of what is usual."""
-        self.half: Scores = k1 * size  # how often a row would hold a term that is worth half of what it can be
+    def __init__(self, k1: float, b: float, mean: float, lengths: Rows, before: Saturation | None = None) -> None:
+        """`lengths` are those of all rows in words, `mean` is the usual one, `b` the share of what is longer that
+        counts; what was worked out for the first rows is taken from `before`.
+        """
+        first = len(before.half) if before else 0
+        size = (1 - b + b * lengths[first:].astype(np.float32) / mean).astype(np.float32)
+        half: Scores = k1 * size  # how often a row would hold a term that is worth half of what it can be
+        self._grown: GrowingColumns = before._grown if before else GrowingColumns()
+        self.half: Scores = self._grown.grown("half", before.half, half) if before else half
 
     def __call__(self, rows: Rows, times: Scores) -> Scores:
         """One number, below 1, for each row and how often it holds the term."""
         return np.asarray(times / (times + self.half[rows]), np.float32)
 
-    @cached_property
-    def once(self) -> Scores:
-        """What a term is worth in every row if it stands there once."""
-        return np.asarray(1 / (1 + self.half), np.float32)
+    def once(self, rows: slice = slice(None)) -> Scores:
+        """What a term is worth in each of these rows if it stands there once."""
+        return np.asarray(1 / (1 + self.half[rows]), np.float32)
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ class MaskColumn(Column):
         """See `Column.part`."""
         times = room[: last - first]
         if not len(self.repeats.rows):
-            once = self._worth_of.once[first:last]
+            once = self._worth_of.once(slice(first, last))
             if len(self.held) == self.published:
                 return once
             np.multiply(np.bitwise_and(self.mask[first:last], np.uint8(1)), once, out=times)

@@ -44,7 +44,9 @@ def usage_factor(catalog: Catalog, rows: NDArray[Any], stale_before: float | Non
 def harmful(catalog: Catalog, rows: NDArray[Any] | slice = slice(None)) -> Mask:
     """Which of some rows (all by default) have hurt so often that they are not injected any more."""
     helped, hurt = catalog.column("helped")[rows], catalog.column("hurt")[rows]
-    mask: Mask = (hurt >= WITHHOLD_AFTER) & (usefulness(helped, hurt) < WITHHOLD_BELOW)
+    mask: Mask = hurt >= WITHHOLD_AFTER
+    some = np.flatnonzero(mask)
+    mask[some] = usefulness(helped[some], hurt[some]) < WITHHOLD_BELOW
     return mask
 
 

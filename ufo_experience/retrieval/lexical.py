@@ -11,6 +11,7 @@ of what is. They are computed once per catalog and set of trusted rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from ufo_experience.dataclass import dataclass
 from ufo_experience.index.catalog import Catalog, Mask
 from ufo_experience.index.postings import Postings, term_hashes
 from ufo_experience.retrieval.columns import Column, MaskColumn, Posting, Saturation, Scores, Weighted
-from ufo_experience.retrieval.matches import Lengths, Matches, Pruned, Scanned
+from ufo_experience.retrieval.matches import Matches, Pruned, Published, Scanned, roots
 from ufo_experience.text.frames import request_frame
 from ufo_experience.text.index_terms import skeleton_terms, word_terms
 
@@ -50,12 +51,14 @@ _DEFAULT = BM25()
 
 @dataclass(frozen=True)
 class _Kept:
-    """What was worked out for the published rows: the counted ones, and how many of them hold each term."""
+    """What was worked out for the published rows: the counted ones, how many of them hold each term, and how long the
+    counted rows are in the mean."""
 
     part: Postings
     settings: BM25
     counted: Mask
     doc_freq: NDArray[np.int64]
+    mean: float
 
 
 class LexicalIndex:
@@ -66,7 +69,9 @@ class LexicalIndex:
     """
 
     _kept: _Kept
-    _mean: float
+    _columns: dict[str, Column]
+    _gain: Saturation
+    _published: Published
 
     def __init__(
         self,
@@ -85,22 +90,16 @@ class LexicalIndex:
         """
         self._catalog, self._settings = catalog, settings
         self._counted = _counted(catalog, trusted, published if catalog.published >= settings.keep_from else None)
-        self._count = int(self._counted.sum())
-        lengths = catalog.column("length").astype(np.float32)
-        mean = max(float(lengths[self._counted].mean()), 1.0) if self._count else 1.0
-        size = (1 - settings.b + settings.b * lengths / mean).astype(np.float32)
-        self._gain = Saturation(settings.k1, size)
-        self.lengths = Lengths(catalog.column("length"), self._gain.once)
-        kept = self._still_right(before._kept if before else None)
+        self._count = int(np.count_nonzero(self._counted))
+        same = before if before and self._is_like(before) else None
         base, *others = catalog.terms
-        doc_freq = kept.doc_freq if kept else self._counts(base)
-        self._sums = [(base, doc_freq), *((part, self._counts(part)) for part in others)]
-        self._holds_counted = [bool(sums.any()) for _, sums in self._sums]
-        self._kept = kept or _Kept(base, settings, self._counted[: catalog.published], doc_freq)
-        self._columns: dict[str, Column] = {}
-        if kept and before and before._mean == mean:
-            self._columns = before._columns
-        self._mean = mean
+        self._kept = same._kept if same else self._keep(base)
+        self._columns = same._columns if same else {}
+        lengths = catalog.column("length")
+        self._gain = Saturation(settings.k1, settings.b, self._kept.mean, lengths, same._gain if same else None)
+        self._published = same._published if same else Published(lengths[: catalog.published], self._gain)
+        self._sums = [(base, self._kept.doc_freq), *((part, self._counts(part)) for part in others)]
+        self._holds_counted = [bool(self._kept.counted.any()), *(bool(sums.any()) for _, sums in self._sums[1:])]
 
     def scores(self, query: str) -> tuple[Scores, Scores]:
         """(skeleton, words), each float32 with one entry per row."""
@@ -121,16 +120,22 @@ class LexicalIndex:
     def matches(self, query: str) -> Matches:
         """What the words of a query say about the rows. In a large catalog most rows are not looked at."""
         if not self._is_large:
-            return Scanned(*self.scores(query), self.lengths)
+            return Scanned(*self.scores(query), self.roots)
         exact, loose = word_terms(request_frame(query))
         return Pruned(
             self._weighted(exact),
             lambda: self._weighted(loose),
             self._weighted(skeleton_terms(query, self.are_values)),
             self._counted,
-            self.lengths,
-            lambda: Scanned(*self.scores(query), self.lengths),
+            self._catalog.column("length"),
+            self._published,
+            lambda: Scanned(*self.scores(query), self.roots),
         )
+
+    @cached_property
+    def roots(self) -> NDArray[np.float64]:
+        """What the scores of every row are divided by; see `matches.roots`."""
+        return roots(self._catalog.column("length"))
 
     def counts_as(self, before: LexicalIndex) -> bool:
         """True when every stem weighs what it weighed in an earlier index."""
@@ -200,11 +205,17 @@ class LexicalIndex:
         left = np.maximum(self._count - doc_freq, 0)
         return np.asarray(np.log1p((left + 0.5) / (doc_freq + 0.5)) ** self._settings.idf_exponent, np.float64)
 
-    def _still_right(self, kept: _Kept | None) -> _Kept | None:
-        """What was kept of an earlier index, if it would come out the same now."""
-        mine, others = np.split(self._counted, [self._catalog.published])
-        same = kept is not None and kept.part is self._catalog.terms[0] and kept.settings == self._settings
-        return kept if kept and same and not others.any() and np.array_equal(kept.counted, mine) else None
+    def _is_like(self, before: LexicalIndex) -> bool:
+        """True when what an earlier index worked out for the published rows would come out the same now."""
+        kept, (mine, others) = before._kept, np.split(self._counted, [self._catalog.published])
+        same = kept.part is self._catalog.terms[0] and kept.settings == self._settings
+        same = same and self._count == before._count and not others.any()
+        return same and np.array_equal(kept.counted, mine)
+
+    def _keep(self, base: Postings) -> _Kept:
+        lengths = self._catalog.column("length")[self._counted].astype(np.float32)
+        mean = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
+        return _Kept(base, self._settings, self._counted[: self._catalog.published], self._counts(base), mean)
 
     def _counts(self, part: Postings) -> NDArray[np.int64]:
         """How many of the counted rows hold each term of a part, in that part."""

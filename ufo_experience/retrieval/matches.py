@@ -9,6 +9,7 @@ others have for certain, or is passed over. Only for the rows that are left is t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 from weakref import finalize
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.catalog import Mask
-from ufo_experience.retrieval.columns import MaskColumn, Posting, Scores, Steps, Weighted
+from ufo_experience.retrieval.columns import MaskColumn, Posting, Saturation, Scores, Steps, Weighted
 
 Rows = NDArray[np.int64]
 Ranked = tuple[Rows, Scores]
@@ -30,16 +31,35 @@ _LIGHT = 4  # times lighter than a step is not counted
 _ROUNDED = 1e-5  # what sums of float32 are off at most, as a share
 
 
-class Lengths:
-    """What depends on the length of every row: its root (1 at least), what to multiply by instead of dividing by that,
-    and what a term is worth that stands there `once`.
+class Published:
+    """What bounds need to know of the published rows: what a term is worth in each if it stands there `once`, what to
+    multiply by instead of dividing by the root of the length, and room to work in. Worked out when first needed.
     """
 
-    def __init__(self, lengths: NDArray[np.int32], once: Scores) -> None:
+    def __init__(self, lengths: NDArray[np.int32], gain: Saturation) -> None:
         """Lengths in words."""
-        self.roots: NDArray[np.float64] = np.sqrt(np.maximum(lengths, 1))
-        self.inverse: Scores = (1 / self.roots).astype(np.float32)
-        self.once, self.most_once, self.room = once, float(once.max(initial=0.0)), Room(len(once))
+        self._lengths, self._gain, self.count = lengths, gain, len(lengths)
+        self.room = Room(self.count)
+
+    @cached_property
+    def once(self) -> Scores:
+        """See the class."""
+        return self._gain.once(slice(self.count))
+
+    @cached_property
+    def inverse(self) -> Scores:
+        """See the class."""
+        return (1 / roots(self._lengths)).astype(np.float32)
+
+    @cached_property
+    def most_once(self) -> float:
+        """The greatest `once`."""
+        return float(self.once.max(initial=0.0))
+
+
+def roots(lengths: NDArray[np.int32]) -> NDArray[np.float64]:
+    """What the scores of rows of these lengths, in words, are divided by: their roots, 1 at least."""
+    return np.sqrt(np.maximum(lengths, 1))
 
 
 class Room:
@@ -91,14 +111,14 @@ class Matches(Protocol):
 class Scanned:
     """The scores of all rows."""
 
-    def __init__(self, skeleton: Scores, words: Scores, lengths: Lengths) -> None:
-        """One score of each kind for each row."""
-        self._skeleton, self._words, self._lengths = skeleton, words, lengths
+    def __init__(self, skeleton: Scores, words: Scores, divisors: NDArray[np.float64]) -> None:
+        """One score of each kind for each row, and its `roots`."""
+        self._skeleton, self._words, self._divisors = skeleton, words, divisors
         self._sum = skeleton + words
 
     def top(self, inside: Mask, count: int, by_length: bool = False) -> Ranked:
         """See `Matches.top`."""
-        scores = _divided(self._sum, self._lengths.roots) if by_length else self._sum
+        scores = _divided(self._sum, self._divisors) if by_length else self._sum
         least = _edge(scores, inside, count)
         rows = np.flatnonzero(inside & (scores >= least if least > 0 else scores > 0))
         return best_of(rows, scores[rows], count)
@@ -121,15 +141,16 @@ class Pruned:
         loose: Callable[[], Weighted],
         skeleton: Weighted,
         counted: Mask,
-        lengths: Lengths,
+        lengths: NDArray[np.int32],
+        published: Published,
         scan: Callable[[], Scanned],
     ) -> None:
-        """The views of a question: `loose` is added to `exact` as far as no row of `counted` has all of that. `scan`
-        works out all scores, for questions that bounds do not help with.
+        """The views of a question: `loose` is added to `exact` as far as no row of `counted` has all of that. `lengths`
+        are those of all rows. `scan` works out all scores, for questions that bounds do not help with.
         """
-        self._lengths, self._scan = lengths, scan
+        self._lengths, self._published, self._scan = lengths, published, scan
         self._scanned: Scanned | None = None
-        self._exact, self._frame = _View(exact, lengths), _View(skeleton, lengths)
+        self._exact, self._frame = (_View(one, len(lengths), published) for one in (exact, skeleton))
         self._loose: _View | None = None
         most = self._exact.best(counted)
         if most is None:
@@ -137,11 +158,11 @@ class Pruned:
             return
         self._best = most / exact.most
         if self._best < 1:
-            self._loose = _View(loose(), lengths, float(1 - self._best) / float(exact.most))
+            self._loose = _View(loose(), len(lengths), published, float(1 - self._best) / float(exact.most))
         views = [self._exact, self._frame, *([self._loose] if self._loose else [])]
         self._open = sum(view.open for view in views)
-        self._upper = lengths.room.scores(self)
-        self._scaled = lengths.room.scores(self)
+        self._upper = published.room.scores(self)
+        self._scaled = published.room.scores(self)
         self._exact.add_up(self._upper, views[1:], self._scaled)
 
     def top(self, inside: Mask, count: int, by_length: bool = False) -> Ranked:
@@ -151,11 +172,11 @@ class Pruned:
 
         def scores(rows: Rows) -> Scores:
             skeleton, words = self.at(rows)
-            return _divided(skeleton + words, self._lengths.roots[rows]) if by_length else skeleton + words
+            return _divided(skeleton + words, roots(self._lengths[rows])) if by_length else skeleton + words
 
         upper = self._upper
         if by_length:
-            upper = np.multiply(upper, self._lengths.inverse, out=self._scaled)
+            upper = np.multiply(upper, self._published.inverse, out=self._scaled)
         rows = _reaching(_Upper(upper), self._open, inside, count, scores)
         return self._all().top(inside, count, by_length) if rows is None else best_of(rows, scores(rows), count)
 
@@ -190,21 +211,23 @@ class _View:
     byte holds; what is too light for that is open.
     """
 
-    def __init__(self, terms: Weighted, lengths: Lengths, scale: float | None = None) -> None:
-        """`scale` None makes the most that a row could have 1."""
+    def __init__(self, terms: Weighted, size: int, published: Published, scale: float | None = None) -> None:
+        """`size` counts all rows; `scale` None makes the most that a row could have 1."""
         self._terms, self.most = terms, terms.most
         self._scale = 1 / float(terms.most) if scale is None else scale
         self._rows, self._worth = np.empty(0, np.int64), np.empty(0, np.float32)
-        self._size = len(lengths.once)
-        weights: list[tuple[float, Posting | MaskColumn]] = [(one * self._scale, term) for one, term in terms.few]
+        self._size = size
+        weights: list[tuple[float, Posting | MaskColumn]] = [
+            (one * self._scale, term) for one, term in terms.few if term.held[0] < published.count
+        ]
         weights += [(float(one) * self._scale, term) for one, term in terms.common if isinstance(term, MaskColumn)]
         weights.sort(key=lambda one: -one[0] * one[1].repeats.most)
         step = sum(weight * term.repeats.most for weight, term in weights[:_COUNTED]) / (_STEPS - 2 * _COUNTED)
         self.open = sum(weight * term.repeats.most for weight, term in weights[_COUNTED:])
-        self._lengths, self._step, self._is_empty = lengths, step, not weights
+        self._published, self._step, self._is_empty = published, step, not weights
         if self._is_empty:
             return
-        self._tally, room = lengths.room.steps(self), lengths.room.steps(self)
+        self._tally, room = published.room.steps(self), published.room.steps(self)
         self._tally.fill(0)
         for weight, term in weights[:_COUNTED]:
             if weight * term.repeats.most * _LIGHT < step:
@@ -218,7 +241,7 @@ class _View:
         for other in (self, *others):
             if not other._is_empty:
                 total += np.multiply(other._tally, np.float32(other._step), out=room)
-        total *= self._lengths.once
+        total *= self._published.once
 
     def at(self, rows: Rows) -> Scores:
         """What the terms are worth together in each of these rows, which are in order; what was worked out is kept."""
@@ -235,20 +258,20 @@ class _View:
 
     def best(self, inside: Mask) -> float | None:
         """The most that the terms are worth in a row inside; None where too many rows are in question."""
-        if self._is_empty:
-            return 0.0
-        scale = np.float32(self._scale)
-        upper = _Counted(self._tally, self._step, self._lengths)
-        rows = _reaching(upper, self.open, inside, 1, lambda rows: self.at(rows) * scale)
+        scale, first = np.float32(self._scale), self._published.count
+        rows: Rows | None = first + np.flatnonzero(inside[first:])
+        if not self._is_empty:
+            upper = _Counted(self._tally, self._step, self._published)
+            rows = _reaching(upper, self.open, inside, 1, lambda rows: self.at(rows) * scale)
         return None if rows is None else float(self.at(rows).max(initial=0.0))
 
 
 class _Upper:
-    """What every row is worth at most."""
+    """What every published row, `count` of them, is worth at most."""
 
     def __init__(self, values: Scores) -> None:
-        """One number for each row."""
-        self._values = values
+        """One number for each published row."""
+        self._values, self.count = values, len(values)
 
     def at(self, rows: Rows | slice) -> Scores:
         """What some rows are worth at most."""
@@ -262,18 +285,18 @@ class _Upper:
 class _Counted(_Upper):
     """The same of rows whose terms are counted in steps, of which a long one is worth less."""
 
-    def __init__(self, tally: Steps, step: float, lengths: Lengths) -> None:
+    def __init__(self, tally: Steps, step: float, published: Published) -> None:
         """A step is worth `step` where a term that stands once is worth 1."""
-        self._tally, self._step, self._lengths = tally, step, lengths
+        self._tally, self._step, self._published, self.count = tally, step, published, len(tally)
 
     def at(self, rows: Rows | slice) -> Scores:
         """See `_Upper.at`."""
-        found: Scores = self._tally[rows] * np.float32(self._step) * self._lengths.once[rows]
+        found: Scores = self._tally[rows] * np.float32(self._step) * self._published.once[rows]
         return found
 
     def reaching(self, edge: float, inside: Mask) -> Rows:
         """See `_Upper.reaching`."""
-        least = int(edge * (1 - _ROUNDED) / (self._step * self._lengths.most_once))
+        least = int(edge * (1 - _ROUNDED) / (self._step * self._published.most_once))
         if least >= _STEPS:
             return np.empty(0, np.int64)
         rows = np.flatnonzero(self._tally >= np.uint8(max(least, 1)))
@@ -284,26 +307,28 @@ class _Counted(_Upper):
 
 def _reaching(upper: _Upper, room: float, inside: Mask, count: int, scores: Callable[[Rows], Scores]) -> Rows | None:
     """Rows inside, in order, among which are the `count` best and all that tie with the last of these; None where that
-    are so many that all might as well be looked at. No score is above `upper` and `room`.
+    are so many that all might as well be looked at. No score of a published row is above `upper` and `room`; the later
+    ones are all among them.
     """
     if np.count_nonzero(inside) <= _LITTLE:
         return np.flatnonzero(inside)
-    first = upper.at(slice(_SAMPLE))[inside[:_SAMPLE]]
-    rank, rows, guess = _SPARE * (1 + count * _SAMPLE // max(len(inside), _SAMPLE)), np.empty(0, np.int64), 1.0
+    published, later = inside[: upper.count], upper.count + np.flatnonzero(inside[upper.count :])
+    first = upper.at(slice(_SAMPLE))[published[:_SAMPLE]]
+    rank, rows, guess = _SPARE * (1 + count * _SAMPLE // max(len(published), _SAMPLE)), np.empty(0, np.int64), 1.0
     while len(rows) < count and guess > 0:
         guess = float(np.partition(first, -rank)[-rank]) if rank <= len(first) else 0.0
-        rows = upper.reaching(guess, inside)
+        rows = upper.reaching(guess, published)
         rank *= _SPARE
     if len(rows) < count:
-        return None if room else rows
+        return None if room else np.concatenate([rows, later])
     some, most = rows, upper.at(rows)
     if len(rows) > _PROBES * count:
         some = np.sort(rows[np.argpartition(most, -_PROBES * count)[-_PROBES * count :]])
     edge = float(np.partition(scores(some), -count)[-count]) * (1 - _ROUNDED) - room
     if edge <= 0:
         return None
-    rows = rows[most >= np.float32(edge)] if edge >= guess else upper.reaching(edge, inside)
-    return None if len(rows) * _WORTH > len(inside) else rows
+    rows = rows[most >= np.float32(edge)] if edge >= guess else upper.reaching(edge, published)
+    return None if len(rows) * _WORTH > len(inside) else np.concatenate([rows, later])
 
 
 def _divided(scores: Scores, divisor: NDArray[np.float64]) -> Scores:

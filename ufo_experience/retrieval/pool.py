@@ -30,7 +30,7 @@ def pooled(catalog: Catalog, matches: Matches, rows: Mask, count: int = POOL, *,
     sessions = catalog.column("session")
     if len(best) < count:
         return best, scores
-    if any(count_runs(sessions[some]) >= count // PER_RUN for some in (best[:count], best)):
+    if any(_count_runs(sessions[some]) >= count // PER_RUN for some in (best[:count], best)):
         return best, scores  # nearly always the first rows say it, however many tie
     wanted = count
     while True:  # what lies below the best of these is not among the best of all, few of a run as these may be
@@ -65,7 +65,15 @@ def thinned(catalog: Catalog, rows: Rows, scores: Scores | None = None) -> Rows:
     return np.sort(ordered[places[_fewer_before(tasks[places], PER_TASK)]])
 
 
-def count_runs(sessions: Hashes) -> int:
+def count_runs_to(most: int, sessions: Hashes, counted: Mask) -> int:
+    """How many runs the counted records come from, `most` where there are as many: few of a large store say so."""
+    some = _HEAD
+    while (count := _count_runs(sessions[:some][counted[:some]])) < most and some < len(counted):
+        some *= _MORE
+    return min(count, most)
+
+
+def _count_runs(sessions: Hashes) -> int:
     """How many runs the records come from: those of one session are one, those without a session one each."""
     named = np.sort(sessions[sessions != 0])
     return int(np.count_nonzero(named[1:] != named[:-1])) + min(len(named), 1) + len(sessions) - len(named)

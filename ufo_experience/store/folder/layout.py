@@ -93,6 +93,11 @@ def _read_id(layout: Layout) -> str | None:
     return str(payload["store_id"])
 
 
+def _begin_of(folder: Path) -> str:
+    """What the ids in a shard folder (or in `tombstones`) begin with."""
+    return "" if folder.name == TOMBSTONES else folder.name
+
+
 def _owner(root: Path) -> int:
     """The user the folder belongs to; 0 while it does not exist."""
     return os.stat(root).st_uid if root.exists() else 0
@@ -170,7 +175,8 @@ class Layout:
 
     def ids_in(self, folder: Path) -> list[str]:
         """Ids of the files in a shard folder (or in `tombstones`), sorted; files in the wrong shard are left out."""
-        return [id for name in self.names(folder) if (id := self.id_of(folder, name))]
+        begin = _begin_of(folder)
+        return [match[1] for name in self.names(folder) if name.startswith(begin) and (match := _NAME.fullmatch(name))]
 
     def records_of_user(self) -> tuple[str, int]:
         """The user of this process, and how many records are in files of theirs; on Windows nobody is told apart."""
@@ -234,7 +240,7 @@ class Layout:
     def id_of(self, folder: Path, name: str) -> str | None:
         """The id a file of this name in this folder is about; None for a name that does not belong there."""
         match = _NAME.fullmatch(name)
-        return match[1] if match and folder.name in (TOMBSTONES, match[1][:2]) else None
+        return match[1] if match and name.startswith(_begin_of(folder)) else None
 
     def load(self, id: str) -> Experience | None:
         """A live experience, None when there is none. Raises `CorruptError`, `SchemaError`, `FormatVersionError`.
