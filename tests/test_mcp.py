@@ -128,7 +128,8 @@ def test_the_second_run_is_shown_the_way_of_the_first_once_a_person_said_yes(mem
 
         blocks = [await ask("experience_prompt", task=task)]
         steps = [{"action": "click", "control": name, "control_type": "Button"} for name in ("Image", "Rotate")]
-        (kept,) = (await ask("record_run", task=task, steps=steps, outcome="success"))["ids"]
+        wordings = ["Tilt the sideways picture upright"]
+        (kept,) = (await ask("record_run", task=task, steps=steps, outcome="success", wordings=wordings))["ids"]
         blocks.append(await ask("experience_prompt", task=task))
         await client.call_tool("approve_experience", {"id": kept})
         blocks.append(await ask("experience_prompt", task=task))
@@ -139,6 +140,7 @@ def test_the_second_run_is_shown_the_way_of_the_first_once_a_person_said_yes(mem
     assert [block["ids"] for block in blocks] == [[], [], [kept]]
     assert 'click(Button "Rotate")' in blocks[2]["block"]
     assert (credited, memory.get(kept).usage.helped) == ([kept], 1)
+    assert memory.get(kept).state.wordings == ("Tilt the sideways picture upright",)
 
 
 def test_an_outcome_counts_once_for_a_session(memory):

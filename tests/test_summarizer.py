@@ -310,6 +310,7 @@ def test_the_id_is_that_of_the_content():
 
 ANSWER = {
     "intent": "send an email to <recipient> saying <text>",
+    "wordings": ["Drop the finance team a line", "drop the finance team  a line", "message"],
     "steps": [1, 3, 4, 5],
     "slots": [{"slot": "input:1", "meaning": "the recipient"}],
     "tips": [{"text": 'Click "New Email" first.', "controls": ["New Email"]}],
@@ -348,6 +349,7 @@ def test_a_model_words_the_summary_and_picks_logged_steps(stub):
     assert [s.source.line for s in experience.action.steps] == [1, 2, 3, 4]
     assert [s.target_control.name for s in experience.action.steps] == ["New Email", "To", "Body", "Send"]
     assert experience.action.tips == ('Click "New Email" first.',)
+    assert experience.state.wordings == ("Drop the finance team a line",)  # once, and no single word
     assert experience.slots["input:1"] == "text from task slot 2 (the recipient)"
     assert SLOT_TYPE.fullmatch(experience.slots["input:1"])["meaning"] == "the recipient"
     assert experience.provenance.summarizer == "openai:gpt-4.1-mini"

@@ -9,7 +9,7 @@ import gc
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ContextDecorator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,7 +22,7 @@ from ufo_experience.errors import DataError, ExperienceError, SchemaError, Stora
 from ufo_experience.index.document import Described, describe, run_of
 from ufo_experience.prompt.data_block import has_block, strip_blocks
 from ufo_experience.redaction import redact
-from ufo_experience.schema import MAX_NAME, Experience, Problem, Trajectory, Trust, validate
+from ufo_experience.schema import MAX_NAME, Experience, Problem, State, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.records import CleanRecord, clean_record
 from ufo_experience.summarizer import ExtractiveSummarizer, Summarizer, experience_id
@@ -261,9 +261,16 @@ def _runs(
         report.failed += reading.failed
 
 
-def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None) -> Experience:
-    """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note."""
+def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordings: Sequence[str] = ()) -> Experience:
+    """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note.
+
+    Raises:
+        SchemaError: too many other wordings, or too long ones.
+    """
     made = summarizer.summarize(redact(_without_our_prompts(run.trajectory)))
+    if wordings:
+        state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
+        made = made.model_copy(update={"state": state})
     notes = (f"fields not kept: {', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
     provenance = made.provenance.model_copy(update={"origin": "api", "notes": (*made.provenance.notes, *notes)})
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})

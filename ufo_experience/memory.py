@@ -195,6 +195,7 @@ class ExperienceMemory(Maintenance):
         *,
         trust: Trust | str | None = None,
         summarizer: str = "extractive",
+        wordings: Sequence[str] = (),
         **details: Unpack[RunDetails],
     ) -> Experience:
         """Store a run your program has just finished; returns the record as it is stored, without secrets.
@@ -209,6 +210,8 @@ class ExperienceMemory(Maintenance):
                 itself, which is no judgement). Default: the program that calls this.
             trust: your word instead of what the outcome gives (verified when judged, else observed).
             summarizer: who words the record; "openai" asks the service, the default nobody.
+            wordings: other ways to ask for the same, by which it is found as well as by the task; eight at most. A
+                language model that has just done the task can word them.
             details: `session`, `env`, `agent`, `score`, `failure_reason`, `cost`, `tokens`, `latency_ms`, `plan`,
                 `started_at`; see `RunDetails`.
 
@@ -223,7 +226,7 @@ class ExperienceMemory(Maintenance):
         run = judged_run(task, steps, success, judge, application=application, **details)
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer, self.wiring.service_settings)
-        experience = learn(run, engine, trust=level)
+        experience = learn(run, engine, trust=level, wordings=wordings)
         self._add([experience])
         return self.store.get(experience.id)
 

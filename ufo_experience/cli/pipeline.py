@@ -203,6 +203,9 @@ def remember(
         str | None, typer.Option(callback=filled, help="Name of the run; handed in again, it is stored once.")
     ] = None,
     reason: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
+    wording: Annotated[
+        list[str] | None, typer.Option(help="Another way to ask for it, by which it is found, too; up to eight times.")
+    ] = None,
     db: Db = None,
     network: Network = None,
     json: Json = False,
@@ -213,7 +216,14 @@ def remember(
         rows = given if isinstance(given, list) else (given or {}).get("steps", given)
         with in_our_words():
             stored = memory.remember(
-                text_of(task), rows, success, application, judge, session=session, failure_reason=reason
+                text_of(task),
+                rows,
+                success,
+                application,
+                judge,
+                wordings=wording or (),
+                session=session,
+                failure_reason=reason,
             )
         problems = [why] if (why := memory.waiting_for_index) else []
         for why in problems:

@@ -11,6 +11,7 @@ Needs `pip install "ufo-experience[mcp]"`; tested against `mcp` 2.3, which is im
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -136,7 +137,14 @@ class Tools:
         """Credit the experiences that were shown with how the run ended; once for each session."""
         return Changed(ids=list(self.memory.report(ids, success=success, session=session)))
 
-    def record_run(self, task: str, steps: list[Step], outcome: Said = "unknown", application: str = "") -> Changed:
+    def record_run(
+        self,
+        task: str,
+        steps: list[Step],
+        outcome: Said = "unknown",
+        application: str = "",
+        wordings: Sequence[str] = (),
+    ) -> Changed:
         """Keep a finished run. It is shown to nobody until somebody other than the agent has judged it."""
         record = self.memory.remember(
             task,
@@ -144,6 +152,7 @@ class Tools:
             success={"success": True, "failure": False}.get(outcome),
             application=application or None,
             judge="agent",
+            wordings=wordings,
         )
         return Changed(ids=[record.id], note="; ".join([f"kept as {record.trust.value}", *record.provenance.notes]))
 
@@ -259,10 +268,20 @@ def _add_writes(server: MCPServer, tools: Tools, writes: Any, error: type[Except
             return tools.report_outcome(ids, success, session)
 
     @server.tool(annotations=writes)
-    def record_run(task: str, steps: list[Step], outcome: Said = "unknown", application: str = "") -> Changed:
-        """Keep a finished run. Nobody is shown it until a person has judged it."""
+    def record_run(
+        task: str,
+        steps: list[Step],
+        outcome: Said = "unknown",
+        application: str = "",
+        wordings: list[str] | None = None,
+    ) -> Changed:
+        """Keep a finished run. Nobody is shown it until a person has judged it.
+
+        Give up to eight wordings: other requests for exactly the same task, with other verbs and nouns and the same
+        values. The run is found by these, too.
+        """
         with _tool_errors(error):
-            return tools.record_run(task, steps, outcome, application)
+            return tools.record_run(task, steps, outcome, application, wordings or ())
 
 
 def _add_approval(server: MCPServer, tools: Tools, writes: Any, error: type[Exception]) -> None:

@@ -74,6 +74,7 @@ class Summary:
     failure_reason: str | None = None
     meanings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    wordings: tuple[str, ...] = ()
 
     def noting(self, *notes: str) -> Summary:
         """A copy with more notes."""
@@ -142,6 +143,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
     state = State(
         task=clip(summary.intent),
         request=trajectory.task,
+        wordings=summary.wordings,
         application=application,
         env=trajectory.env or _guess_env(trajectory),
         tags=_tags(trajectory),

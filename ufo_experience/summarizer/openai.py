@@ -19,7 +19,7 @@ from ufo_experience.errors import ServiceError
 from ufo_experience.openai_api.client import SUMMARY, OpenAIService, OpenAISettings
 from ufo_experience.openai_api.errors import OpenAICallError
 from ufo_experience.redaction import redact_text
-from ufo_experience.schema import Experience, Step, Trajectory, clip
+from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Experience, Step, Trajectory, clip
 from ufo_experience.summarizer.base import Summary, build_experience, redacted
 from ufo_experience.summarizer.effective_steps import has_effect, is_skipped
 from ufo_experience.summarizer.extractive import ExtractiveSummarizer, extract
@@ -62,6 +62,7 @@ class Reply(Strict):
     """The answer a model gives, as a strict schema."""
 
     intent: str
+    wordings: list[str]
     steps: list[int]
     slots: list[SlotMeaning]
     tips: list[Sentence]
@@ -93,6 +94,7 @@ def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
         reason = _sentence(reply.failure_reason)
     return Summary(
         intent=_intent(reply.intent, trajectory),
+        wordings=_wordings(reply.wordings, trajectory),
         steps=steps,
         tips=_sentences(reply.tips),
         preconditions=_sentences(reply.preconditions),
@@ -147,6 +149,15 @@ def _intent(text: str, trajectory: Trajectory) -> str:
     values = [slot.value for slot in find_slots(trajectory.task) if slot.kind != "name"]
     leaked = [v for v in values if len(v) >= _LEAST_VALUE and _plain(v) not in application and v in intent]
     return mask_slots(intent) if leaked else intent
+
+
+def _wordings(texts: list[str], trajectory: Trajectory) -> tuple[str, ...]:
+    """The other wordings that differ from the request and say more than one word; values stay, as in the request."""
+    new: dict[str, str] = {}
+    for text in texts:
+        if " " in (plain := _plain(text)) and plain != _plain(trajectory.task):
+            new.setdefault(plain, clip(redact_text(" ".join(text.split())), MAX_NAME))
+    return tuple(new.values())[:MAX_WORDINGS]
 
 
 def _meanings(slots: list[SlotMeaning]) -> tuple[tuple[str, str], ...]:
