@@ -104,7 +104,7 @@ def test_a_plan_counts_texts_and_requests_and_sends_nothing(stub, fake, store, t
     embedder = cached(hosted(stub, fake), tmp_path / "cache")
     before = tree(tmp_path)
     found = plan(store, generations_of(store), embedder)
-    assert (found.records, found.texts, found.cached, found.requests) == (6, 1, 5, 1)
+    assert (found.records, found.texts, found.cached, found.repeated, found.requests) == (6, 1, 0, 5, 1)
     assert stub.requests == []
     assert tree(tmp_path) == before
 
@@ -122,11 +122,20 @@ def test_a_plan_is_what_the_job_then_does(stub, fake, store, tmp_path):
 
 
 def test_a_plan_does_not_ask_an_unknown_model_for_the_length_of_its_vectors(stub, fake, store):
-    """Without the length no cached vector can be looked up: every text counts as one to embed."""
+    """The job asks for it, and the plan says so; once there is an index only a rebuild asks."""
     settings = OpenAISettings(api_key="sk-test", base_url=stub.url)
-    embedder = cached(OpenAIEmbedder("mystery", settings=settings), Path(store.location) / "x")
-    found = plan(store, generations_of(store), embedder)
-    assert (found.texts, stub.requests) == (1, [])
+
+    def mystery():
+        return cached(OpenAIEmbedder("mystery", settings=settings), Path(store.location) / "x")
+
+    found = plan(store, generations_of(store), mystery())
+    assert (found.texts, found.requests, stub.requests) == (1, 2, [])
+    assert sync(store, generations_of(store), mystery()).requests == 2
+    for rebuild, requests in ((False, 0), (True, 1)):
+        again = plan(store, generations_of(store), mystery(), rebuild=rebuild)
+        assert (again.texts, again.requests, len(stub.requests)) == (0, requests, 2)
+    done = sync(store, generations_of(store), mystery(), rebuild=True)
+    assert (done.embedded, done.requests) == (0, 1)
 
 
 def test_a_plan_offline_has_no_requests(store):
@@ -158,9 +167,10 @@ def test_the_command_says_what_it_would_do(stub, store):
     arguments = ["index", "--dry-run", "--embedder", SPEC, "--db", store.location]
     shown = CliRunner().invoke(app, arguments)
     assert "would embed 1 text of 6" in shown.stdout
-    assert "nothing was sent" in shown.stdout
+    assert "(0 more are in the cache, 5 the same as others)\nnothing was sent" in shown.stdout
     counts = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
-    assert counts == {"dry_run": True, "records": 6, "texts": 1, "cached": 5, "requests": 1, "embedder": SPEC}
+    texts = {"texts": 1, "cached": 0, "repeated": 5}
+    assert counts == {"dry_run": True, "records": 6, **texts, "requests": 1, "embedder": SPEC}
     assert stub.requests == []
     assert tree(Path(store.location)) == before
 

@@ -55,15 +55,36 @@ def test_an_unchanged_text_is_never_embedded_twice(stub, tmp_path):
     assert len(stub.requests) == before
 
 
-def test_without_the_service_words_answer_and_say_so(stub, tmp_path):
-    """Degraded, never empty-handed and never an error."""
-    memory = open_memory(tmp_path / "db")
+@pytest.mark.parametrize("embedder", ["auto", "openai:minilm"])
+def test_without_the_service_words_answer_and_say_so(stub, tmp_path, embedder):
+    """Degraded, never empty-handed and never an error, whether or not the length of the vectors is known by heart."""
+    memory = open_memory(tmp_path / "db", embedder=embedder)
     memory.ingest(SAMPLES)
     stub.play(*[out_of_quota] * 10)
-    found = open_memory(tmp_path / "db").retrieve("Turn on Bluetooth in the settings, please")
+    found = open_memory(tmp_path / "db", embedder=embedder).retrieve("Turn on Bluetooth in the settings, please")
     assert found.degraded
     assert found[0].ranked_by == "structured"
     assert "Bluetooth" in found[0].experience.state.request
+
+
+@pytest.mark.parametrize("embedder", ["auto", "openai:minilm"])
+def test_a_question_is_one_request_in_a_new_process_too(stub, tmp_path, embedder):
+    """Nobody asks for the length of the vectors: the index knows it, whoever chose the embedder."""
+    open_memory(tmp_path / "db", embedder="openai:minilm").ingest(SAMPLES)
+    before = len(stub.requests)
+    found = open_memory(tmp_path / "db", embedder=embedder).retrieve("Turn on Bluetooth in the settings, please")
+    assert (found.degraded, len(stub.requests) - before) == (None, 1)
+
+
+def test_a_service_whose_vectors_have_another_length_now_is_told_with_the_cure(stub, tmp_path):
+    """Words answer until the index is built anew."""
+    open_memory(tmp_path / "db", embedder="openai:minilm").ingest(SAMPLES)
+    stub.dim = 8
+    memory = open_memory(tmp_path / "db", embedder="openai:minilm")
+    found = memory.retrieve("Turn on Bluetooth in the settings, please")
+    assert (len(found) > 0, "index --rebuild" in (found.degraded or "")) == (True, True)
+    memory.index(rebuild=True)
+    assert memory.retrieve("Turn on Bluetooth in the settings, please").degraded is None
 
 
 def test_records_wait_for_their_vectors_when_the_service_is_down(stub, tmp_path):

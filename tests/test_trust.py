@@ -212,6 +212,18 @@ def test_withheld_records_say_why(tmp_path):
     assert set(released.withheld_ids) == {records[1].id}
 
 
+@pytest.mark.parametrize("hurt", [2, 3, 9])
+def test_what_would_answer_had_it_not_hurt_is_told_with_a_command(tmp_path, hurt):
+    """At the default threshold, too, below which hurting has lowered its score; the score told is the one before."""
+    text = "rotate the backup tapes"
+    record = run(503, text, usage=Usage(injected=hurt, hurt=hurt))
+    found = memory_of(tmp_path / "db", record, *good_runs(30)).retrieve(text)
+    assert found.reason == "what fits is withheld: 1 harmful"
+    (held,) = found.withheld
+    assert (held.id, held.why, held.score > 0.9) == (record.id, "harmful", True)
+    assert held.remedy.endswith(f"ufo-experience show {record.id[:8]}")
+
+
 def test_what_an_index_says_of_trust_is_checked_against_the_record(tmp_path):
     """An index that is behind (or was tampered with) injects nothing the record itself does not allow."""
     one = run(501, "rotate the backup tapes")

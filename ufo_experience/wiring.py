@@ -11,6 +11,7 @@ from ufo_experience.config import Settings
 from ufo_experience.embedding import CACHE_FILE, VERDICTS_FILE, open_embedder
 from ufo_experience.embedding.base import Embedder, Repairable
 from ufo_experience.embedding.plain import as_embedder
+from ufo_experience.index.build import expect_dim
 from ufo_experience.index.generations import Generations, open_generations
 from ufo_experience.index.live import LiveIndex
 from ufo_experience.retrieval.candidates import CandidateFinder
@@ -89,9 +90,11 @@ class Wiring:
     def retriever(self) -> Retriever:
         """A retriever over the current snapshot."""
         finder = self.finder()
-        manifest = finder.snapshot.manifest
-        fusion = fusion_for(self.get().name, manifest.calibration if manifest else None)
-        return Retriever(finder, self._records, self.get(), fusion, self._open_judge())
+        manifest, embedder = finder.snapshot.manifest, self.get()
+        if manifest is not None:
+            expect_dim(manifest, embedder)
+        fusion = fusion_for(embedder.name, manifest.calibration if manifest else None)
+        return Retriever(finder, self._records, embedder, fusion, self._open_judge())
 
     def _open_judge(self) -> Judge | None:
         """The judge that the settings name, made when first needed; its answers are kept with it."""

@@ -128,7 +128,8 @@ def say_what_is_missing(
         for command in _commands([one.release for one in found.withheld if one.release]):
             console.note(f"  to release: {command}{console.same_store}")
         for one in [one for one in found.withheld if not one.release][:_FEW]:
-            console.note(f"  {one.id[:8]} {one.task[:_WIDTH]!r}: {one.remedy}")
+            same_store = console.same_store if "ufo-experience " in one.remedy else ""
+            console.note(f"  {one.id[:8]} {one.task[:_WIDTH]!r}: {one.remedy}{same_store}")
     if application and not found.hits and (near := nearest_application(memory.store, application)) is not None:
         known = f"; did you mean {' or '.join(near)}?" if near else ""
         console.note(f"no experience of an application {application!r}{known}")

@@ -76,7 +76,8 @@ def _plan_text(plan: IndexPlan) -> str:
     return (
         f"would embed {counted(plan.texts, 'text')} of {counted(plan.records, 'record')} with {plan.embedder}: "
         f"{counted(plan.requests, 'request')} "
-        f"({plan.cached} more are in the cache)\nnothing was sent, nothing was written"
+        f"({plan.cached} more are in the cache, {plan.repeated} the same as others)\n"
+        "nothing was sent, nothing was written"
     )
 
 

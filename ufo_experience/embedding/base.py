@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from ufo_experience.dataclass import dataclass
+from ufo_experience.errors import ServiceError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,6 +73,34 @@ class EmbedsPieces(Protocol):
     def batches(self, texts: Sequence[str]) -> Iterator[slice]:
         """The slices of `texts` that would be sent, one request each. Nothing is sent."""
         ...
+
+
+@runtime_checkable
+class TakesLength(Protocol):
+    """An embedder that has to work to know the length of its vectors, and can be told it."""
+
+    def expect_dim(self, dim: int) -> None:
+        """Take `dim` for the length, which an index knows, unless a reply has said it: nobody need be asked."""
+        ...
+
+
+class Length:
+    """The length of an embedder's vectors: what a reply has said, else what an index expects, else nothing."""
+
+    def __init__(self, said: int | None = None) -> None:
+        self.said, self.expected = said, said
+
+    @property
+    def known(self) -> int | None:
+        """The length, None as long as nobody has said it."""
+        return self.said or self.expected
+
+    def learn(self, found: int, name: str) -> None:
+        """Keep the length of a reply of the embedder `name`. Raises `ServiceError` where an index expects another."""
+        before, self.said = self.known, found
+        if before not in (None, found):
+            message = f"{name} gives vectors of {found} numbers, and the index was made with {before}"
+            raise ServiceError(f"{message}; run: ufo-experience index --rebuild", code="E_EMBEDDER")
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ufo_experience.embedding.base import Embedder, EmbedsPieces, Kind, Spending, Vectors
+from ufo_experience.embedding.base import Embedder, EmbedsPieces, Kind, Spending, TakesLength, Vectors
 
 SEAL_BYTES = 8
 
@@ -180,6 +180,11 @@ class CachedEmbedder:
     def dim(self) -> int:
         """Length of a vector."""
         return self.embedder.dim
+
+    def expect_dim(self, dim: int) -> None:
+        """Tell the embedder behind the cache the length that an index knows."""
+        if isinstance(self.embedder, TakesLength):
+            self.embedder.expect_dim(dim)
 
     @property
     def spending(self) -> Spending:

@@ -12,14 +12,13 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from typing_extensions import Self
 
-from ufo_experience.embedding.base import Kind, Spending, Vectors
+from ufo_experience.embedding.base import Kind, Length, Spending, Vectors
 from ufo_experience.embedding.plain import unit_rows
 from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 
@@ -44,6 +43,7 @@ class _LoadedModel(ABC):
         if importlib.util.find_spec(self.package) is None:
             raise MissingExtraError(self.package.replace("_", "-"), self.provider)
         self.model = model
+        self._length = Length()
         self._loaded: Any = None
         self._lock = threading.Lock()
 
@@ -59,10 +59,14 @@ class _LoadedModel(ABC):
         """The spec: `<provider>:<model>`."""
         return f"{self.provider}:{self.model}"
 
-    @cached_property
+    @property
     def dim(self) -> int:
-        """Length of a vector; loads the model."""
-        return len(self._embed(self.load(), ["length"], "document")[0])
+        """Length of a vector; loads the model, unless an index has told it."""
+        return self._length.known or int(self.embed(["length"]).shape[1])
+
+    def expect_dim(self, dim: int) -> None:
+        """Take `dim` for the length, which an index knows: the model is loaded when there is a text to embed."""
+        self._length.expected = dim
 
     @property
     def spending(self) -> Spending:
@@ -77,7 +81,9 @@ class _LoadedModel(ABC):
         """
         if not texts:
             return np.empty((0, self.dim), np.float32)
-        return unit_rows(self._embed(self.load(), list(texts), kind), len(texts), self.name)
+        vectors = unit_rows(self._embed(self.load(), list(texts), kind), len(texts), self.name)
+        self._length.learn(vectors.shape[1], self.name)
+        return vectors
 
     def load(self) -> Any:
         """The model, loaded once. Raises `ServiceError` when it cannot be."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ufo_experience.embedding.base import Keep, Kind, Spending, Vectors
+from ufo_experience.embedding.base import Keep, Kind, Length, Spending, Vectors
 from ufo_experience.errors import UsageError
 from ufo_experience.openai_api.client import BATCH, QUERY, OpenAIService, OpenAISettings
 from ufo_experience.openai_api.errors import OpenAICallError
@@ -39,8 +39,8 @@ _LEAST_PIECE = 256  # texts; fewer are not worth a request of their own, only to
 class OpenAIEmbedder:
     """A hosted model. `dimensions` asks the service for shorter vectors; without it the model's own length is used.
 
-    A model this package does not know tells its length with its first reply. `shortened` counts the texts that
-    were cut to the model's limit. Thread-safe.
+    A model this package does not know tells its length with its first reply, unless an index has told it. `shortened`
+    counts the texts that were cut to the model's limit. Thread-safe.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class OpenAIEmbedder:
         self.shortened = 0
         self._provider = provider
         self._service = service or OpenAIService(settings or OpenAISettings.from_env(provider))
-        self._dim = dimensions or DIMENSIONS.get(model)
+        self._length = Length(dimensions or DIMENSIONS.get(model))
         self._spending = Spending()
         self._lock = threading.Lock()
 
@@ -73,16 +73,20 @@ class OpenAIEmbedder:
     @property
     def dim(self) -> int:
         """Length of a vector; asks the service once if the model is unknown."""
-        if self._dim is None:
+        if self.known_dim is None:
             self.embed(["length"], kind="query")
-        if self._dim is None:
+        if self.known_dim is None:
             raise OpenAICallError(f"{self.name}: the length of its vectors stays unknown", code="E_BAD_REPLY")
-        return self._dim
+        return self.known_dim
 
     @property
     def known_dim(self) -> int | None:
         """Length of a vector, None as long as only the service knows."""
-        return self._dim
+        return self._length.known
+
+    def expect_dim(self, dim: int) -> None:
+        """Take `dim` for the length, which an index knows, unless a reply has said it: nobody need be asked."""
+        self._length.expected = dim
 
     @property
     def service(self) -> OpenAIService:
@@ -173,13 +177,13 @@ class OpenAIEmbedder:
                 if permit:
                     permit.tokens = tokens
                 self._count(tokens=tokens, cost=reservation.commit(tokens))
-                return check_reply(reply, len(inputs), self._dim)
+                return check_reply(reply, len(inputs), self._length.said)
 
             timeouts = QUERY if kind == "query" else BATCH
             vectors = self._service.call(
                 send, timeouts, what=f"embedding {len(inputs)} text(s) with {self.name}", permit=permit
             )
-        self._dim = vectors.shape[1]
+        self._length.learn(vectors.shape[1], self.name)
         return vectors
 
     def _count(self, requests: int = 0, tokens: int = 0, cost: float = 0.0) -> None:

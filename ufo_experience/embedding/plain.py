@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ufo_experience.embedding.base import Embedder, Kind, Spending, Vectors
+from ufo_experience.embedding.base import Embedder, Kind, Length, Spending, Vectors
 from ufo_experience.errors import ServiceError, UsageError
 
 
@@ -26,7 +26,7 @@ class PlainEmbedder:
 
     def __init__(self, behind: GivesVectors) -> None:
         self._behind = behind
-        self._dim: int | None = None
+        self._length = Length()
 
     @property
     def name(self) -> str:
@@ -35,10 +35,12 @@ class PlainEmbedder:
 
     @property
     def dim(self) -> int:
-        """Length of a vector; asks for one."""
-        if self._dim is None:
-            self._dim = int(self.embed(["length"]).shape[1])
-        return self._dim
+        """Length of a vector; asks for one, unless an index has told it."""
+        return self._length.known or int(self.embed(["length"]).shape[1])
+
+    def expect_dim(self, dim: int) -> None:
+        """Take `dim` for the length, which an index knows."""
+        self._length.expected = dim
 
     @property
     def spending(self) -> Spending:
@@ -49,11 +51,13 @@ class PlainEmbedder:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows; queries and documents alike.
 
         Raises:
-            ServiceError: not one finite, non-zero vector per text came back.
+            ServiceError: not one finite, non-zero vector per text came back, or not of the length of the others.
         """
         if not texts:
             return np.empty((0, self.dim), np.float32)
-        return unit_rows(self._behind.embed(list(texts)), len(texts), self.name)
+        vectors = unit_rows(self._behind.embed(list(texts)), len(texts), self.name)
+        self._length.learn(vectors.shape[1], self.name)
+        return vectors
 
 
 def as_embedder(given: Embedder | GivesVectors) -> Embedder:

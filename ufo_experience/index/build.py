@@ -19,7 +19,7 @@ from datetime import datetime, timezone
 from importlib.metadata import version
 
 from ufo_experience.dataclass import dataclass
-from ufo_experience.embedding.base import Embedder, Spending
+from ufo_experience.embedding.base import Embedder, Spending, TakesLength
 from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
 from ufo_experience.index import open_index, without_password
 from ufo_experience.index.base import Content, Space, VectorIndex
@@ -348,6 +348,9 @@ def _start(store: ExperienceStore, generations: Generations, embedder: Embedder,
         _log.warning("the index is built anew: %s", error)
         snapshot = None
     if snapshot is None:
+        before = generations.last_manifest()
+        if before is not None:
+            expect_dim(before, embedder)
         return begin(store, generations.engine, embedder)
     if snapshot.manifest is not None:
         check_embedder(snapshot.manifest, embedder)
@@ -394,7 +397,9 @@ def _trusted_base(store: ExperienceStore, generations: Generations, embedder: Em
 
 
 def check_embedder(manifest: Manifest, embedder: Embedder) -> None:
-    """Refuse to mix vectors of two embedders."""
+    """Refuse to mix vectors of two embedders; one that does not know the length of its own is told that of the index,
+    so that no service is asked for it."""
+    expect_dim(manifest, embedder)
     if manifest.embedder != embedder.name:
         made, asked = manifest.embedder, embedder.name
     elif manifest.dim != embedder.dim:
@@ -405,6 +410,12 @@ def check_embedder(manifest: Manifest, embedder: Embedder) -> None:
         f"the index was made by {made}, not by {asked}; run: ufo-experience index --rebuild --embedder {embedder.name}",
         code="E_EMBEDDER",
     )
+
+
+def expect_dim(manifest: Manifest, embedder: Embedder) -> None:
+    """Tell an embedder the length of its vectors in the index it made; another one is told nothing."""
+    if manifest.embedder == embedder.name and isinstance(embedder, TakesLength):
+        embedder.expect_dim(manifest.dim)
 
 
 class _Meter:

@@ -9,7 +9,7 @@ from itertools import islice
 from ufo_experience.embedding.base import Embedder, EmbedsPieces
 from ufo_experience.embedding.cache import CachedEmbedder
 from ufo_experience.errors import CorruptError, IndexMismatchError
-from ufo_experience.index.build import WINDOW, check_embedder, load_snapshot
+from ufo_experience.index.build import WINDOW, check_embedder, expect_dim, load_snapshot
 from ufo_experience.index.document import embedded_text
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import Snapshot
@@ -18,11 +18,14 @@ from ufo_experience.store.base import ExperienceStore
 
 @dataclass(frozen=True)
 class IndexPlan:
-    """Counts of a dry run: `texts` would be embedded in `requests` to a service, `cached` would not."""
+    """Counts of a dry run: `texts` would be embedded in `requests` to a service; `cached` are in the cache, `repeated`
+    the same as others of these. A service that alone knows the length of its vectors is asked for it first, too.
+    """
 
     records: int
     texts: int
     cached: int
+    repeated: int
     requests: int
     embedder: str
 
@@ -33,14 +36,19 @@ def plan(store: ExperienceStore, generations: Generations, embedder: Embedder, *
     Raises:
         IndexMismatchError: as `sync`.
     """
-    texts = cached = requests = 0
+    last = generations.last_manifest()
+    is_ours = last is not None and last.embedder == embedder.name
+    requests = int(_dim(embedder) is None and (rebuild or not is_ours))  # for the length
+    if last is not None:
+        expect_dim(last, embedder)
+    texts = cached = repeated = 0
     seen: set[bytes] = set()
     records = store.scan(_ids(store, generations, embedder, rebuild=rebuild))
     while window := [embedded_text(one) for one in islice(records, WINDOW)]:
-        missing = _missing(embedder, window, seen)
-        texts, cached = texts + len(missing), cached + len(window) - len(missing)
+        missing, again = _missing(embedder, window, seen)
+        texts, repeated, cached = texts + len(missing), repeated + again, cached + len(window) - len(missing) - again
         requests += _count_requests(embedder, missing)
-    return IndexPlan(len(store.ids()), texts, cached, requests, embedder.name)
+    return IndexPlan(len(store.ids()), texts, cached, repeated, requests, embedder.name)
 
 
 def _ids(store: ExperienceStore, generations: Generations, embedder: Embedder, *, rebuild: bool) -> Sequence[str]:
@@ -80,13 +88,17 @@ def _dim(embedder: Embedder) -> int | None:
     return behind.known_dim if isinstance(behind, EmbedsPieces) else behind.dim
 
 
-def _missing(embedder: Embedder, texts: list[str], seen: set[bytes]) -> list[str]:
-    """The texts that are not in the cache, each once; `seen` are the keys of texts before them, and is added to."""
+def _missing(embedder: Embedder, texts: list[str], seen: set[bytes]) -> tuple[list[str], int]:
+    """The texts that are not in the cache, each once, and how many are the same as one of them or of those before;
+    `seen` are the keys of these, and is added to.
+    """
     if not isinstance(embedder, CachedEmbedder):
-        return texts
-    missing = {key: text for key, text in embedder.missing(texts).items() if key not in seen}
+        return texts, 0
+    missing = embedder.missing(texts)
+    absent = set(missing.values())
+    new = [text for key, text in missing.items() if key not in seen]
     seen.update(missing)
-    return list(missing.values())
+    return new, sum(text in absent for text in texts) - len(new)
 
 
 def _count_requests(embedder: Embedder, texts: Sequence[str]) -> int:

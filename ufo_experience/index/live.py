@@ -208,11 +208,19 @@ class LiveIndex:
                 self._say_outdated()
         if snapshot is None or snapshot.manifest is None or snapshot.manifest.generation in self._damaged:
             embedder = self._embedders.offline()
-            return begin(self.store, self.generations.engine, embedder) if embedder else empty_snapshot(dim=1)
+            return self._begin(embedder) if embedder else empty_snapshot(dim=1)
         if self._embedders.asked_for is not None:
             check_embedder(snapshot.manifest, self.embedder)
         self._check_later(self.generations.of(snapshot.manifest))
         return snapshot
+
+    def _begin(self, embedder: Embedder) -> Snapshot:
+        """A view of nothing, with its vectors; without them where the model of `embedder` cannot be loaded."""
+        try:
+            embedder.dim  # noqa: B018
+        except ServiceError as error:
+            return replace(empty_snapshot(dim=1), reason=str(error))
+        return begin(self.store, self.generations.engine, embedder)
 
     def _say_outdated(self) -> None:
         """Say once what an index of an earlier version costs, and what ends that."""

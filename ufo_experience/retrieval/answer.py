@@ -11,7 +11,7 @@ from ufo_experience.schema import Hit
 
 Why = Literal["unproven", "quarantined", "harmful", "contradicts", "rejected", "unjudged", "other application"]
 _NO_COMMAND: dict[str, str] = {  # what is to be known where no command releases a record
-    "harmful": "it hurt more often than it helped: look at it before it is used again",
+    "harmful": "it hurt more often than it helped; to look at it: ufo-experience show {id}",
     "contradicts": "another task: nothing to release",
     "rejected": "another task, says the judge: nothing to release",
     "unjudged": "the judge could not be asked: ask again later",
@@ -21,12 +21,13 @@ _NO_COMMAND: dict[str, str] = {  # what is to be known where no command releases
 
 @dataclass(frozen=True)
 class Withheld:
-    """A record that reaches the threshold and is not served.
+    """A record that fits and is not served.
 
     `why`: `unproven` (its trust is too low), `quarantined` (imported, or set aside by somebody), `harmful` (it hurt
-    more often than it helped), `contradicts` (the task asks for the opposite), `rejected` (the judge says that it is
-    another task), `unjudged` (the judge could not be asked) or `other application` (it lies outside the filter).
-    `release` is the command that lets it answer, None where no command does; `remedy` says it in words then.
+    more often than it helped; `score` is the one without what that cost it), `contradicts` (the task asks for the
+    opposite), `rejected` (the judge says that it is another task), `unjudged` (the judge could not be asked) or `other
+    application` (it lies outside the filter). Opposites are told of from a score of 0.2 on, the others from the
+    threshold. `release` is the command that lets it answer, None where no command does; `remedy` says it in words then.
     """
 
     id: str
@@ -39,7 +40,8 @@ class Withheld:
     @property
     def remedy(self) -> str:
         """The command that releases it, or why none does."""
-        return self.release or _NO_COMMAND[self.why].format(application=self.application or "no application")
+        application = self.application or "no application"
+        return self.release or _NO_COMMAND[self.why].format(id=self.id[:8], application=application)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Retrieval(Sequence[Hit]):
     """The answer: a sequence of hits, best first, and what a caller must know about them.
 
     `negatives` are failed runs at the same task, `near` (on request) the best hits below the threshold, `withheld` what
-    reaches the threshold and is not served. `reason` says why there are no hits, and is None when there are some.
+    fits and is not served (see `Withheld`). `reason` says why there are no hits, and is None when there are some.
     """
 
     hits: tuple[Hit, ...] = ()

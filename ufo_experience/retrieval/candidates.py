@@ -116,9 +116,13 @@ class CandidateFinder:
         """True for a snapshot of the same generation."""
         return self.snapshot.catalog.terms[0] is snapshot.catalog.terms[0]
 
+    def is_harmful(self, row: int) -> bool:
+        """True where the record of this row is trusted, and has hurt so often that it is not injected any more."""
+        return bool(self.trusted[row] and not self._servable[row])
+
     def why_held(self, row: int) -> Why:
         """Why the record of this row may not be injected: by its trust, or harmful (by what became)."""
-        if self.trusted[row]:
+        if self.is_harmful(row):
             return "harmful"
         trust = int(self.snapshot.catalog.column("trust")[row])
         return "quarantined" if trust == Trust.QUARANTINED.rank else "unproven"

@@ -29,12 +29,18 @@ def usefulness(helped: NDArray[Any], hurt: NDArray[Any]) -> NDArray[np.float32]:
     return mean
 
 
+def hurt_factor(catalog: Catalog, rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Factor on the score of each row by what became of it: 1 unless it hurt more often than it helped."""
+    useful = usefulness(catalog.column("helped")[rows], catalog.column("hurt")[rows])
+    factor: NDArray[np.float32] = np.minimum(np.float32(1.0), 2 * useful)
+    return factor
+
+
 def usage_factor(catalog: Catalog, rows: NDArray[Any], stale_before: float | None = None) -> NDArray[np.float32]:
     """Factor on the score of each row: 1 unless it hurt more often than it helped, or was last seen to work before
     `stale_before` (seconds since 1970; None: nothing expires).
     """
-    useful = usefulness(catalog.column("helped")[rows], catalog.column("hurt")[rows])
-    factor: NDArray[np.float32] = np.minimum(np.float32(1.0), 2 * useful)
+    factor = hurt_factor(catalog, rows)
     if stale_before is not None:
         seen = np.fmax(catalog.column("created")[rows], catalog.column("last_success")[rows])
         factor = np.where(seen < stale_before, factor * np.float32(STALE), factor)

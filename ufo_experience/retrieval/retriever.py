@@ -28,7 +28,7 @@ from ufo_experience.retrieval.answer import Considered, Retrieval, Why, Withheld
 from ufo_experience.retrieval.background import REFERENCES, measure_embedder
 from ufo_experience.retrieval.candidates import CandidateFinder, Candidates, Embedded
 from ufo_experience.retrieval.contradictions import Marks, clash, marks_of
-from ufo_experience.retrieval.credit import usefulness
+from ufo_experience.retrieval.credit import hurt_factor, usefulness
 from ufo_experience.retrieval.fusion import Fusion
 from ufo_experience.retrieval.on_screen import OnScreen, among_equals
 from ufo_experience.retrieval.standing import STANDING
@@ -416,12 +416,18 @@ class Retriever:
         return None if place is None else float(ranking.candidates.score[place])
 
     def _withheld(self, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
-        """What reaches the threshold and is not served: not trusted, harmful, or the opposite of the task (which need
-        not reach it: what makes it the opposite lowers its score, too)."""
+        """What is kept from answering: what reaches the threshold and is not trusted, what reached it before it had
+        hurt, and what is the opposite of the task from `OPPOSITE_FROM` on (what makes it the opposite lowers its
+        score, too)."""
         held, open_ = ranking.held, ranking.candidates
         found = [
             self._entry(row, score, self._finder.why_held(row))
             for row, score in _reaching(held, threshold)
+            if not self._contradicts(ranking, row) and self._finder.why_held(row) != "harmful"
+        ]
+        found += [
+            self._entry(row, score, "harmful")
+            for row, score in (*self._hurting(held, threshold), *self._hurting(open_, threshold))
             if not self._contradicts(ranking, row)
         ]
         found += [
@@ -430,6 +436,17 @@ class Retriever:
             if self._contradicts(ranking, row)
         ]
         return tuple(sorted(found, key=lambda one: (-one.score, one.id)))
+
+    def _hurting(self, candidates: Candidates, threshold: float) -> Iterator[tuple[int, float]]:
+        """(row, score before it had hurt) of trusted runs that are kept back, or below the threshold, by that alone."""
+        column, rows = self._catalog.column, candidates.rows
+        factor = hurt_factor(self._catalog, rows)
+        before = np.minimum(np.round(candidates.score / factor, 6), 1.0)
+        lost = (factor < 1) & (before >= threshold) & (column("success")[rows] != 0)
+        for place in np.flatnonzero(lost).tolist():
+            row = int(rows[place])
+            if self._finder.is_harmful(row) or (self._finder.trusted[row] and candidates.score[place] < threshold):
+                yield row, float(before[place])
 
     def _elsewhere(self, text: str, query: Query, ranking: Ranking, threshold: float) -> tuple[Withheld, ...]:
         """What would be served if the filter asked for no application."""
