@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from tests.builders import a_record_of
-from tests.openai_stub import OpenAIStub, content, out_of_quota
+from tests.openai_stub import OpenAIStub, content, cut_by_length, failing, out_of_quota
 from ufo_experience import ExperienceMemory
 from ufo_experience.benchmark.retrieval.beir import read_beir, write_beir
+from ufo_experience.benchmark.retrieval.page import report_text
 from ufo_experience.benchmark.retrieval.run import run
 from ufo_experience.config import Settings
 from ufo_experience.embedding import VERDICTS_FILE
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.store.selection import RecordFilter
 
 KNOWN = ["Mute the channel random", "Change the stage of the opportunity Kessler", "Archive the newsletter of May"]
@@ -65,13 +66,42 @@ def test_what_the_judge_takes_for_another_task_is_withheld(stub, tmp_path):
     assert found.reason == "what fits is withheld: 1 rejected"
 
 
-@pytest.mark.parametrize("fault", [out_of_quota, content("not json"), content('{"same": [7]}')])
-def test_a_judge_that_cannot_answer_lets_nothing_pass(stub, tmp_path, fault):
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (out_of_quota, "the quota of the account is used up"),
+        (content("not json"), "could not answer"),
+        (content('{"same": [7]}'), "could not answer"),
+        (cut_by_length, "name another"),
+    ],
+)
+def test_a_judge_that_cannot_answer_lets_nothing_pass(stub, tmp_path, fault, said):
+    """And what is billed for an answer that was cut off is counted."""
     memory = open_memory(tmp_path / "db")
     stub.play(fault)
     found = memory.retrieve(KNOWN[1])
     assert (len(found), found.withheld_why) == (0, ("unjudged",))
     assert found.notes[0].startswith("the judge could not be asked: ")
+    assert said in found.notes[0]
+    assert fault is not cut_by_length or memory.wiring.service_settings().ledger.output_tokens == 100
+
+
+@pytest.mark.parametrize(
+    ("model", "cap", "said"),
+    [("minilm", 1.0, "the price of the model is unknown"), ("gpt-4.1-mini", 0.0, "leaves no room")],
+)
+def test_why_a_cap_keeps_the_judge_from_being_asked(stub, tmp_path, model, cap, said):
+    """Where the price is unknown nobody says that the cap is reached."""
+    settings = Settings(db=str(tmp_path / "db"), embedder="hashing", judge=f"openai:{model}", max_cost=cap)
+    memory = ExperienceMemory.open(settings=settings)
+    memory.store.add([a_record_of(text) for text in KNOWN])
+    found = memory.retrieve(KNOWN[1])
+    assert (found.withheld_why, said in found.notes[0], stub.requests) == (("unjudged",), True, [])
+
+
+def test_a_model_that_reasons_has_room_for_its_answer(stub, tmp_path):
+    open_memory(tmp_path / "db").retrieve(KNOWN[1])
+    assert stub.requests[0].body["max_completion_tokens"] >= 2_000
 
 
 def test_an_equal_question_is_asked_once(stub, tmp_path):
@@ -122,6 +152,19 @@ def test_bench_retrieval_measures_a_model_as_the_judge(stub, tmp_path):
     assert (measured.served.right, measured.judged) == (1.0, 1)
     with pytest.raises(UsageError, match="a number from 0 to 1"):
         run(read_beir(tmp_path), judge="1.5")
+
+
+def test_bench_retrieval_gives_no_figure_for_a_judge_that_never_answers(stub, tmp_path):
+    """One that answered some questions is measured, with the number of those it did not."""
+    queries = [{"_id": str(number), "text": text} for number, text in enumerate(KNOWN)]
+    write_beir(tmp_path, queries, queries, [(one["_id"], one["_id"], 1) for one in queries])
+    stub.play(out_of_quota)
+    report = run(read_beir(tmp_path), judge="openai:gpt-4.1-mini")
+    assert (report.product.judged, report.product.unjudged) == (3, 1)
+    assert "1 of them without an answer (the quota of the account is used up (429))" in report_text(report)
+    stub.play(*[failing(401, "invalid_api_key")] * 3)
+    with pytest.raises(ServiceError, match="401"):
+        run(read_beir(tmp_path), judge="openai:gpt-4.1-mini")
 
 
 def test_a_judge_decides_what_the_rule_takes_for_the_opposite(stub, tmp_path):

@@ -117,7 +117,7 @@ class MissingExtraError(ServiceError):
 
 
 class BudgetError(ServiceError):
-    """A cost cap would be passed; nothing was sent."""
+    """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`, `E_NO_BOOKS`); nothing was sent."""
 
     default_code = "E_BUDGET"
 

@@ -71,7 +71,8 @@ class DailySpending:
                 yield database
                 database.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
-            raise BudgetError(f"a daily cost cap is set, but {self.path} cannot be used: {error}") from error
+            message = f"a daily cost cap is set, but {self.path} cannot be used: {error}"
+            raise BudgetError(message, code="E_NO_BOOKS") from error
 
     @staticmethod
     def _read(database: sqlite3.Connection, day: str) -> float:

@@ -27,7 +27,10 @@ _WORDS = {
     "E_QUOTA": "the quota of the account is used up (429)",
     "E_NO_MODEL": "the service does not know the model (404)",
     "E_SERVER": "the service has a fault of its own",
-    "E_BUDGET": "the cap on costs is reached",
+    "E_BUDGET": "the cap on costs leaves no room for another request",
+    "E_NO_PRICE": "a cap on costs is set, and the price of the model is unknown",
+    "E_NO_BOOKS": "a cap on the costs of a day is set, and the file that counts them cannot be used",
+    "E_LENGTH": "the model was cut off before its answer ended, as one that reasons at length: name another",
     "E_MISSING_EXTRA": "a package is not installed",
 }
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ufo_experience.errors import BudgetError
+from ufo_experience.openai_api.errors import OpenAICallError
 
 if TYPE_CHECKING:
     from ufo_experience.openai_api.daily_ledger import DailySpending
@@ -79,7 +80,11 @@ class Ledger:
         """
         price = self.price(model)
         if price is None and (self.max_cost is not None or self.daily is not None):
-            raise BudgetError(f"a cost cap is set, but the price of {model} is unknown: add it to `prices`")
+            raise BudgetError(
+                f"a cost cap is set (max_cost or max_cost_per_day), but the price of {model} is unknown: set no cap, "
+                "or name a model whose price is known",
+                code="E_NO_PRICE",
+            )
         amount = price.of(input_tokens, output_tokens) if price else 0.0
         with self._lock:
             if self.max_cost is not None and self.cost + self._reserved + amount > self.max_cost:
@@ -126,13 +131,17 @@ class Ledger:
 
 
 class Reservation:
-    """Money set aside in a ledger. Leaving the `with` block returns it; `commit` replaces it by what a reply used."""
+    """Money set aside in a ledger. Leaving the `with` block returns it; `commit` replaces it by what a reply used, and
+    so does leaving it by an error that tells what was billed.
+    """
 
     def __init__(self, ledger: Ledger, model: str, amount: float, day: str) -> None:
         self._ledger, self.model, self.left, self.day = ledger, model, amount, day
+        self._is_booked = False
 
     def commit(self, input_tokens: int, output_tokens: int = 0) -> float:
         """Book the usage of one reply, also of one that could not be used; returns its cost in US dollars."""
+        self._is_booked = True
         return self._ledger._commit(self, input_tokens, output_tokens)
 
     def __enter__(self) -> Reservation:
@@ -141,4 +150,6 @@ class Reservation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, OpenAICallError) and error.tokens and not self._is_booked:
+            self.commit(*error.tokens)
         self._ledger._release(self)

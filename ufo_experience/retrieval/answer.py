@@ -14,7 +14,7 @@ _NO_COMMAND: dict[str, str] = {  # what is to be known where no command releases
     "harmful": "it hurt more often than it helped; to look at it: ufo-experience show {id}",
     "contradicts": "another task: nothing to release",
     "rejected": "another task, says the judge: nothing to release",
-    "unjudged": "the judge could not be asked: ask again later",
+    "unjudged": "the judge gave no answer, and the notes say why: ask again when that is mended",
     "other application": "recorded in {application}: ask for that application, or for none",
 }
 

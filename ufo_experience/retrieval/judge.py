@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 JUDGED = 10  # hits of one question at most
 _TRUTH = 0.997  # the share of its verdicts in which a judge is taken to be right: it sets what its "yes" is worth
 _ODDS = _TRUTH / (1 - _TRUTH)
-_OUTPUT_TOKENS = 200
+_OUTPUT_TOKENS = 3_000  # most answers take ten; a model that reasons first needs room for that, too
 _KEPT = 1_024  # answers that are remembered
 _ON_DISK = 32_768  # answers in the file, some 150 bytes each; when it is full, all are forgotten
 _SYSTEM = """You are given a task for a computer user and a numbered list of tasks whose steps are known. Say which of \

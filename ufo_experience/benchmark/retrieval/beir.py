@@ -25,6 +25,8 @@ from ufo_experience.schema import Experience
 Relevant = dict[str, dict[str, int]]
 MAX_BYTES = 1 << 32  # of one file of a set
 _QRELS = ("qrels.tsv", "qrels/test.tsv")
+_IN_METADATA = ("application", "steps", "wordings", "kind", "wrong")
+_EXAMPLE = '{"_id": "1", "text": "…", "metadata": {"application": "Word"}}'
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,9 @@ def _entries(path: Path) -> Iterator[Entry]:
             raise DataError(f"{identifier!r} is there twice", file=str(path), line=number, field="_id")
         if not isinstance(metadata, dict):
             raise DataError("not an object", file=str(path), line=number, field="metadata")
+        misplaced = next((name for name in _IN_METADATA if name in row), None)
+        if misplaced is not None:
+            raise DataError(f"belongs into metadata: {_EXAMPLE}", file=str(path), line=number, field=misplaced)
         seen.add(str(identifier))
         application = metadata.get("application")
         words = f"{row.get('title') or ''} {text}".strip()

@@ -37,7 +37,8 @@ def report_text(report: Report) -> str:
 
 def _details(row: Row) -> list[str]:
     """What was served by kind of query, and what scores stood for."""
-    lines = ["", f"{_name(row)}: {row.requests} requests for vectors, {row.judged} questions to a judge."]
+    failed = f", {row.unjudged} of them without an answer ({row.fault}): there nothing was served" if row.fault else ""
+    lines = ["", f"{_name(row)}: {row.requests} requests for vectors, {row.judged} questions to a judge{failed}."]
     if row.kinds:
         cells = [
             [one.kind, str(one.queries), *map(_percent, (one.right, one.wrong, one.answered))] for one in row.kinds

@@ -31,9 +31,10 @@ from ufo_experience.benchmark.retrieval.simulated import KINDS, SimulatedEmbedde
 from ufo_experience.config import Settings
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.base import Embedder
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.openai_api.errors import in_words
 from ufo_experience.openai_api.settings import OpenAISettings
 from ufo_experience.redaction import redact_text
 from ufo_experience.retrieval.answer import Retrieval
@@ -80,7 +81,7 @@ class Served:
 @dataclass(frozen=True)
 class Row:
     """One method on one set; of the product also what was served, in all and by kind of query, what its scores stood
-    for, and how often the embedder and the judge were asked."""
+    for, how often the embedder and the judge were asked, and how often that gave no answer, and (last) why."""
 
     method: str
     embedder: str | None
@@ -90,6 +91,8 @@ class Row:
     reliability: Reliability | None = None
     requests: int = 0
     judged: int = 0
+    unjudged: int = 0
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,8 @@ def as_data(report: Report) -> dict[str, Any]:
             "reliability": asdict(row.reliability) if row.reliability else None,
             "requests": row.requests,
             "judged": row.judged,
+            "unjudged": row.unjudged,
+            "fault": row.fault,
         }
         for row in report.rows
     ]
@@ -225,6 +230,7 @@ class _Bench:
             best[entry.id] = product.best(ranking)
             served[entry.id] = product.serve(text, query, ranking)
             step(number)
+        asked, failed, fault = self._judge.counts() if self._judge else (0, 0, "")
         relevant, name = self._set.relevant, self._embedder.name
         answers = {query: [self._entry[hit.experience.id] for hit in found] for query, found in served.items()}
         pairs = [(score, self._entry[one] in relevant.get(query, ())) for query, (one, score) in best.items() if one]
@@ -238,7 +244,9 @@ class _Bench:
                 by_kind(self._set, answers),
                 reliability(pairs),
                 self._requests + self._embedder.spending.requests - before,
-                self._judge.asked if self._judge else 0,
+                asked,
+                failed,
+                fault,
             ),
         ]
 
@@ -280,15 +288,30 @@ class _Bench:
 
 
 class _CountedJudge:
-    """A judge, and how often it was asked."""
+    """A judge, how often it was asked, and how often it gave no answer."""
 
     def __init__(self, judge: Judge) -> None:
-        self._judge, self.asked = judge, 0
+        self._judge, self._asked, self._failed = judge, 0, 0
+        self._fault: ServiceError | None = None
 
     def same(self, task: str, known: Sequence[str]) -> list[bool]:
         """Of each known task whether it is the same procedure."""
-        self.asked += 1
-        return self._judge.same(task, known)
+        self._asked += 1
+        try:
+            return self._judge.same(task, known)
+        except ServiceError as error:
+            self._failed, self._fault = self._failed + 1, error
+            raise
+
+    def counts(self) -> tuple[int, int, str]:
+        """How often it was asked, how often that gave no answer, and why (the last time).
+
+        Raises:
+            ServiceError: it never gave one: there is nothing to measure.
+        """
+        if self._fault is not None and self._failed == self._asked:
+            raise self._fault
+        return self._asked, self._failed, in_words(self._fault.code) if self._fault else ""
 
 
 def _open_judge(spec: str, task_set: TaskSet, service: OpenAISettings) -> Judge:
