@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.disks import UnsyncedDisk, tree
@@ -17,7 +18,7 @@ from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatc
 from ufo_experience.index import generations as generations_module
 from ufo_experience.index import manifest as manifests
 from ufo_experience.index.build import load_snapshot, sync
-from ufo_experience.index.generations import Generations
+from ufo_experience.index.generations import Generation, Generations, npy
 from ufo_experience.maintenance.inspection import verify
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
@@ -117,6 +118,25 @@ def test_an_index_of_another_store_is_refused_and_rebuilt(folder, tmp_path):
     assert (found.index, len(found.corrupt)) == ("corrupt", 1)
     sync(store, generations, EMBEDDER, rebuild=True)
     assert verify(store, generations).index == "ok"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        npy(np.arange(9))[:-8],
+        npy(np.arange(9))[:40],
+        npy(np.arange(9)).replace(b"<i8", b"|O8"),
+        npy(np.arange(9)).replace(b"NUMPY\1", b"NUMPY\2"),
+        npy(np.arange(9)).replace(b"(9,), ", b"(-9,),"),
+        b"no array",
+        b"",
+    ],
+)
+def test_what_is_no_array_of_ours_is_damage(data, tmp_path):
+    """Never read past its end, and never as objects."""
+    (tmp_path / "rows.npy").write_bytes(data)
+    with pytest.raises(CorruptError):
+        Generation(tmp_path, None).array("rows")
 
 
 def test_a_manifest_in_the_wrong_folder_is_damage(folder):

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -143,11 +144,17 @@ class Generation:
         """
         path = self.folder / f"{name}.npy"
         try:
-            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-            return np.asarray(mapped)  # the same memory; numpy's own class for it is slow to take slices of
+            with path.open("rb") as file:
+                version = np.lib.format.read_magic(file)
+                shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+                if version != (1, 0) or dtype.hasobject:
+                    raise ValueError("not an array of ours")
+                data = mmap(file.fileno(), 0, access=ACCESS_READ)  # `np.load` takes three times as long for the same
+                array: NDArray[Any] = np.ndarray(shape, dtype, data, file.tell(), order="F" if by_columns else "C")
+                return array
         except OSError as error:
             raise unreadable(error, path) from error
-        except ValueError as error:
+        except (TypeError, ValueError) as error:  # cut short, or no array
             raise CorruptError(str(error), file=str(path)) from error
 
     def check(self, *, everything: bool = True) -> None:

@@ -112,6 +112,8 @@ _VALUES = re.compile(
     r"|(?<![\w.-])[\w-]+\.[a-z]\w{1,3}\b(?!\.)",
     re.IGNORECASE,
 )
+_IN_VALUES = frozenset("\"“`«'‘<.")  # every match of `_VALUES` holds one of them
+_IN_DESCRIPTIONS = ("not", "n't", "so ")  # and every one of `_DESCRIPTIVE` one of these
 _DESCRIPTIVE = re.compile(  # "a file I can not find" describes, it does not ask
     r"\b(?:i|we|they|it|he|she|that|which|if \w+|\w+ is|\w+ are|\w+ does)"
     r" (?:(?:do|does|did|am|are|is|was|were|have|has|can|could) ?(?:not|n't)|don't|can't|cannot|doesn't|didn't|isn't)\b"
@@ -253,7 +255,9 @@ def _opposite_ends(a: dict[int, int], b: dict[int, int]) -> str | None:
 @remembered(64)
 def marks_of(text: str) -> Marks:
     """What a request says, negates and touches."""
-    text = _DESCRIPTIVE.sub("i", _VALUES.sub(" ", text).lower().replace("’", "'"))
+    text = text if _IN_VALUES.isdisjoint(text) else _VALUES.sub(" ", text)
+    text = text.lower().replace("’", "'")
+    text = _DESCRIPTIVE.sub("i", text) if any(word in text for word in _IN_DESCRIPTIONS) else text
     particles = {(stem(verb), particle) for verb, particle in _PARTICLE.findall(text)}
     text = _rewritten(text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text))
     said: list[str] = []

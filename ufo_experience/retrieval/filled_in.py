@@ -11,7 +11,6 @@ that task ("Hide Product on sheet Sales"), one with another word elsewhere is no
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from difflib import SequenceMatcher
 
 from ufo_experience.text.frames import PREPOSITIONS
 from ufo_experience.text.terms import COMMON
@@ -50,7 +49,7 @@ def has_other_values(asked: Words, run: Words, values: Set[int]) -> bool:
     if any(one not in words and place not in values and one not in _ARTICLES for place, one in enumerate(run)):
         return False  # one word that is missing and no value is enough, wherever it stands
     shared = 0
-    for kind, start, end, start_asked, end_asked in SequenceMatcher(None, run, asked, False).get_opcodes():
+    for kind, start, end, start_asked, end_asked in _differences(run, asked):
         if kind == "equal":
             shared += sum(word not in COMMON and word not in PREPOSITIONS for word in run[start:end])
             continue
@@ -65,7 +64,7 @@ def has_other_values(asked: Words, run: Words, values: Set[int]) -> bool:
 def _pattern(one: Words, other: Words) -> tuple[_Part, ...] | None:
     """What two runs share, None for each place in which they differ; None where one says more than the other."""
     parts: list[_Part] = []
-    for kind, start, end, start_of_other, end_of_other in SequenceMatcher(None, one, other, False).get_opcodes():
+    for kind, start, end, start_of_other, end_of_other in _differences(one, other):
         if kind == "equal":
             parts.append(tuple(one[start:end]))
         elif kind == "replace" and max(end - start, end_of_other - start_of_other) <= _LONGEST:
@@ -73,6 +72,13 @@ def _pattern(one: Words, other: Words) -> tuple[_Part, ...] | None:
         else:
             return None
     return tuple(parts) if 0 < parts.count(None) <= _MOST_OPEN else None
+
+
+def _differences(one: Words, other: Words) -> Sequence[tuple[str, int, int, int, int]]:
+    """What makes the second of the first; see `difflib.SequenceMatcher.get_opcodes`."""
+    from difflib import SequenceMatcher  # few questions come this far
+
+    return SequenceMatcher(None, one, other, False).get_opcodes()
 
 
 def _follows(asked: tuple[str, ...], parts: tuple[_Part, ...]) -> bool:

@@ -153,8 +153,9 @@ def without_addresses(request: str, task: str) -> str:
     plain_task = plain_text(task)
 
     def shown(word: str) -> str:
-        named = not _ADDRESS.search(word) or find_whole(plain_text(word.strip(".,;:!?")), plain_task) >= 0
-        return word if named else "…"
+        is_address = not word.isalnum() and _ADDRESS.search(word) is not None
+        named = is_address and find_whole(plain_text(word.strip(".,;:!?")), plain_task) >= 0
+        return word if named or not is_address else "…"
 
     return "".join(map(shown, re.split(r"(\s+)", request)))
 
