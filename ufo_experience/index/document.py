@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ufo_experience.index import runs
-from ufo_experience.redaction.actions import is_typing
+from ufo_experience.redaction.actions import clicked_controls, is_typing
 from ufo_experience.schema import Experience, State, Step
 from ufo_experience.text import frames
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.frames import readable_intent, record_frame
 from ufo_experience.text.index_terms import record_terms, term_hash
+from ufo_experience.text.own_case import feature_words, in_own_case
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import facts
 
@@ -71,8 +72,14 @@ def indexed_text(experience: Experience) -> str:
     its values, the frames of its other wordings, and the run as it is compared with others (see `runs`), parted by
     `SEPARATOR`."""
     text, clicked, typed = (part.replace(SEPARATOR, " ") for part in (task_text(experience), *procedure(experience)))
-    frame, *others = (frames.text_of(record_frame(one, clicked, typed)) for one in (text, *experience.state.wordings))
-    return SEPARATOR.join((text, clicked, frame, mask_slots(text), WORDING.join(others), runs.text_of(experience)))
+    own = own_text(experience).replace(SEPARATOR, " ")
+    frame, *others = (frames.text_of(record_frame(one, clicked, typed)) for one in (own, *experience.state.wordings))
+    return SEPARATOR.join((text, clicked, frame, mask_slots(own), WORDING.join(others), runs.text_of(experience)))
+
+
+def own_text(experience: Experience) -> str:
+    """`task_text` with capitals where these may mark values, which the names of pressed features are not."""
+    return in_own_case(task_text(experience), feature_words(clicked_controls(experience.action.steps)))
 
 
 def procedure(experience: Experience) -> tuple[str, str]:
@@ -92,7 +99,7 @@ def _types(step: Step) -> bool:
 def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     """How often each term stands in a record, and the length of its text in words."""
     clicked, typed = procedure(experience)
-    counts, length = record_terms(task_text(experience), clicked, typed, experience.state.wordings)
+    counts, length = record_terms(own_text(experience), clicked, typed, experience.state.wordings)
     structured = {name: 1.0 for group in state_terms(experience.state).values() for name in group}
     agreed_on = {} if experience.is_negative else {fact_term(one): 1.0 for one in facts(experience)}
     fields = {fields_term(experience): 1.0} if experience.slots else {}

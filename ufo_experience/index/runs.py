@@ -20,7 +20,9 @@ from ufo_experience.redaction.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step
 from ufo_experience.summarizer.effective_steps import has_effect
 from ufo_experience.text.controls import bare, is_fixed, role_of
+from ufo_experience.text.own_case import feature_words, names_feature
 from ufo_experience.text.slots import find_slots, find_whole
+from ufo_experience.text.terms import words
 
 Place = tuple[str, str, int]  # action, control, and which of the times the run typed there
 
@@ -42,7 +44,7 @@ class Way(Asked):
 
     `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on (none without an
     end), `steps` is a digest of what was done to which kind of control, with its name where that is the application's
-    own and not said in the request; "" where nothing was done.
+    own and not said in the request; "" where nothing was done, or nothing but what the request names was pressed.
     """
 
     end: str
@@ -98,8 +100,11 @@ def way_of(run: Experience) -> Way:
     done, said = steps_done(run), Said(run)
     end = _end(done, said)
     names = frozenset(bare(step.target_control.name) for step in done if end)
-    steps = [_step(step, said) for step in done if not is_switch(step.action_type)]
-    digest = blake2b(json.dumps(steps).encode("ascii"), digest_size=8).hexdigest() if steps else ""
+    acted = [step for step in done if not is_switch(step.action_type)]
+    is_asked_for = any(_presses_what_is_said(step, said) for step in acted)
+    steps = [_step(step, said, is_asked_for) for step in acted]
+    known = steps and not (is_asked_for and not any(name for _, _, name in steps))
+    digest = blake2b(json.dumps(steps).encode("ascii"), digest_size=8).hexdigest() if known else ""
     return Way(**vars(asked_of(run)), end=end, names=names, steps=digest)
 
 
@@ -113,6 +118,7 @@ class Said:
 
     def __init__(self, run: Experience) -> None:
         self.request = _request(run).casefold()
+        self.words = frozenset(words(self.request))
         self.values = [slot.value.casefold() for slot in find_slots(self.request)]
 
 
@@ -129,9 +135,15 @@ def _end(done: Sequence[Step], said: Said) -> str:
     return name_in(done[-1], said) if done and is_fixed(role_of(done[-1].target_control.type)) else ""
 
 
-def _step(step: Step, said: Said) -> tuple[str, str, str]:
+def _presses_what_is_said(step: Step, said: Said) -> bool:
+    name = name_in(step, said)
+    return bool(name) and names_feature(name, said.words) and bool(feature_words([(name, step.target_control.type)]))
+
+
+def _step(step: Step, said: Said, is_asked_for: bool) -> tuple[str, str, str]:
+    """Where the request names a feature that is pressed, the items on the way to it are the way, too."""
     role, name = role_of(step.target_control.type), bare(name_in(step, said))
-    own = bool(name) and is_fixed(role) and find_whole(name, said.request) < 0
+    own = bool(name) and (is_asked_for or is_fixed(role)) and find_whole(name, said.request) < 0
     return plain(step.action_type), role, name if own else ""
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from ufo_experience.redaction import PLACEHOLDER
+from ufo_experience.redaction.actions import clicked_controls
 from ufo_experience.redaction.slot_types import SLOT_TYPE
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.text import lazy_re as re
+from ufo_experience.text.own_case import feature_words, in_own_case
 from ufo_experience.text.slots import find_slots, find_whole, mask_slots
 from ufo_experience.trust.values import asked_first, without_addresses
 
@@ -47,6 +49,8 @@ class Labels:
         self._of_slot: dict[str, str] = {}
         request = state.request or state.task
         masked = PLACEHOLDER.sub("<secret>", request)
+        own = in_own_case(masked, feature_words(clicked_controls(experience.action.steps)))
+        self._names = {slot.value.lower() for slot in find_slots(own) if slot.kind == "name"}
         self._of_value = self._name_values(masked, task)
         self._in_task = list(self._of_value.values())
         self._places = [slot.value for slot in find_slots(masked)]
@@ -63,11 +67,12 @@ class Labels:
         return PLACEHOLDER.sub(lambda match: self._label_of(match[0]), text) if "{{" in text or "<" in text else text
 
     def _name_values(self, request: str, task: str) -> dict[str, str]:
-        """The label of each value of the request, equal values under one."""
+        """The label of each value of the request, equal values under one; capitals that mark no name stay."""
         found: dict[str, str] = {}
         for slot in find_slots(request):
             if slot.value and slot.value not in found:
                 known = find_whole(slot.value.lower(), task.lower()) >= 0
+                known = known or (slot.kind == "name" and slot.value.lower() not in self._names)
                 found[slot.value] = slot.value if known else self._new(slot.kind)
         return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ufo_experience.redaction.names import listed
 from ufo_experience.schema import Step
 from ufo_experience.text import lazy_re as re
@@ -70,6 +72,12 @@ def is_switch(action: str) -> bool:
 def is_click(action: str) -> bool:
     """True for actions that press a button (`click`, `tap`, …)."""
     return plain(action) in _CLICKS
+
+
+def clicked_controls(steps: Iterable[Step]) -> list[tuple[str, str | None]]:
+    """Name and kind of each control on which a step worked that typed nothing and pressed no key."""
+    clicked = (step for step in steps if step.ok and not takes_text(step.action_type))
+    return [(step.target_control.name, step.target_control.type) for step in clicked if step.target_control.name]
 
 
 def is_copy(action: str) -> bool:

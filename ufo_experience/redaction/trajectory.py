@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from ufo_experience.redaction import keystrokes
+from ufo_experience.redaction.actions import clicked_controls
 from ufo_experience.redaction.checksums import is_stand_in
 from ufo_experience.redaction.fields import Field, fields_of
 from ufo_experience.redaction.nouns import find_nouns
@@ -17,7 +18,8 @@ from ufo_experience.redaction.text import PLACEHOLDER, scrub
 from ufo_experience.redaction.vault import TaskValues, Vault
 from ufo_experience.schema import MAX_NAME, MAX_TEXT, Control, Model, Step, Trajectory, clip
 from ufo_experience.text import lazy_re as re
-from ufo_experience.text.slots import find_whole
+from ufo_experience.text.own_case import feature_words, in_own_case
+from ufo_experience.text.slots import find_slots, find_whole
 
 # Shorter ones are removed where they were found, not everywhere: a PIN in a sentence, the single keys of a password.
 _LEAST = 6
@@ -118,8 +120,14 @@ def _collect_inputs(values: list[str], trajectory: Trajectory, vault: Vault) -> 
     task, request = (Cleaner(vault, frozenset(), {}).wish(text) for text in (trajectory.task, trajectory.request))
     named = TaskValues(task, request)
     # A control that is named after a value of the task (a message, a file) has another name in the next task.
+    # That of a feature has not.
+    own = in_own_case(task, feature_words(clicked_controls(trajectory.steps)))
+    values_in_own = {slot.value.casefold() for slot in find_slots(PLACEHOLDER.sub("<secret>", own))}
     chosen = [
-        value for value in named.values if any(_is_named_after(one.target_control, value) for one in trajectory.steps)
+        value
+        for value in named.values
+        if value.casefold() in values_in_own
+        and any(_is_named_after(one.target_control, value) for one in trajectory.steps)
     ]
     for value in [*values, *chosen]:
         vault.add_input(value, named.describe(value.strip()))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.errors import DataError
 from ufo_experience.index.catalog import Catalog, Mask, key_hash
-from ufo_experience.index.document import fact_term, fields_term
+from ufo_experience.index.document import fact_term, fields_term, own_text
 from ufo_experience.index.runs import Run, TypedRun, way_of
 from ufo_experience.retrieval.constants import RUNS, Places, by_place, constants_of
 from ufo_experience.retrieval.credit import harmful
@@ -135,7 +135,7 @@ class CatalogAgreement:
         Of the same task are those of its canonical name, and those that typed into the same fields for a request that
         reads alike: a name at the beginning of a request looks like a word.
         """
-        state, wanted = experience.state, mask_slots(_request(experience))
+        state, wanted = experience.state, mask_slots(own_text(experience))
         for row in self._alike(rows, experience):
             way, typed = self._run(row)
             same = way.task == state.task or masked_alike(wanted, self._catalog.masked(row))
@@ -149,7 +149,7 @@ class CatalogAgreement:
 
     def _alike(self, rows: Sequence[int], experience: Experience) -> Iterator[int]:
         """Of some rows those that are of the same task and application, as far as the catalog tells."""
-        state, wanted = experience.state, mask_slots(_request(experience))
+        state, wanted = experience.state, mask_slots(own_text(experience))
         applications, tasks = (self._catalog.column(name)[rows].tolist() for name in ("application", "task"))
         application, task = key_hash(application_key(state.application)), key_hash(state.task)
         for row, its_application, its_task in zip(rows, applications, tasks, strict=True):

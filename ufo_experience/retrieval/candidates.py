@@ -249,15 +249,16 @@ class CandidateFinder:
     def _filled_in(
         self, asked: Sequence[str], said: Sequence[tuple[str, ...]], rows: Rows, ranked: Floats, score: Floats
     ) -> Floats:
-        """The scores, raised where the request is in the words of one of the best candidates, which say this, or fills
-        in what one or two of them leave open."""
+        """The scores, raised where the request is in the words of one of the best candidates, which say this, or, where
+        it is not, fills in what one or two of them leave open."""
         words = frozenset(asked)
         near = [place for place, one in enumerate(said) if one and 2 * len(words.intersection(one)) >= len(one)]
         raised: Floats = score.copy()
+        is_known = (*asked,) in said
         for place in sorted(near, key=lambda one: -ranked[one])[:LOOKED_AT]:
             if (*asked,) == said[place]:
                 raised[place] = max(score[place], SAME_WORDS)
-            elif score[place] < LIKELY and self._is_filled_in(asked, place, near, said, rows):
+            elif not is_known and score[place] < LIKELY and self._is_filled_in(asked, place, near, said, rows):
                 raised[place] = LIKELY
         return raised
 

@@ -13,7 +13,9 @@ from ufo_experience.index.runs import Asked, Said, Way, asked_of, name_in, steps
 from ufo_experience.schema import Experience
 from ufo_experience.text.alike import adds_words, reads_alike
 from ufo_experience.text.controls import bare
+from ufo_experience.text.own_case import names_feature
 from ufo_experience.text.slots import find_slots
+from ufo_experience.text.terms import words
 
 
 def parting(one: Experience, other: Experience) -> int | None:
@@ -31,6 +33,8 @@ def leaving(run: Experience, own: Way, other: Way) -> int | None:
     if not (own.end and other.end) or not _are_of_one_task(own, other):
         return None
     if bare(own.end) in other.names or bare(other.end) in own.names:
+        return None
+    if _is_asked_for(own, other) or _is_asked_for(other, own):
         return None
     said = Said(run)
     apart = (step for step in steps_done(run) if (name := name_in(step, said)) and bare(name) not in other.names)
@@ -63,6 +67,12 @@ def _amount(value: str) -> float | None:
     """A whole or decimal number as it is written with or without commas between thousands."""
     plain = value.replace(",", "")
     return float(plain) if re.fullmatch(r"\d{1,15}(?:\.\d{1,6})?", plain) else None
+
+
+def _is_asked_for(one: Way, other: Way) -> bool:
+    """True where the request of a run names what it ended with, and that of another one does not: the words tell."""
+    said, elsewhere = words(one.request), words(other.request)
+    return names_feature(one.end, said) and not names_feature(one.end, elsewhere)
 
 
 def _are_of_one_task(one: Asked, other: Asked) -> bool:

@@ -12,7 +12,7 @@ from ufo_experience.embedding.base import Spending
 from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.redaction import PLACEHOLDER, redact
-from ufo_experience.redaction.actions import is_blind
+from ufo_experience.redaction.actions import clicked_controls, is_blind
 from ufo_experience.schema import (
     MAX_TAGS,
     MAX_TEXT,
@@ -29,6 +29,7 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.text import lazy_re as re
+from ufo_experience.text.own_case import feature_words, in_own_case
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.completeness import missing
 
@@ -98,9 +99,11 @@ def experience_id(trajectory: Trajectory) -> str:
     return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
 
 
-def mask_intent(text: str) -> str:
-    """The canonical intent of a task in the user's words; never empty."""
-    return mask_slots(PLACEHOLDER.sub("<secret>", text)).strip() or _UNNAMED_TASK
+def mask_intent(text: str, steps: Iterable[Step] = ()) -> str:
+    """The canonical intent of a task in the user's words; never empty. The name of a feature that the steps press is
+    no value."""
+    own = in_own_case(PLACEHOLDER.sub("<secret>", text), feature_words(clicked_controls(steps)))
+    return mask_slots(own).strip() or _UNNAMED_TASK
 
 
 def empty(trajectory: Trajectory) -> DataError:

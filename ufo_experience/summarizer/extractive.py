@@ -51,7 +51,7 @@ def extract(trajectory: Trajectory) -> Summary:
     reason = _failure_reason(trajectory) if failed else None
     dropped = len(trajectory.steps) - len(steps)
     return Summary(
-        intent=mask_intent(trajectory.task),
+        intent=mask_intent(trajectory.task, steps),
         steps=steps,
         tips=(*trajectory.tips, *_tips(trajectory, reason)),
         preconditions=tuple(_preconditions(trajectory, steps)),

@@ -22,7 +22,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from ufo_experience.dataclass import dataclass
-from ufo_experience.redaction.actions import is_option, plain
+from ufo_experience.redaction.actions import clicked_controls, is_option, plain
 from ufo_experience.redaction.keystrokes import is_chord
 from ufo_experience.redaction.slot_types import slot_type
 from ufo_experience.redaction.text import PLACEHOLDER
@@ -30,6 +30,7 @@ from ufo_experience.schema import Experience, Step, Trust
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.alike import plain_text, words_in
 from ufo_experience.text.applications import application_key
+from ufo_experience.text.own_case import feature_words, in_own_case
 from ufo_experience.text.slots import Slot, find_slots, find_whole, mask_slots
 from ufo_experience.text.terms import stem
 from ufo_experience.trust.confirm import confirms, grave_kind
@@ -220,8 +221,9 @@ class _Filter:
         self._experience, self._agreement = experience, agreement
         state = experience.state
         self._task, self._request = plain_text(task), plain_text(state.request or state.task)
-        own = " ".join((state.task, state.request))
-        self._values: list[Slot] = find_slots(state.request or state.task)
+        request = in_own_case(state.request, feature_words(clicked_controls(experience.action.steps)))
+        own = " ".join((state.task, request))
+        self._values: list[Slot] = find_slots(request or state.task)
         spoken = f"{task} {_without_values(own)}"
         self._spoken = frozenset(_known_forms(spoken)) - PLAIN
         self._known = self._spoken | frozenset(_known_forms(state.application or ""))
