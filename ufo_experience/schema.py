@@ -56,6 +56,10 @@ class _As:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return copy(self._schema)
 
+    def or_none(self) -> "_As":
+        """The same, or None."""
+        return _As(core_schema.nullable_schema(self._schema))
+
 
 def _as_text(**limits: Any) -> _As:
     return _As(core_schema.str_schema(**limits))
@@ -70,10 +74,13 @@ def _as_amount(**limits: Any) -> _As:
 
 
 Name = Annotated[str, _as_text(max_length=MAX_NAME)]
+NameOrNone = Annotated[str | None, _as_text(max_length=MAX_NAME).or_none()]
+Names = Annotated[dict[str, str], _As(core_schema.dict_schema(*2 * [core_schema.str_schema(max_length=MAX_NAME)]))]
 Text = Annotated[str, _as_text(max_length=MAX_TEXT)]
+TextOrNone = Annotated[str | None, _as_text(max_length=MAX_TEXT).or_none()]
 FileName = Annotated[str, _as_text(max_length=MAX_TEXT), BeforeValidator(readable_name)]
 Unit = Annotated[float, _as_amount(le=1.0, strict=True)]
-Amount = Annotated[float, _as_amount()]
+AmountOrNone = Annotated[float | None, _as_amount().or_none()]
 Count = Annotated[int, _As(core_schema.int_schema(ge=0, strict=True))]
 Prints = Annotated[str, _as_text(pattern=r"^([0-9a-f]{4}){0,24}$")]
 Tags = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_TAGS)]
@@ -144,9 +151,9 @@ class State(Model):
     task: Annotated[str, _as_text(min_length=1, max_length=MAX_TEXT, strip_whitespace=True)]
     request: Text = ""
     wordings: Wordings = ()
-    application: Name | None = None
-    env: Name | None = None
-    phase: Name | None = None
+    application: NameOrNone = None
+    env: NameOrNone = None
+    phase: NameOrNone = None
     constraints: Tags = ()
     signals: JsonObject = Field(default_factory=dict)
     tags: Tags = ()
@@ -159,7 +166,7 @@ class Control(Model):
     """
 
     name: Text = ""
-    type: Name | None = None
+    type: NameOrNone = None
     within: Name = ""
 
 
@@ -209,11 +216,11 @@ class Step(Model):
     target_control: Control = Control.model_construct()
     parameters: JsonObject = Field(default_factory=dict)
     result: Text = "success"
-    error: Text | None = None
-    agent: Name | None = None
-    application: Name | None = None
+    error: TextOrNone = None
+    agent: NameOrNone = None
+    application: NameOrNone = None
     timestamp: Instant | None = None
-    cost: Amount | None = None
+    cost: AmountOrNone = None
     source: Source | None = None
     around: Around | None = None
     seen: Seen | None = None
@@ -247,10 +254,10 @@ class Outcome(Model):
 
     success: bool | None = Field(strict=True)
     score: Unit | None = None
-    latency_ms: Amount | None = None
-    cost: Amount | None = None
+    latency_ms: AmountOrNone = None
+    cost: AmountOrNone = None
     tokens: Count | None = None
-    failure_reason: Text | None = None
+    failure_reason: TextOrNone = None
     evaluated_by: EvaluatedBy = "none"
     judge: Judge | None = None
 
@@ -266,7 +273,7 @@ class Provenance(Model):
     source: FileName = ""
     content_hash: Name = ""
     format: Name = ""
-    agent: Name | None = None
+    agent: NameOrNone = None
     origin: Origin = "api"
     session: Name = ""
     summarizer: Name = ""
@@ -293,7 +300,7 @@ class Verdict(Model):
     success: Annotated[bool, Field(strict=True)]
     judge: Judge = "person"
     score: Unit | None = None
-    reason: Text | None = None
+    reason: TextOrNone = None
     judged_at: Instant
 
     def over(self, outcome: Outcome) -> Outcome:
@@ -316,13 +323,13 @@ class Experience(Model):
     action: Action = Action.model_construct()
     outcome: Outcome
     salience: Unit = 0.5
-    episode_id: Name | None = None
+    episode_id: NameOrNone = None
     created_at: Instant
     trust: Trust = Trust.QUARANTINED
     provenance: Provenance = Provenance.model_construct()
     usage: Usage = Usage.model_construct()
-    slots: dict[Name, Name] = Field(default_factory=dict)
-    sealed: dict[Name, Name] = Field(default_factory=dict)
+    slots: Names = Field(default_factory=dict)
+    sealed: Names = Field(default_factory=dict)
     preconditions: Lines = ()
     avoid_when: Lines = ()
     schema_version: Literal[1] = 1
@@ -369,14 +376,14 @@ class Trajectory(Model):
     """
 
     request: Text
-    subtask: Text | None = None
+    subtask: TextOrNone = None
     applications: tuple[Name, ...] = ()
     steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
     plan: Lines = ()
     outcome: Outcome
     format: Name
-    agent: Name | None = None
-    env: Name | None = None
+    agent: NameOrNone = None
+    env: NameOrNone = None
     session: Name = ""
     started_at: Instant | None = None
     source_files: tuple[FileName, ...] = ()
@@ -384,8 +391,8 @@ class Trajectory(Model):
     truncated: bool = False
     problems: tuple[Problem, ...] = ()
     tips: Lines = ()
-    slots: dict[Name, Name] = Field(default_factory=dict)
-    sealed: dict[Name, Name] = Field(default_factory=dict, exclude=True)
+    slots: Names = Field(default_factory=dict)
+    sealed: Names = Field(default_factory=dict, exclude=True)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     visibility: Visibility = Field(default_factory=Visibility, repr=False, exclude=True)
 
