@@ -47,6 +47,9 @@ def _init(cls: Any) -> Callable[..., None]:
     finish = getattr(cls, "__post_init__", None)
 
     def init(self: Any, *args: Any, **given: Any) -> None:
+        if len(args) == len(names) and not given and finish is None:  # what is made by the hundred
+            self.__dict__.update(zip(names, args, strict=True))
+            return
         state = {**dict(zip(names, args, strict=False)), **given}
         wrong = len(state) < len(args) + len(given)  # too many, or one given twice
         if len(state) < len(names):

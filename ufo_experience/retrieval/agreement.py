@@ -124,9 +124,9 @@ class CatalogAgreement:
         rows = self._of_same_fields(experience)
         alike = _among(rows, self._rows(fact(own.end, experience.state.application)))
         others = rows[~alike & ~harmful(self._catalog, rows)]
-        for row in self._alike(self._newest(others, _MOST_PARTED), experience):
-            if leaving(experience, own, self._run(row).way) is not None:
-                return row
+        for other in self._alike(self._newest(others, _MOST_PARTED), experience, self._masked(experience, row)):
+            if leaving(experience, own, self._run(other).way) is not None:
+                return other
         return _NOBODY
 
     def _typed(self, experience: Experience, rows: Sequence[int]) -> Iterator[TypedRun]:
@@ -135,8 +135,10 @@ class CatalogAgreement:
         Of the same task are those of its canonical name, and those that typed into the same fields for a request that
         reads alike: a name at the beginning of a request looks like a word.
         """
-        state, wanted = experience.state, mask_slots(own_text(experience))
-        for row in self._alike(rows, experience):
+        state = experience.state
+        (own,) = self._catalog.find([experience.id]).tolist()
+        wanted = self._masked(experience, own)
+        for row in self._alike(rows, experience, wanted):
             way, typed = self._run(row)
             same = way.task == state.task or masked_alike(wanted, self._catalog.masked(row))
             if same and way.application == state.application:
@@ -147,9 +149,15 @@ class CatalogAgreement:
         rows = np.sort(np.concatenate([self._of_task(experience.state.task), self._with_term(fields_term(experience))]))
         return np.asarray(rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]], np.int64)
 
-    def _alike(self, rows: Sequence[int], experience: Experience) -> Iterator[int]:
-        """Of some rows those that are of the same task and application, as far as the catalog tells."""
-        state, wanted = experience.state, mask_slots(own_text(experience))
+    def _masked(self, experience: Experience, row: int) -> str:
+        """The request of a record without its values; the catalog has that of its rows."""
+        return self._catalog.masked(row) if row >= 0 else mask_slots(own_text(experience))
+
+    def _alike(self, rows: Sequence[int], experience: Experience, wanted: str) -> Iterator[int]:
+        """Of some rows those that are of the same task and application, as far as the catalog tells; `wanted` is the
+        request without its values.
+        """
+        state = experience.state
         applications, tasks = (self._catalog.column(name)[rows].tolist() for name in ("application", "task"))
         application, task = key_hash(application_key(state.application)), key_hash(state.task)
         for row, its_application, its_task in zip(rows, applications, tasks, strict=True):

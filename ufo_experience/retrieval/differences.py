@@ -8,7 +8,6 @@ something else.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence, Set
 
 from ufo_experience.dataclass import dataclass
@@ -52,23 +51,30 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
         for between, places in left.items():
             if between in others and between != (_EDGE, _EDGE):
                 return Swap(1.0, len(left) == len(others) == 1, tuple(places), tuple(others[between]), between)
+        before: dict[str, int] = {}
+        behind: dict[str, int] = {}
+        for number, one in enumerate(others):
+            before.setdefault(one[0], number)
+            behind.setdefault(one[1], number)
+        none = len(others)
         for between, places in left.items():
-            for one, found in others.items():
-                if between != (_EDGE, _EDGE) and (between[0] == one[0] or between[1] == one[1]):
-                    return Swap(ONE_SIDE, False, tuple(places), tuple(found), between)
+            number = min(before.get(between[0], none), behind.get(between[1], none))
+            if number < none and between != (_EDGE, _EDGE):
+                return Swap(ONE_SIDE, False, tuple(places), tuple([*others.values()][number]), between)
     return None
 
 
 def _left_between(frame: Frame, left: Sequence[int], shared: Set[str]) -> dict[tuple[str, str], list[int]]:
     """The places of words the other one has nothing of, by the nearest shared words before and behind them."""
-    stems = frame.stems
-    marks = [place for place, one in enumerate(stems) if one in shared]
+    stems = (*frame.stems, _EDGE)
     found: dict[tuple[str, str], list[int]] = {}
-    for place in left:
-        at = bisect_left(marks, place)  # a word that is left is no shared one
-        before = stems[marks[at - 1]] if at else _EDGE
-        behind = stems[marks[at]] if at < len(marks) else _EDGE
-        found.setdefault((before, behind), []).append(place)
+    before, begin, end = _EDGE, 0, 0
+    for mark in [place for place, one in enumerate(frame.stems) if one in shared] + [len(frame.stems)]:
+        while end < len(left) and left[end] < mark:  # a word that is left is no shared one
+            end += 1
+        if end > begin:
+            found.setdefault((before, stems[mark]), []).extend(left[begin:end])
+        before, begin = stems[mark], end
     return found
 
 

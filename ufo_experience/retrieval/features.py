@@ -101,13 +101,6 @@ class WordWeights:
     value_share: MutableMapping[str, float]
     rarest: float = 1.0
 
-    def of(self, stem: str, kind: str, value_weight: float = VALUE_WEIGHT) -> float:
-        """The weight of a stem; `value_weight` is that of a marked value (empty kind: an ordinary word)."""
-        weight = self.idf[stem] * (COMMON_WEIGHT if stem in COMMON else 1.0)
-        if kind:
-            return weight * value_weight
-        return weight * VALUE_WEIGHT if self.value_share[stem] > 0.5 else weight
-
 
 _Word = tuple[float, float, float, bool, bool, bool, bool, str]
 
@@ -149,10 +142,15 @@ class Weighed:
 def _columns(frame: Frame, weights: WordWeights, value_weight: float) -> tuple[tuple[Any, ...], ...]:
     """What `Weighed.columns` says of the words of a frame; by columns, so that the collector need not look at them."""
     words: list[_Word] = []
-    of, clicked, reading = weights.of, frame.clicked, frame.reading
+    idf, value_share, clicked, reading = weights.idf, weights.value_share, frame.clicked, frame.reading
     parts = (frame.stems, frame.kinds, reading.roles, reading.leads, reading.is_known, reading.is_measure)
     for stem, kind, role, lead, known, unit in zip(*parts, strict=True):
-        shared = total = said = of(stem, kind, value_weight)
+        shared = idf[stem] * (COMMON_WEIGHT if stem in COMMON else 1.0)
+        if kind:
+            shared *= value_weight
+        elif value_share[stem] > 0.5:
+            shared *= VALUE_WEIGHT
+        total = said = shared
         free = stem not in clicked
         if unit and free:
             total = said = said * VALUE_WEIGHT

@@ -100,7 +100,7 @@ def order(signals: Signals, best_skeleton: float) -> Floats:
     gate = 1 / (1 + np.exp(-_STEEP * (best_skeleton - _GATE)))
     known = signals.named()
     rest = sum((weight * known[name] for name, weight in _ORDER.items()), np.zeros(len(signals.skeleton)))
-    rest = rest + _NEAR * signals.vector_weight * np.nan_to_num(signals.near)
+    rest = rest + _NEAR * signals.vector_weight * np.where(np.isnan(signals.near), 0.0, signals.near)
     return np.asarray(gate * signals.skeleton + (1 - gate) * rest, np.float64)
 
 

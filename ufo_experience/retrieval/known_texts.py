@@ -76,14 +76,14 @@ class KnownTexts:
         """What was read of an earlier catalog of the same generation is taken from `before`: its rows keep their
         numbers, those that came later need not.
         """
-        self._catalog = catalog
+        self._catalog, self._published = catalog, catalog.published
         same = before is not None and before._catalog.terms[0] is catalog.terms[0]
         self._kept: _Kept = before._kept if before and same else _Kept()
         self._added: dict[int, KnownText] = {}
 
     def __getitem__(self, row: int) -> KnownText:
         """What is known of the text of a row."""
-        rows = self._kept.of_row if row < self._catalog.published else self._added
+        rows = self._kept.of_row if row < self._published else self._added
         found = rows.get(row)
         if found is None:
             found = rows[row] = self._kept.read(self._catalog.parts(row))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from math import isqrt
 from typing import Any, Protocol
 from weakref import finalize
 
@@ -21,7 +22,7 @@ from ufo_experience.retrieval.columns import MaskColumn, Posting, Saturation, Sc
 
 Rows = NDArray[np.int64]
 Ranked = tuple[Rows, Scores]
-_SOME = 16  # times as many as are wanted, and a part of all so small, are looked at for a first bound
+_SOME = 4  # times as many as are wanted are looked at for a first bound
 _LITTLE = 1_024  # rows that are all looked at
 _SAMPLE = 16_384  # rows that tell how high the best of all may be
 _SPARE, _PROBES = 4, 2  # times as many as are wanted are looked for, and scored at first
@@ -339,7 +340,7 @@ def _divided(scores: Scores, divisor: NDArray[np.float64]) -> Scores:
 
 def _edge(scores: Scores, inside: Mask, count: int) -> float:
     """What the `count` best of some rows inside have at least, and so the best of all; 0 where these are fewer."""
-    some = max(_SOME * count, len(scores) // _SOME)
+    some = max(_SOME * count, isqrt(count * len(scores)))  # as many as are then left of all
     first = scores[:some][inside[:some]]
     return float(np.partition(first, -count)[-count]) if len(first) >= count else 0.0
 

@@ -60,8 +60,9 @@ def thinned(catalog: Catalog, rows: Rows, scores: Scores | None = None) -> Rows:
         seen += 1
         if len(taken) == TASKS:
             break
-    behind = seen + np.flatnonzero((tasks[seen:, None] == np.array([*taken], np.uint64)).any(axis=1))
-    places = np.concatenate([np.arange(seen), behind])
+    known, behind = np.array(sorted(taken), np.uint64), tasks[seen:]
+    again = known[np.minimum(known.searchsorted(behind), len(known) - 1)] == behind
+    places = np.concatenate([np.arange(seen), seen + np.flatnonzero(again)])
     return np.sort(ordered[places[_fewer_before(tasks[places], PER_TASK)]])
 
 

@@ -80,7 +80,7 @@ def standing(
         lead=np.maximum(lead, FAR_BEHIND),
         ahead=_ahead(ranked, same, best),
         words_ahead=_ahead(words, same, best),
-        near_ahead=_ahead(np.nan_to_num(near), same, best),
+        near_ahead=_ahead(np.where(np.isnan(near), 0.0, near), same, best),
         best_skeleton=whole * best_skeleton,
         log_size=whole * np.log(min(max(size, 1), LARGE)),
         log_length=whole * np.log(max(length, 1)),
@@ -122,11 +122,12 @@ def _best_beside(best: Sequence[float], own: float) -> float:
 def runs_of(best: int, texts: Sequence[KnownText], tasks: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """For each record whether it is a run of the same procedure as the best one, as far as words and controls tell."""
     first = texts[best]
+    said = _says(first)
     known = {first: True}
     for text in texts:
         if text not in known:
             like = _clicks_alike(first, text) and masked_alike(first.masked, text.masked)
-            known[text] = like or _says(first) == _says(text)
+            known[text] = like or said == _says(text)
     return np.asarray((tasks == tasks[best]) | np.array([known[text] for text in texts]), np.bool_)
 
 
@@ -137,7 +138,6 @@ def _clicks_alike(one: KnownText, other: KnownText) -> bool:
 
 def _says(text: KnownText) -> list[str]:
     """The words of a request that are no values, in order."""
-    frame = text.frame
-    return [
-        frame.stems[place] for place in frame.reading.content if frame.stems[place] not in frame.reading.value_words
-    ]
+    stems, reading = text.frame.stems, text.frame.reading
+    values = reading.value_words
+    return [stems[place] for place in reading.content if stems[place] not in values]

@@ -87,7 +87,7 @@ def outcome_quality(success: NDArray[Any], score: NDArray[Any]) -> Floats:
     `success` holds 1, 0 or -1 (unknown), `score` is NaN where there is none.
     """
     verdict = np.where(success < 0, 0.5, success).astype(np.float64)
-    return np.where(np.isnan(score), verdict, (verdict + np.nan_to_num(score)) / 2)
+    return np.where(np.isnan(score), verdict, (verdict + score) / 2)
 
 
 def rank(

@@ -39,7 +39,8 @@ class Trees:
     def logit(self, table: Floats) -> Floats:
         """One number for each row of a table whose columns are `names`."""
         (count, inner), rows = self.feature.shape, len(table)
-        is_right = (table.T[self.feature.ravel()] > self.threshold.reshape(-1, 1)).ravel()  # of each split and row
+        asked = np.ascontiguousarray(table.T).take(self.feature.ravel(), axis=0)
+        is_right = (asked > self.threshold.reshape(-1, 1)).ravel()  # of each split and row
         first = np.arange(0, count * inner * rows, inner * rows)[:, None] + np.arange(rows)
         node = np.zeros((count, rows), np.int64)
         for level in range(self.depth):

@@ -48,6 +48,8 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGITS = frozenset("0123456789")
 VARIED = "varied"  # the kind of a value that only other runs of the procedure show to be one
 TYPED = "typed"  # the kind of a value that only the steps show to be one
+_UNMARKED = frozenset({"", VARIED, TYPED, "name"})
+_NONE: Entries = frozenset()
 
 
 class Reading(NamedTuple):
@@ -128,19 +130,18 @@ class Frame:
     @cached_property
     def own(self) -> Entries:
         """What the words stand for that are no values."""
-        entries = (found for found, kind in zip(self.entries, self.kinds, strict=True) if not kind)
-        return frozenset[str]().union(*entries)
+        return _NONE.union(*[found for found, kind in zip(self.entries, self.kinds, strict=True) if not kind])
 
     @cached_property
     def related(self) -> tuple[Entries, ...]:
         """Of each word what is related to what it stands for."""
-        return tuple(thesaurus().related(found) if found else found for found in self.entries)
+        related = thesaurus().related
+        return tuple([related(found) if found else found for found in self.entries])
 
     @cached_property
     def known(self) -> Entries:
         """What is related to the words that are no values."""
-        pairs = zip(self.related, self.kinds, strict=True)
-        return frozenset[str]().union(*(found for found, kind in pairs if not kind))
+        return _NONE.union(*[found for found, kind in zip(self.related, self.kinds, strict=True) if not kind])
 
     @cached_property
     def deed(self) -> int:
@@ -161,7 +162,7 @@ class Frame:
     @cached_property
     def value_kinds(self) -> frozenset[str]:
         """The kinds of the values that a request marks, letter case aside."""
-        return frozenset(kind for kind in self.kinds if kind and kind not in (VARIED, TYPED, "name"))
+        return frozenset(self.kinds).difference(_UNMARKED)
 
 
 def _read(frame: Frame) -> Reading:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ufo_experience.text.remembered import on_forgetting
 
@@ -26,6 +27,21 @@ _NONE: Entries = frozenset()
 Phrase = tuple[str, ...]
 
 
+class _Word(NamedTuple):
+    """What the file says of a stem: the numbers of what is related to it and whether it names things alone (None where
+    it is not known), what it stands for by itself, and of the phrases that begin with it the second words, and each
+    with its words and whether filling words belong to it.
+    """
+
+    line: tuple[str, bool] | None = None
+    alone: Entries = _NONE
+    seconds: frozenset[str] = _NONE
+    phrases: tuple[tuple[str, Phrase, bool], ...] = ()
+
+
+_UNKNOWN = _Word()
+
+
 class Thesaurus:
     """Which words and phrases are related, and which words are known at all."""
 
@@ -33,29 +49,29 @@ class Thesaurus:
         """`text` is what the file holds."""
         self._lines = text.split("\n")
         self._line = lru_cache(_DIFFERENT)(self._find_line)
-        self._alone = lru_cache(_DIFFERENT)(self._entries_of)
-        self._beginning_with = lru_cache(_DIFFERENT)(self._find_phrases)
+        self._word = lru_cache(_DIFFERENT)(self._find_word)
         self._related_to = lru_cache(_DIFFERENT)(self._find_related)
-        for kept in (self._line, self._alone, self._beginning_with):  # by words of texts, whatever they are
+        for kept in (self._line, self._word):  # by words of texts, whatever they are
             on_forgetting(kept.cache_clear)
 
     def is_known(self, stem: str) -> bool:
         """True for a word that stands in the thesaurus, related to others or not."""
-        return self._line(stem) is not None
+        return self._word(stem).line is not None
 
     def names_thing(self, stem: str) -> bool:
         """True for a word that names things alone: it is no deed, whatever place it has."""
-        line = self._line(stem)
+        line = self._word(stem).line
         return line is not None and line[1]
 
     def entries(self, stems: Sequence[str]) -> list[Entries]:
         """For each stem of a text the entries it stands for: itself, and phrases that it is part of."""
-        found = [self._alone(one) for one in stems]
+        words, said = [self._word(one) for one in stems], frozenset(stems)
+        found = [one.alone for one in words]
+        likely = [(place, one.phrases) for place, one in enumerate(words) if not one.seconds.isdisjoint(said)]
         every = range(len(stems))
-        kept = [place for place in every if stems[place] not in SKIPPED]
-        said = frozenset(stems)
-        for place, one in enumerate(stems):
-            for entry, phrase, whole in self._beginning_with(one):
+        kept = [place for place in every if stems[place] not in SKIPPED] if likely else []
+        for place, phrases in likely:
+            for entry, phrase, whole in phrases:
                 if said.issuperset(phrase):
                     for part in _match(phrase, stems, every if whole else kept, place):
                         found[part] = _same(found[part] | {entry})
@@ -73,17 +89,22 @@ class Thesaurus:
         _, related, mark = self._lines[at].split("\t")
         return related, mark == THING
 
-    def _entries_of(self, stem: str) -> Entries:
-        """What a stem stands for by itself."""
+    def _find_word(self, stem: str) -> _Word:
+        """One look tells of most words that they are not in the file, names and numbers."""
+        lines = self._lines
+        first = bisect_left(lines, stem)
+        if first == len(lines) or not lines[first].startswith((f"{stem}\t", f"{stem} ")):
+            return _UNKNOWN
         line = self._line(stem)
-        return _same(frozenset((stem,))) if line and line[0] else _NONE
-
-    def _find_phrases(self, stem: str) -> list[tuple[str, Phrase, bool]]:
-        """The phrases that begin with a stem, and whether filling words belong to them."""
-        lines = self._lines[bisect_left(self._lines, f"{stem} ") : bisect_left(self._lines, f"{stem}!")]
-        entries = [line.partition("\t")[0] for line in lines]
+        begun = lines[bisect_left(lines, f"{stem} ", first) : bisect_left(lines, f"{stem}!", first)]
+        entries = [one.partition("\t")[0] for one in begun]
         phrases = [(entry, tuple(entry.split(" "))) for entry in entries]
-        return [(entry, phrase, not SKIPPED.isdisjoint(phrase)) for entry, phrase in phrases]
+        return _Word(
+            line,
+            _same(frozenset((stem,))) if line and line[0] else _NONE,
+            frozenset(phrase[1] for _, phrase in phrases),
+            tuple((entry, phrase, not SKIPPED.isdisjoint(phrase)) for entry, phrase in phrases),
+        )
 
     def _find_related(self, entries: Entries) -> Entries:
         numbers = {number for one in entries if (line := self._line(one)) for number in line[0].split()}
