@@ -12,9 +12,9 @@ import pytest
 from tests.builders import a_record_of, memory_of
 from tests.cli_runner import Cli, commands
 from ufo_experience import ExperienceMemory
+from ufo_experience.cli.app import telling_what_was_kept
 from ufo_experience.cli.console import Console, _columns_that_fit
 from ufo_experience.cli.demo import SAMPLES
-from ufo_experience.cli.pipeline import telling_what_was_kept
 from ufo_experience.errors import RefusedError
 from ufo_experience.schema import Trust
 
@@ -570,6 +570,16 @@ def test_work_that_was_stopped_says_what_was_kept_and_how_to_go_on(filled, capsy
     said = capsys.readouterr().err
     assert "stopped: 0 records of this run kept. The same command again goes on" in said
     assert "ufo-experience index" in said
+
+
+def test_what_was_learned_before_a_service_without_tls_was_refused_is_told(cli):
+    """And the option that allows it may stand after the command, too."""
+    service = {"OPENAI_BASE_URL": "http://models.internal:9", "UFO_EXPERIENCE_EMBEDDER": "openai:minilm"}
+    refused = cli("ingest", SAMPLES / "word_table", "--summarizer", "extractive", code=77, **service).stderr
+    assert "2 records of this run kept" in refused
+    assert refused.index("ufo-experience index") < refused.index("--allow-http-service")
+    assert "1 record of this run kept" in cli("remember", "Send it", "--steps", STEP, code=77, **service).stderr
+    assert cli("index", "--dry-run", "--allow-http-service", **service).stdout.startswith("would embed 3")
 
 
 def test_a_format_is_found_by_the_name_ingest_knows_it_by(filled):

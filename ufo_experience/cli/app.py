@@ -6,7 +6,7 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 import typer.core
 
-from ufo_experience.cli.console import Console, printable
+from ufo_experience.cli.console import Console, counted, printable
+from ufo_experience.errors import ExperienceError
 
 if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory
@@ -63,6 +64,9 @@ class Shared:
 _shared: ContextVar[Shared] = ContextVar("shared", default=Shared())  # noqa: B039
 _VERBOSE = ("-v", "--verbose")
 _VERBOSE_HELP = "Say more about what is done, on stderr."
+_HTTP = "--allow-http-service"
+_HTTP_HELP = "Ask a model service in your own network over http://, without TLS."
+_ANYWHERE = (*_VERBOSE, _HTTP)  # before or after a command, whichever it is
 
 
 _ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -86,15 +90,15 @@ def _harmless_errors() -> Iterator[None]:
 
 
 class Group(typer.core.TyperGroup):
-    """Commands in pipeline order, in panels; `-v` may stand before or after a command."""
+    """Commands in pipeline order, in panels; what is `_ANYWHERE` may stand before or after a command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse with every `-v` in front."""
+        """Parse with what may stand anywhere in front."""
         end = args.index("--") if "--" in args else len(args)
         if not {"--success", "--failure"} - set(args[:end]):
             raise typer.BadParameter("--success and --failure say the contrary of each other: give one")
-        said = [one for one in args[:end] if one in _VERBOSE]
-        return super().parse_args(ctx, [*said, *(one for one in args[:end] if one not in _VERBOSE), *args[end:]])
+        said = [one for one in args[:end] if one in _ANYWHERE]
+        return super().parse_args(ctx, [*said, *(one for one in args[:end] if one not in _ANYWHERE), *args[end:]])
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         """As it is, but for what an error says of the arguments: no terminal obeys it."""
@@ -112,13 +116,13 @@ class Group(typer.core.TyperGroup):
         return sorted(super().list_commands(ctx), key=lambda name: order.index(name) if name in order else len(order))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, with the panel it belongs to, and with `-v`, which `parse_args` takes, in its help."""
+        """The command, with the panel it belongs to, and with what `parse_args` takes in its help."""
         command = super().get_command(ctx, cmd_name)
         panel = next((title for title, names in PANELS.items() if cmd_name in names), None)
         if panel and command is not None:
             command.rich_help_panel = panel  # type: ignore[attr-defined]
         if command is not None:
-            command.epilog = f"{', '.join(_VERBOSE)}: {_VERBOSE_HELP}"
+            command.epilog = f"{', '.join(_VERBOSE)}: {_VERBOSE_HELP} {_HTTP}: {_HTTP_HELP}"
         return command
 
 
@@ -157,7 +161,7 @@ Network = Annotated[
 ]
 HttpService = Annotated[
     bool | None,
-    typer.Option("--allow-http-service", help="Ask a model service in your own network over http://, without TLS."),
+    typer.Option(_HTTP, help=_HTTP_HELP),
 ]
 Task = Annotated[list[str], typer.Argument(help="What the agent is to do, in the user's words.", metavar="TASK")]
 App = Annotated[
@@ -235,6 +239,29 @@ def open_memory(
         console.same_store = "" if place is None else f" --db {quote(place)}"
         with ExperienceMemory.open(settings=settings, create=create) as memory:
             yield console, memory
+
+
+@contextmanager
+def telling_what_was_kept(console: Console, memory: ExperienceMemory) -> Iterator[None]:
+    """Where a person stops the work (Ctrl-C: exit code 130) or an error ends it, say what was kept and how to go on."""
+    before = len(memory)
+    try:
+        yield
+    except ExperienceError:
+        with suppress(ExperienceError):  # where the store cannot be asked any more, the error says so
+            if kept := len(memory) - before:
+                console.note(
+                    f"{counted(kept, 'record')} of this run kept, and not in the index yet. When what is said below is "
+                    f"mended: ufo-experience index{console.same_store}"
+                )
+        raise
+    except KeyboardInterrupt:
+        console.note(
+            f"stopped: {counted(len(memory) - before, 'record')} of this run kept. The same command again goes on: "
+            "what is stored is passed over, and what is not in the index yet gets there (as by: ufo-experience "
+            f"index{console.same_store})"
+        )
+        raise SystemExit(130) from None
 
 
 def text_of(words: list[str]) -> str:

@@ -36,15 +36,15 @@ from ufo_experience.cli.app import (
     open_memory,
     read_json,
     shared,
+    telling_what_was_kept,
     text_of,
 )
-from ufo_experience.cli.console import Console, counted
+from ufo_experience.cli.console import counted
 from ufo_experience.errors import DataError
 
 if TYPE_CHECKING:
     from ufo_experience.index.build import IndexReport
     from ufo_experience.index.forecast import IndexPlan
-    from ufo_experience.memory import ExperienceMemory
 
 
 @app.command()
@@ -161,21 +161,6 @@ def ingest(
 
 
 @contextmanager
-def telling_what_was_kept(console: Console, memory: ExperienceMemory) -> Iterator[None]:
-    """Where a person stops the work (Ctrl-C), say what was kept of it and how to go on; exit code 130."""
-    before = len(memory)
-    try:
-        yield
-    except KeyboardInterrupt:
-        console.note(
-            f"stopped: {counted(len(memory) - before, 'record')} of this run kept. The same command again goes on: "
-            "what is stored is passed over, and what is not in the index yet gets there (as by: ufo-experience "
-            f"index{console.same_store})"
-        )
-        raise SystemExit(130) from None
-
-
-@contextmanager
 def in_our_words() -> Iterator[None]:
     """Keep the façade's warnings of unread logs and of a missing index quiet: the command tells of each."""
     loggers = [logging.getLogger(f"ufo_experience.{name}") for name in ("memory", "maintenance")]
@@ -215,7 +200,7 @@ def remember(
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
         given = read_json(steps)
         rows = given if isinstance(given, list) else (given or {}).get("steps", given)
-        with in_our_words():
+        with telling_what_was_kept(console, memory), in_our_words():
             stored = memory.remember(
                 text_of(task),
                 rows,

@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ufo_experience.cli.answers import answer_changes, answer_records, import_text, pairs, record_text, stats_text
-from ufo_experience.cli.app import Db, DryRun, Ids, Json, MaybeIds, Network, Where, app, open_memory, takes_filter
+from ufo_experience.cli.app import (
+    Db,
+    DryRun,
+    Ids,
+    Json,
+    MaybeIds,
+    Network,
+    Where,
+    app,
+    open_memory,
+    takes_filter,
+    telling_what_was_kept,
+)
 from ufo_experience.cli.console import counted
 from ufo_experience.errors import DataError, UsageError
 
@@ -156,10 +168,12 @@ def import_file(
 
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
         if is_skills(file):
-            added = import_skills(memory, file)
+            with telling_what_was_kept(console, memory):
+                added = import_skills(memory, file)
             console.answer({"added": added}, f"{len(added)} added (quarantined until you approve them)")
             return
-        migration = migrate_into(memory, yaml_file(file) or file, approve=approve)
+        with telling_what_was_kept(console, memory):
+            migration = migrate_into(memory, yaml_file(file) or file, approve=approve)
         done = migration.report
         data = {
             "added": done.added,
