@@ -56,7 +56,20 @@ def test_a_success_of_bare_coordinates_is_kept_and_never_shown(tmp_path):
     assert record.trust is Trust.OBSERVED
     assert "targets:unnamed:2" in record.provenance.notes
     memory.approve(identifier)
-    assert memory.retrieve("Do something unnamed").hits == ()
+    found = memory.retrieve("Do something unnamed")
+    assert (found.hits, found.reason) == (
+        (), "nobody could follow what is stored: it lacks a task, steps or the names of controls",
+    )  # fmt: skip
+
+
+def test_a_run_of_unnamed_clicks_that_a_program_hands_in_is_never_shown_either(tmp_path):
+    """Observed, and of no use after an approval: a prompt of `click()` and `click()` would help nobody."""
+    memory = open_memory(tmp_path / "db")
+    record = memory.remember("Zoom in on the map", [{"action": "click"}, {"action": "click"}], True)
+    assert (record.trust, record.provenance.notes) == (Trust.OBSERVED, ("targets:unnamed:2",))
+    memory.approve(record.id)
+    assert memory.retrieve("Zoom in on the map").hits == ()
+    assert memory.build_prompt("Zoom in on the map").ids == ()
 
 
 def test_a_success_without_a_task_is_not_verified_and_never_shown(tmp_path):

@@ -275,7 +275,8 @@ class ExperienceMemory(Maintenance):
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
-        `similarity_threshold` None means the one calibrated for the embedder in use. `near` asks for so many of the
+        `similarity_threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
+        0.75. `near` asks for so many of the
         best below it, too. `only` are ids: no other record answers, and they are ranked among themselves. `controls`
         are those in view (as for `Guide.next`), `done` the names of those acted on so far: among equals the way comes
         first whose next target is on the screen.

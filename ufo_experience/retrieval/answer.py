@@ -93,7 +93,8 @@ class Considered:
     """What the search for hits came to; `explain` makes the reason of it.
 
     `records` are in the store, `inside` of them pass the filters, `best` is the score of what comes nearest below the
-    threshold (None where nothing does) and `negatives` counts the failed runs that answer.
+    threshold (None where nothing does) and `negatives` counts the failed runs that answer. `unfollowable` would pass
+    the filters, and lack a task, a step, or named controls.
     """
 
     records: int
@@ -103,6 +104,7 @@ class Considered:
     negatives: int
     withheld: Sequence[Withheld]
     unreadable: int = 0
+    unfollowable: int = 0
     lost: str = ""  # the id of what would be served, had it not lost rank, and why it has
 
     def explain(self) -> str:
@@ -117,6 +119,8 @@ class Considered:
         if self.withheld:
             names = sorted({one.application or "no application" for one in self.withheld})
             return f"what fits is of another application: {', '.join(names)}"
+        if not self.inside and self.unfollowable:
+            return "nobody could follow what is stored: it lacks a task, steps or the names of controls"
         if not self.inside:
             return "no experience passes the filters"
         if self.lost:

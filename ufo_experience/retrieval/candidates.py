@@ -26,7 +26,7 @@ from ufo_experience.retrieval.pool import POOL, count_runs_to, pooled, thinned
 from ufo_experience.retrieval.standing import LARGE, STANDING, runs_of, standing
 from ufo_experience.schema import Trust
 from ufo_experience.text.frames import Frame, request_frames
-from ufo_experience.trust.policy import TrustPolicy
+from ufo_experience.trust.policy import INCOMPLETE, TrustPolicy
 
 LOOKED_AT = 8  # of the best, for a request that fills in what they leave open
 MAX_FILTERS = 8  # whose rows are kept, a byte each
@@ -151,6 +151,12 @@ class CandidateFinder:
                 self._inside.clear()
             self._inside[application, env] = found
         return found
+
+    def unfollowable(self, application: str | None, env: str | None) -> int:
+        """How many live records of an application and environment nobody could follow; none of them is inside."""
+        everything = Filter(application, env, min_trust=INCOMPLETE, min_trust_imported=INCOMPLETE)
+        alive = self.snapshot.catalog.mask(everything) & ~self.inside(application, env)
+        return int(np.count_nonzero(alive))
 
     def find(
         self,

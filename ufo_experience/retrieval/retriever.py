@@ -48,7 +48,7 @@ EQUAL = 0.05  # near-duplicates within this score are equals: the most useful, t
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked. `threshold` None means the one of the embedder in use; `only` are the ids that may answer.
+    """What is asked. `threshold` None means the calibrated one, else 0.75; `only` are the ids that may answer.
 
     `near` asks for that many of the best below the threshold, too. Among equals the way goes first that can be gone on
     from what is `on_screen`.
@@ -68,8 +68,8 @@ class Query:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
             raise UsageError(f"k must be a whole number from 1 to {MAX_K}, not {self.k!r}")
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
-        if self.threshold is not None and not (number and -1.0 <= self.threshold <= 1.0):
-            raise UsageError(f"the threshold must lie in [-1, 1], not {self.threshold!r}")
+        if self.threshold is not None and not (number and 0.0 <= self.threshold <= 1.0):
+            raise UsageError(f"the threshold must lie in [0, 1], not {self.threshold!r}")
         if isinstance(self.near, bool) or not isinstance(self.near, int) or not 0 <= self.near <= MAX_K:
             raise UsageError(f"near must be a whole number from 0 to {MAX_K}, not {self.near!r}")
 
@@ -160,6 +160,7 @@ class Retriever:
         considered = Considered(
             records=len(self._catalog),
             inside=ranking.inside,
+            unfollowable=0 if ranking.inside else self._finder.unfollowable(query.application, query.env),
             best=self._best_below(ranking, threshold),
             threshold=threshold,
             negatives=len(negatives),

@@ -23,9 +23,7 @@ def missing(experience: Experience) -> str | None:
         return None
     if UNKNOWN_TASK in (state.task, state.request):
         return NO_TASK
-    if experience.provenance.origin == "api":
-        return None
     if not action.steps:
-        return None if action.plan or experience.provenance.origin == "import" else NO_STEP
+        return None if action.plan or experience.provenance.origin in ("api", "import") else NO_STEP
     named = sum(bool(step.target_control.name) for step in action.steps)
     return NO_TARGET if sum(map(is_blind, action.steps)) > named else None
