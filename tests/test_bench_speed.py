@@ -127,7 +127,7 @@ def test_a_load_of_others_makes_a_machine_busy(monkeypatch):
 
 def test_learning_many_runs_is_counted_by_sessions_and_records():
     """Two records come of a session, of different tasks and of the same one."""
-    report = run_many(2, jobs=[1], same=[2])
+    report = run_many(2, jobs=[1], same=[2], repeats=1)
     assert [(row.what, row.sessions, row.records) for row in report.rows] == [
         ("different tasks", 2, 4),
         ("the same task", 2, 4),

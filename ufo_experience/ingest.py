@@ -41,9 +41,9 @@ SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still
 MAX_JOBS = 64
 FELL_BACK = "summary:extractive:"  # begins the note of a record that a model should have worded
 ALREADY_STORED = "already stored as "
-_PER_TASK = 8  # sources read by a process at a time
+_PER_TASK = 4  # sources read by a process at a time
 _COLLECT_AFTER = 50_000  # new objects, while runs are learned
-_AHEAD = 4  # tasks per process that may wait to be stored
+_AHEAD = 8  # tasks per process that may wait to be stored
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
 EarlierVersions = Callable[[Experience], Iterable[Experience]]

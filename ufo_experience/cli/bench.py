@@ -79,6 +79,7 @@ def learn(
     sessions: Annotated[int, typer.Option(min=1, help="Sessions of different tasks.")] = 500,
     jobs: Annotated[str, typer.Option(help="Numbers of processes that read them.")] = "1,2",
     same: Annotated[str, typer.Option(help="Numbers of runs of one and the same task.")] = "250,500,1k",
+    repeats: Annotated[int, typer.Option(min=1, help="How often everything is measured, in turn.")] = 3,
     json: Json = False,
 ) -> None:
     """Measure learning many runs: sessions a second by number of processes, and runs of one and the same task."""
@@ -88,7 +89,7 @@ def learn(
         from ufo_experience.benchmark.speed.run import parse_sizes
 
         with console.progress("learning") as progress:
-            report = run_many(sessions, parse_sizes(jobs), parse_sizes(same), progress)
+            report = run_many(sessions, parse_sizes(jobs), parse_sizes(same), progress, repeats)
         console.answer(many_data(report), many_text(report))
 
 

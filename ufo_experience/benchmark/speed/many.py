@@ -1,7 +1,8 @@
 """Learning many runs: how many sessions a second, with one process and with several, and runs of one and the same task.
 
 The logs are the bundled samples, which are in UFO's form of version 3, with other requests and times. Two records come
-of each session: the whole request and its sub-task.
+of each session: the whole request and its sub-task. The samples themselves are learned first, so that no figure holds
+what a process loads once; then every count is learned in turn, as often as asked for, and the median stands for it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,11 +25,14 @@ from ufo_experience.memory import ExperienceMemory
 SESSIONS = 500
 JOBS = (1, 2)
 SAME = (250, 500, 1_000)
+REPEATS = 3
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What it took to learn some logs: wall-clock seconds, and those of all processors; `records` came of it."""
+    """What it took to learn some logs, in the median by the clock: seconds by the clock, and those of all processors;
+    `records` came of it, `least` and `most` are the seconds of the fastest and the slowest time.
+    """
 
     what: str
     sessions: int
@@ -35,14 +40,17 @@ class Learned:
     records: int
     seconds: float
     processor_seconds: float
+    least: float = 0.0
+    most: float = 0.0
 
 
 @dataclass(frozen=True)
 class ManyReport:
-    """Every measurement, and whether other programs disturbed them."""
+    """Every measurement, of how many each is the median, and whether other programs disturbed them."""
 
     machine: str
     rows: list[Learned]
+    repeats: int
     disturbed: list[str] = field(default_factory=list)
 
 
@@ -51,20 +59,32 @@ def run_many(
     jobs: Sequence[int] = JOBS,
     same: Sequence[int] = SAME,
     progress: Callable[[int, int], None] | None = None,
+    repeats: int = REPEATS,
 ) -> ManyReport:
-    """Learn `sessions` of different tasks with each number of processes, then so many runs of one task."""
+    """Learn `sessions` of different tasks with each number of processes, then so many runs of one task; all of it
+    `repeats` times.
+    """
     disturbed = machine.why_busy()
-    rows: list[Learned] = []
     plan = [("different tasks", sessions, number) for number in jobs] + [("the same task", count, 1) for count in same]
-    for what, count, processes in plan:
-        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            logs = Path(folder) / "logs"
-            _write_sessions(logs, count, same_task=what == "the same task")
-            rows.append(_learn(what, logs, count, processes))
-        disturbed += machine.why_busy(running=processes)
-        if progress:
-            progress(len(rows), len(plan))
-    return ManyReport(machine.describe(), rows, list(dict.fromkeys(disturbed)))
+    times: list[list[Learned]] = [[] for _ in plan]
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        _learn("samples", SAMPLES, 0, 1, Path(folder))
+    for turn in range(repeats):
+        for number, (what, count, processes) in enumerate(plan):
+            with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                logs = Path(folder) / "logs"
+                _write_sessions(logs, count, same_task=what == "the same task")
+                times[number].append(_learn(what, logs, count, processes, Path(folder)))
+            if progress:
+                progress(turn * len(plan) + number + 1, repeats * len(plan))
+        disturbed += machine.why_busy(running=1)
+    rows = [_median(runs) for runs in times]
+    return ManyReport(machine.describe(), rows, repeats, list(dict.fromkeys(disturbed)))
+
+
+def _median(runs: Sequence[Learned]) -> Learned:
+    ordered = sorted(runs, key=attrgetter("seconds"))
+    return replace(ordered[(len(runs) - 1) // 2], least=ordered[0].seconds, most=ordered[-1].seconds)
 
 
 def many_text(report: ManyReport) -> str:
@@ -75,13 +95,21 @@ def many_text(report: ManyReport) -> str:
             f"{one.sessions:,}",
             str(one.jobs),
             f"{one.records:,}",
-            f"{one.seconds:.2f}",
+            f"{one.seconds:.2f} ({one.least:.2f}-{one.most:.2f})",
             f"{one.sessions / one.seconds:.0f}",
             f"{one.processor_seconds:.2f}",
         ]
         for one in report.rows
     ]
-    headers = ("runs of", "sessions", "`--jobs`", "records", "s", "sessions/s", "processor s")
+    headers = (
+        "runs of",
+        "sessions",
+        "`--jobs`",
+        "records",
+        f"s, median of {report.repeats}",
+        "sessions/s",
+        "processor s",
+    )
     busy = [f"**Not publishable**: the machine was busy ({'; '.join(report.disturbed)}).\n"] if report.disturbed else []
     return "\n".join([*busy, *table(headers, cells)])
 
@@ -91,8 +119,8 @@ def many_data(report: ManyReport) -> dict[str, Any]:
     return {**asdict(report), "publishable": not report.disturbed}
 
 
-def _learn(what: str, logs: Path, count: int, jobs: int) -> Learned:
-    with ExperienceMemory.open(logs.parent / "db", embedder="hashing") as memory:
+def _learn(what: str, logs: Path, count: int, jobs: int, folder: Path) -> Learned:
+    with ExperienceMemory.open(folder / "db", embedder="hashing") as memory:
         began, spent = time.perf_counter(), _processor_seconds()
         report = memory.ingest(logs, include_failures=True, force=True, jobs=jobs)
         seconds = time.perf_counter() - began
