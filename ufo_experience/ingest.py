@@ -9,14 +9,14 @@ import gc
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ContextDecorator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ContextDecorator, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from threading import Lock, Thread
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ufo_experience.errors import DataError, ExperienceError, SchemaError, StorageError, UsageError
 from ufo_experience.index.document import Described, describe, run_of
@@ -34,7 +34,7 @@ from ufo_experience.traces.reader import Found
 from ufo_experience.trust.completeness import missing
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 COMMIT_EVERY = 64  # records made durable together
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
@@ -162,40 +162,42 @@ def ingest(
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
         UsageError: no such format, or no such number of jobs.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     if not 1 <= jobs <= MAX_JOBS:
         raise UsageError(f"jobs must be a whole number from 1 to {MAX_JOBS}, not {jobs}")
     report = IngestReport()
     before = summarizer.spending.cost
-    waiting: dict[str, _Made] = {}
     defaults = LogDefaults(task, application, success)
-    for run in _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer)):
-        made = None
-        report.read += run.has_steps or run.failed
-        known = next((one for one in (run.id, *run.others) if one in waiting or one in store), None)
-        if known:
-            report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
-            report.known.append(known)
-        else:
-            made = _learn(run, summarizer, report, include_failures=include_failures, force=force)
-        if made is None:
-            continue
-        experience = made.record.experience
-        level = trust or experience.trust
-        older = next((one for one in (earlier_versions or _none)(experience) if _is_revision(experience, one)), None)
-        if older:
-            level = Trust.QUARANTINED
-            report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
-        waiting[experience.id] = (
-            made if level is experience.trust else replace(made, record=made.record.with_trust(level))
-        )
-        _tell_of_wording(experience, run.source, report)
-        if progress:
-            progress(len(report.added) + len(waiting), 0)
-        if lack := missing(experience):
-            report.incomplete.append((experience.id, lack))
-        if len(waiting) == COMMIT_EVERY:
-            _commit(store, waiting, report, learned)
-    _commit(store, waiting, report, learned)
+    runs = _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer))
+    with closing(runs), ThreadPoolExecutor(1) as thread:
+        storing = _Storing(store, thread, report, learned)
+        for run in runs:
+            made = None
+            report.read += run.has_steps or run.failed
+            known = next((one for one in (run.id, *run.others) if one in storing or one in store), None)
+            if known:
+                report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
+                report.known.append(known)
+            else:
+                made = _learn(run, summarizer, report, include_failures=include_failures, force=force)
+            if made is None:
+                continue
+            experience = made.record.experience
+            level = trust or experience.trust
+            versions = (earlier_versions or _none)(experience)
+            if older := next((one for one in versions if _is_revision(experience, one)), None):
+                level = Trust.QUARANTINED
+                report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
+            if level is not experience.trust:
+                made = replace(made, record=made.record.with_trust(level))
+            _tell_of_wording(experience, run.source, report)
+            if lack := missing(experience):
+                report.incomplete.append((experience.id, lack))
+            storing.take(made)
+            if progress:
+                progress(len(report.added) + len(storing), 0)
+        storing.finish()
     report.cost = summarizer.spending.cost - before
     forget_texts()
     return report
@@ -237,28 +239,28 @@ def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> _Made | DataEr
 
 def _runs(
     sources: Iterable[Source], format: str, jobs: int, report: IngestReport, defaults: LogDefaults, *, offline: bool
-) -> Iterator[_ReadRun]:
+) -> Generator[_ReadRun, None, None]:
     """The redacted runs of all sources in their order; what could not be read goes into the report."""
-    for source in sources:
-        reading = ReadReport()
-        if not isinstance(source, (str, os.PathLike)):
-            for trajectory in _runs_of_value(source, reading):
-                yield _redacted(trajectory, defaults)
-        else:
-            found = reading if jobs == 1 else ReadReport()
-            logs = find_sources(Path(source), format=format, report=found)
-            if jobs == 1:
-                for log in logs:
+    read = partial(_read_batch, format=format, defaults=defaults, summarize=offline)
+    with _processes(jobs - 1) as pool:
+        for source in sources:
+            reading = ReadReport()
+            if not isinstance(source, (str, os.PathLike)):
+                for trajectory in _runs_of_value(source, reading):
+                    yield _redacted(trajectory, defaults)
+            elif pool is None:
+                for log in find_sources(Path(source), format=format, report=reading):
                     yield from _read(log, format, reading, defaults)
             else:
-                noted = ((log, found.take()) for log in logs)
-                for runs, notes in _read_in_processes(noted, format, jobs, defaults, summarize=offline):
+                found = ReadReport()
+                noted = ((log, found.take()) for log in find_sources(Path(source), format=format, report=found))
+                for runs, notes in _read_in_processes(noted, read, pool, jobs * _AHEAD):
                     reading.extend(notes)
                     yield from runs
                 reading.extend(found)
-        report.problems += reading.problems
-        report.skipped += reading.skipped
-        report.failed += reading.failed
+            report.problems += reading.problems
+            report.skipped += reading.skipped
+            report.failed += reading.failed
 
 
 def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordings: Sequence[str] = ()) -> Experience:
@@ -320,33 +322,49 @@ _Source = tuple[Found, ReadReport]  # with what was noted on the way to it
 _Batch = tuple[list[_ReadRun], ReadReport]
 
 
-def _read_in_processes(
-    sources: Iterator[_Source], format: str, jobs: int, defaults: LogDefaults, *, summarize: bool
-) -> Iterator[_Batch]:
-    """Read sources in several processes, of which this is one; what they give comes in the order of the sources."""
-    from concurrent.futures import Future, ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
+@contextmanager
+def _processes(count: int) -> Iterator[ProcessPoolExecutor | None]:
+    """So many processes that read; None for none. They start at once, while this one has no other thread."""
+    if not count:
+        yield None
+        return
+    from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    read = partial(_read_batch, format=format, defaults=defaults, summarize=summarize)
-    with ProcessPoolExecutor(jobs - 1, get_context(_start_method()), _begin_reading) as pool:
-        ahead: deque[tuple[list[_Source], Future[_Batch]]] = deque()
-        try:
-            while True:
-                while len(ahead) < jobs * _AHEAD and (batch := list(islice(sources, _PER_TASK))):
-                    ahead.append((batch, pool.submit(read, batch)))
-                if not ahead:
-                    return
-                while not ahead[0][1].done() and (place := _withdrawn(ahead)) is not None:
-                    done: Future[_Batch] = Future()
-                    try:
-                        done.set_result(read(ahead[place][0]))
-                    except ExperienceError as error:  # raised when it is its turn: what comes before it is stored
-                        done.set_exception(error)
-                    ahead[place] = ahead[place][0], done
-                yield ahead.popleft()[1].result()
-        except BrokenProcessPool as error:
-            raise StorageError("a process that read logs has died; what was stored before is kept") from error
+    pool = ProcessPoolExecutor(count, get_context(_start_method()), _begin_reading)
+    try:
+        pool.submit(os.getpid)
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _read_in_processes(
+    sources: Iterator[_Source], read: Callable[[list[_Source]], _Batch], pool: ProcessPoolExecutor, most: int
+) -> Iterator[_Batch]:
+    """Read sources in these processes and this one; what they give comes in the order of the sources, `most` batches
+    wait for their turn.
+    """
+    from concurrent.futures import Future
+    from concurrent.futures.process import BrokenProcessPool
+
+    ahead: deque[tuple[list[_Source], Future[_Batch]]] = deque()
+    try:
+        while True:
+            while len(ahead) < most and (batch := list(islice(sources, _PER_TASK))):
+                ahead.append((batch, pool.submit(read, batch)))
+            if not ahead:
+                return
+            while not ahead[0][1].done() and (place := _withdrawn(ahead)) is not None:
+                done: Future[_Batch] = Future()
+                try:
+                    done.set_result(read(ahead[place][0]))
+                except ExperienceError as error:  # raised when it is its turn: what comes before it is stored
+                    done.set_exception(error)
+                ahead[place] = ahead[place][0], done
+            yield ahead.popleft()[1].result()
+    except BrokenProcessPool as error:
+        raise StorageError("a process that read logs has died; what was stored before is kept") from error
 
 
 def _withdrawn(ahead: Iterable[tuple[list[_Source], Future[_Batch]]]) -> int | None:
@@ -392,28 +410,73 @@ def _read_batch(sources: list[_Source], *, format: str, defaults: LogDefaults, s
     return runs, report
 
 
-def _commit(store: ExperienceStore, waiting: dict[str, _Made], report: IngestReport, learned: Learned | None) -> None:
-    """Store what was learned; a record over a limit is listed, and the others are stored all the same."""
-    groups = [[*waiting.values()]] if waiting else []
-    while groups:
-        group = groups.pop(0)
-        try:
-            done = store.add([one.record for one in group])
-        except SchemaError as error:
-            if len(group) > 1:
-                groups = [[one] for one in group]
-            else:
-                only = group[0].record.experience
-                report.failed.append((only.provenance.source or only.id, str(error)))
-            continue
+class _Storing:
+    """Stores what was learned, in order: one group while the next one is learned."""
+
+    def __init__(
+        self, store: ExperienceStore, thread: ThreadPoolExecutor, report: IngestReport, learned: Learned | None
+    ) -> None:
+        self._store, self._thread, self._report, self._learned = store, thread, report, learned
+        self._waiting: dict[str, _Made] = {}
+        self._under_way: dict[str, _Made] = {}
+        self._outcome: Future[_Outcome] | None = None
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._waiting or id in self._under_way
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._under_way)
+
+    def take(self, made: _Made) -> None:
+        """Store a record, together with others when there are enough of them."""
+        self._waiting[made.record.experience.id] = made
+        if len(self._waiting) == COMMIT_EVERY:
+            self._next()
+
+    def finish(self) -> None:
+        """Store what is left; durable when it returns. Raises what the store raises, be it of an earlier group."""
+        self._next()
+        self._next()
+
+    def _next(self) -> None:
+        """Report the group under way when it is stored, and begin with the one that waits."""
+        if self._outcome:
+            self._tell(self._outcome.result())
+        self._under_way, self._waiting = self._waiting, {}
+        records = [one.record for one in self._under_way.values()]
+        self._outcome = self._thread.submit(_store, self._store, records) if records else None
+
+    def _tell(self, done: _Outcome) -> None:
+        report = self._report
         report.added += done.added
-        if learned:
-            for id in done.added:
-                learned(waiting[id].record.experience, waiting[id].described)
+        if self._learned:
+            for one in map(self._under_way.__getitem__, done.added):
+                self._learned(one.record.experience, one.described)
+        report.failed += done.failed
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
         report.conflicts = [one for one in report.conflicts if one[0] not in done.skipped]
         report.incomplete = [one for one in report.incomplete if one[0] not in done.skipped]
-    waiting.clear()
+
+
+class _Outcome(NamedTuple):
+    """What became of a group: ids that were stored, ids that were removed before, and what was over a limit."""
+
+    added: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+
+
+def _store(store: ExperienceStore, records: Sequence[CleanRecord]) -> _Outcome:
+    """Store a group; a record over a limit is listed, and the others are stored all the same."""
+    try:
+        done = store.add(records)
+    except SchemaError as error:
+        if len(records) > 1:
+            alone = [_store(store, [one]) for one in records]
+            return _Outcome(*(tuple(chain.from_iterable(part)) for part in zip(*alone, strict=True)))
+        only = records[0].experience
+        return _Outcome((), (), ((only.provenance.source or only.id, str(error)),))
+    return _Outcome(done.added, done.skipped)
 
 
 def _none(experience: Experience) -> tuple[Experience, ...]:
