@@ -52,5 +52,7 @@ def open_index(
 
 def without_password(engine: str) -> str:
     """The engine's URL as it may be written down; the password comes from the environment next time."""
+    if "://" not in engine:
+        return engine
     bare = re.sub(r"(://[^/@:]*):[^/@]*@", r"\1@", engine)
     return re.sub(r"([?&])password=[^&]*&?", r"\1", bare).rstrip("?&")

@@ -23,7 +23,7 @@ from ufo_experience.embedding.base import Embedder, Spending, TakesLength
 from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
 from ufo_experience.index import open_index, without_password
 from ufo_experience.index.base import Content, Space, VectorIndex
-from ufo_experience.index.catalog import Catalog, Entry, entry_of
+from ufo_experience.index.catalog import ARRAYS, Catalog, Entry, entry_of
 from ufo_experience.index.document import TEMPLATE_VERSION
 from ufo_experience.index.engines.faiss import FaissIndex
 from ufo_experience.index.generations import Calibration, Generation, Generations, Manifest, ids_digest, npy
@@ -107,7 +107,7 @@ def _load(store: ExperienceStore, generations: Generations) -> Snapshot | None:
     check_origin(manifest, store)
     if is_outdated(manifest):
         return None
-    catalog = Catalog.from_arrays({name: generation.array(name) for name in Catalog.build([]).arrays()})
+    catalog = Catalog.from_arrays({name: generation.array(name) for name in ARRAYS})
     space = Space(manifest.store_id, manifest.embedder, manifest.template, manifest.dim)
     index = open_index(engine, space, store=store, generation=generation)
     _check_agreement(generation, catalog, index)

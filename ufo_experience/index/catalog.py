@@ -29,6 +29,7 @@ Mask = NDArray[np.bool_]
 RowNumbers = NDArray[np.int64]
 Array = NDArray[Any]
 
+ARRAYS = ("rows", "texts_blob", "texts_ends", "terms", "terms_ptr", "terms_rows", "terms_weights")  # of a compact one
 PARTS = 8  # of a catalog; beyond, all but the first become one
 FILTERED = ("application", "env", "trust", "imported", "success")
 UNKNOWN = -1  # success of a run that nobody has judged
@@ -297,15 +298,8 @@ class Catalog:
     def arrays(self) -> dict[str, Array]:
         """A compact catalog as named arrays, to be saved."""
         texts, terms = self.texts[0], self.terms[0]
-        return {
-            "rows": self.rows,
-            "texts_blob": texts.blob,
-            "texts_ends": texts.ends,
-            "terms": terms.terms,
-            "terms_ptr": terms.ptr,
-            "terms_rows": terms.rows,
-            "terms_weights": terms.weights,
-        }
+        columns = (self.rows, texts.blob, texts.ends, terms.terms, terms.ptr, terms.rows, terms.weights)
+        return dict(zip(ARRAYS, columns, strict=True))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Catalog:
@@ -314,7 +308,7 @@ class Catalog:
         if rows.dtype != ROW or rows.ndim != 1 or len(arrays["texts_ends"]) != len(rows):
             raise CorruptError("not the columns of this version", file="rows.npy")
         texts = StringColumn(arrays["texts_blob"], arrays["texts_ends"])
-        terms = Postings(*(arrays[name] for name in ("terms", "terms_ptr", "terms_rows", "terms_weights")))
+        terms = Postings(*(arrays[name] for name in ARRAYS[3:]))
         return cls(rows, np.ones(len(rows), np.bool_), (texts,), (terms,))
 
 

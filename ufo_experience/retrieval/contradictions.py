@@ -274,7 +274,7 @@ def marks_of(text: str) -> Marks:
         elif token not in _FILLERS:
             word = stem(token)
             removing = not _TAKING_BACK.isdisjoint(said[-_NEAR_BY:])
-            if removing and word.startswith("un") and word in _TURNED:
+            if removing and word.startswith("un") and _turned(word):
                 word = word.removeprefix("un")
                 removing = False
             if negating:
@@ -282,7 +282,7 @@ def marks_of(text: str) -> Marks:
             else:
                 said.append(word)
             for axis, end in () if word in _LINES_OF_A_TABLE and before in _GIVES_A_PLACE else _ends_of(word, negating):
-                if removing and axis in _TURNED.get(word, ()):
+                if removing and axis in _turned(word):
                     ends[axis] = 0 if token.endswith("ed") else -end
                 else:
                     ends[axis] = end if ends.get(axis, end) == end else 0
@@ -334,15 +334,11 @@ def _read_foreign() -> dict[str, list[str]]:
     return found
 
 
-def _turned() -> dict[str, frozenset[int]]:
+@remembered(4_096)
+def _turned(word: str) -> frozenset[int]:
     """The axes on which a word goes to the other end when it is taken back: "remove the lock" is "unlock"."""
-    found: dict[str, frozenset[int]] = {}
-    for word, places in _ENDS.items():
-        back = {(axis, -end) for axis, end in places}
-        axes = {axis for one in _taken_back(word) for axis, end in _ENDS.get(one, ()) if (axis, end) in back}
-        if axes:
-            found[word] = frozenset(axes)
-    return found
+    back = {(axis, -end) for axis, end in _ENDS.get(word, ())}
+    return frozenset(axis for one in _taken_back(word) for axis, end in _ENDS.get(one, ()) if (axis, end) in back)
 
 
 def _taken_back(word: str) -> tuple[str, ...]:
@@ -351,7 +347,6 @@ def _taken_back(word: str) -> tuple[str, ...]:
 
 
 _LINES, _ENDS = _read_axes()
-_TURNED = _turned()
 _UNSPACED = re.compile("|".join(sorted((one for one in _read_foreign() if one[0] >= "\u0e00"), key=len, reverse=True)))
 _REMOVE = {stem(word) for word in ("remove", "delete", "clear", "cancel", "erase", "drop", "reset", "undo")}
 _TAKING_BACK = _REMOVE | {

@@ -41,7 +41,7 @@ def open_store(location: str | Path, **options: Any) -> ExperienceStore:
 
 def scheme_of(location: str | Path) -> str:
     """The scheme of a URL in lower case; empty for the path of a folder."""
-    match = _URL.match(location) if isinstance(location, str) else None
+    match = _URL.match(location) if isinstance(location, str) and "://" in location else None
     return match[1].lower() if match else ""
 
 

@@ -75,9 +75,8 @@ class FaissIndex:
 
     def ids(self) -> NDArray[np.bytes_]:
         """All ids that have a vector here, sorted."""
-        return np.sort(
-            np.concatenate([np.empty(0, "S32"), *(segment.ids[segment.alive()] for segment in self._segments)])
-        )
+        parts = (segment.sorted_ids() for segment in self._segments)
+        return np.sort(np.concatenate([np.empty(0, "S32"), *parts]), kind="stable")  # merges what is in order
 
     def is_within(self, ids: NDArray[np.bytes_]) -> bool:
         """True when every id that has a vector here is one of `ids`, which are sorted."""

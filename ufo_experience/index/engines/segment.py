@@ -112,6 +112,10 @@ class Segment:
         """Numbers of the rows that were not taken out."""
         return np.arange(len(self.ids)) if self.live is None else np.flatnonzero(self.live)
 
+    def sorted_ids(self) -> NDArray[np.bytes_]:
+        """The ids of the rows that were not taken out, in order."""
+        return self.ids[self.by_id if self.live is None else self.by_id[self.live[self.by_id]]]
+
     def find(self, ids: NDArray[np.bytes_]) -> Rows:
         """The live row of each id, -1 where there is none."""
         if not len(self.ids):

@@ -30,11 +30,11 @@ _NETWORK = {
     **dict.fromkeys(("fuse.glusterfs", "fuse.davfs2", "fuse.onedriver"), "a network file system"),
 }
 _ONE_DRIVE = ("OneDrive", "OneDriveConsumer", "OneDriveCommercial")
-_NAMES = (
-    (re.compile(r"OneDrive(?: - .+|-.+)?", re.IGNORECASE), "OneDrive"),
-    (re.compile(r"Dropbox(?: \(.+\))?", re.IGNORECASE), "Dropbox"),
-    (re.compile(r"Google ?Drive(?:-.+)?", re.IGNORECASE), "Google Drive"),
-    (re.compile(r"iCloudDrive|com~apple~CloudDocs", re.IGNORECASE), "iCloud"),
+_NAMES = (  # a word of each folder in lower case, its name, whose it is
+    ("onedrive", re.compile(r"OneDrive(?: - .+|-.+)?", re.IGNORECASE), "OneDrive"),
+    ("dropbox", re.compile(r"Dropbox(?: \(.+\))?", re.IGNORECASE), "Dropbox"),
+    ("drive", re.compile(r"Google ?Drive(?:-.+)?", re.IGNORECASE), "Google Drive"),
+    ("cloud", re.compile(r"iCloudDrive|com~apple~CloudDocs", re.IGNORECASE), "iCloud"),
 )
 _UNC = re.compile(r"[\\/]{2}(?:\?[\\/]UNC[\\/]|(?![?.][\\/]))", re.IGNORECASE)
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -88,8 +88,9 @@ def _sync_provider(folder: Path, disk: Disk, environment: Mapping[str, str]) -> 
     for root, name in _synced_folders(environment):
         if _is_below(path, os.path.realpath(root)):
             return name
-    parts = Path(path).parts
-    return next((name for pattern, name in _NAMES if any(pattern.fullmatch(part) for part in parts)), None)
+    parts, lowered = Path(path).parts, path.lower()
+    near = ((pattern, name) for word, pattern, name in _NAMES if word in lowered)
+    return next((name for pattern, name in near if any(pattern.fullmatch(part) for part in parts)), None)
 
 
 def _mounts(disk: Disk) -> str:
@@ -108,7 +109,9 @@ def _file_system(path: str, mounts: str) -> str:
         fields, rest = before.split(" "), after.split(" ")
         if len(fields) < 5:
             continue
-        point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
+        point = fields[4]
+        if "\\" in point:
+            point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), point)
         if len(point) >= deepest and _is_below(path, point):
             deepest, kind = len(point), rest[0]
     return kind
