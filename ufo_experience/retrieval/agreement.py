@@ -167,7 +167,12 @@ class CatalogAgreement:
 
     def _newest(self, rows: Rows, most: int) -> list[int]:
         """The newest of some rows, newest first."""
-        newest: list[int] = rows[np.argsort(-self._catalog.column("created")[rows], kind="stable")][:most].tolist()
+        created = self._catalog.column("created")[rows]
+        if len(rows) > most:
+            edge = np.partition(created, -most)[-most]
+            some = np.concatenate([np.flatnonzero(created > edge), np.flatnonzero(created == edge)[:most]])
+            rows, created = rows[some], created[some]
+        newest: list[int] = rows[np.argsort(-created, kind="stable")][:most].tolist()
         return newest
 
     def _run(self, row: int) -> Run:

@@ -106,6 +106,8 @@ class Column:
     Safe to use from many threads: what is worked out twice comes out the same.
     """
 
+    BYTES = 4  # that are kept for each row
+
     def __init__(self, held: Rows, times: Scores, gain: Saturation, published: int) -> None:
         """`held` are the rows that hold the term, in order, and how often each does; `gain` says what that is worth."""
         self.held, self.published = held, published
@@ -118,11 +120,6 @@ class Column:
         column[self.held] = self._worth_of(self.held, self._times)
         return column
 
-    @property
-    def size(self) -> int:
-        """How many bytes are kept."""
-        return 4 * self.published
-
     def part(self, first: int, last: int, room: Scores) -> Scores:
         """What the term is worth from one published row to another; `room` may hold it."""
         return self.gain[first:last]
@@ -130,6 +127,8 @@ class Column:
 
 class MaskColumn(Column):
     """The same of a large catalog: a byte for each row, and what is more than once apart."""
+
+    BYTES = 1
 
     @cached_property
     def mask(self) -> NDArray[np.uint8]:
@@ -142,11 +141,6 @@ class MaskColumn(Column):
     def repeats(self) -> Repeats:
         """Where it stands several times."""
         return Repeats.of(self.held, self._times, self._worth_of)
-
-    @property
-    def size(self) -> int:
-        """See `Column.size`."""
-        return self.published + 12 * len(self.repeats.rows)
 
     def part(self, first: int, last: int, room: Scores) -> Scores:
         """See `Column.part`."""

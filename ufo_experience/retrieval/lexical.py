@@ -189,10 +189,11 @@ class LexicalIndex:
         published = self._catalog.published
         if len(held) < max(_COMMON_FROM, _COMMON * published):
             return None
-        has_room = sum(column.size for column in self._columns.values()) < _MOST_BYTES * published
+        kind = MaskColumn if self._is_large else Column
+        has_room = len(self._columns) * kind.BYTES < _MOST_BYTES
         if not has_room and not self._is_large:
             return None
-        column = (MaskColumn if self._is_large else Column)(held, times, self._gain, published)
+        column = kind(held, times, self._gain, published)
         if has_room:
             self._columns[name] = column
         return column

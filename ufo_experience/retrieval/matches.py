@@ -120,8 +120,11 @@ class Scanned:
     def top(self, inside: Mask, count: int, by_length: bool = False) -> Ranked:
         """See `Matches.top`."""
         scores = _divided(self._sum, self._divisors) if by_length else self._sum
-        least = _edge(scores, inside, count)
-        rows = np.flatnonzero(inside & (scores >= least if least > 0 else scores > 0))
+        least = max(_edge(scores, inside, count), 0.0)
+        rows = np.flatnonzero(inside & (scores > least))
+        if least and len(rows) < count:  # it is what the last of these has
+            rows = np.flatnonzero(inside & (scores >= least))
+            return rows, scores[rows]
         return best_of(rows, scores[rows], count)
 
     def at(self, rows: Rows) -> tuple[Scores, Scores]:

@@ -92,13 +92,16 @@ def _of_first_tasks(catalog: Catalog, ordered: Rows) -> Rows:
     """Of many rows the first, those of their first `TASKS` tasks, and those of one run with these: what tells which are
     left of them.
     """
+    tasks, sessions = (catalog.column(name) for name in ("task", "session"))
     for count in (_HEAD, 16 * _HEAD):
         head, later = np.split(ordered, [count])
-        tasks = [*dict.fromkeys(_tasks_of(catalog, head[_few_of_each_run(catalog, head)]).tolist())]
-        if len(tasks) >= TASKS:
-            same = _among(_tasks_of(catalog, later), np.array(tasks[:TASKS], np.uint64))
-            runs = catalog.column("session")[later]
-            return np.concatenate([head, later[same | _among(runs, runs[same & (runs != 0)])]])
+        first = [*dict.fromkeys(tasks[head[_few_of_each_run(catalog, head)]].tolist())]
+        if len(first) >= TASKS:
+            same = _among(tasks[later], np.array(first[:TASKS], np.uint64))
+            if same.any():
+                runs = sessions[later]
+                same |= _among(runs, runs[same & (runs != 0)])
+            return np.concatenate([head, later[same]])
     return ordered
 
 
