@@ -34,14 +34,17 @@ class Saturation:
         half: Scores = k1 * size  # how often a row would hold a term that is worth half of what it can be
         self._grown: GrowingColumns = before._grown if before else GrowingColumns()
         self.half: Scores = self._grown.grown("half", before.half, half) if before else half
+        if before and "once" in vars(before):
+            self.once = self._grown.grown("once", before.once, np.asarray(1 / (1 + half), np.float32))
 
     def __call__(self, rows: Rows, times: Scores) -> Scores:
         """One number, below 1, for each row and how often it holds the term."""
         return np.asarray(times / (times + self.half[rows]), np.float32)
 
-    def once(self, rows: slice = slice(None)) -> Scores:
-        """What a term is worth in each of these rows if it stands there once."""
-        return np.asarray(1 / (1 + self.half[rows]), np.float32)
+    @cached_property
+    def once(self) -> Scores:
+        """What a term is worth in every row if it stands there once."""
+        return np.asarray(1 / (1 + self.half), np.float32)
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class MaskColumn(Column):
         """See `Column.part`."""
         times = room[: last - first]
         if not len(self.repeats.rows):
-            once = self._worth_of.once(slice(first, last))
+            once = self._worth_of.once[first:last]
             if len(self.held) == self.published:
                 return once
             np.multiply(np.bitwise_and(self.mask[first:last], np.uint8(1)), once, out=times)
@@ -189,7 +192,9 @@ class Weighted:
     def in_all(self, size: int) -> Scores:
         """What the terms are worth together in each of `size` rows."""
         rows, worth, times = self._entries
-        total: Scores = np.bincount(rows, weights=worth * self.gain(rows, times), minlength=size).astype(np.float32)
+        total: Scores = np.zeros(size, np.float32)
+        if len(rows):
+            total = np.bincount(rows, weights=worth * self.gain(rows, times), minlength=size).astype(np.float32)
         add_up(self.common, total)
         return total
 

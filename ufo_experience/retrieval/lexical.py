@@ -107,7 +107,8 @@ class LexicalIndex:
         size = len(self._catalog.rows)
         view = self._weighted(exact)
         words, most = view.in_all(size), view.most
-        best = float((words * self._counted).max(initial=0.0)) / most
+        told = words if self._counted.all() else words * self._counted
+        best = float(told.max(initial=0.0)) / most
         if best < 1:
             other = self._weighted(loose).in_all(size)
             words += np.multiply(other, np.float32(1 - best), out=other)

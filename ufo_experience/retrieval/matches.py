@@ -40,12 +40,12 @@ class Published:
     def __init__(self, lengths: NDArray[np.int32], gain: Saturation) -> None:
         """Lengths in words."""
         self._lengths, self._gain, self.count = lengths, gain, len(lengths)
-        self.room = Room(self.count)
+        self.room = Room()
 
     @cached_property
     def once(self) -> Scores:
         """See the class."""
-        return self._gain.once(slice(self.count))
+        return self._gain.once[: self.count]
 
     @cached_property
     def inverse(self) -> Scores:
@@ -64,31 +64,31 @@ def roots(lengths: NDArray[np.int32]) -> NDArray[np.float64]:
 
 
 class Room:
-    """Arrays of all rows that one question after the other works in: memory that is new costs more than what is done
-    in it. Safe to use from many threads.
+    """Long arrays that one question after the other works in: memory that is new costs more than what is done in it.
+    Safe to use from many threads.
     """
 
-    def __init__(self, size: int) -> None:
-        """Arrays of this length."""
-        self._size = size
+    def __init__(self) -> None:
         self._free: dict[type, list[NDArray[Any]]] = {np.float32: [], np.uint8: []}
 
-    def scores(self, user: object) -> Scores:
-        """An array, as somebody left it, that comes back when `user` is gone."""
-        return self._lent(np.float32, user)
+    def scores(self, user: object, size: int) -> Scores:
+        """An array of this length, as somebody left it, that comes back when `user` is gone."""
+        return self._lent(np.float32, user, size)
 
-    def steps(self, user: object) -> Steps:
+    def steps(self, user: object, size: int) -> Steps:
         """The same of bytes."""
-        return self._lent(np.uint8, user)
+        return self._lent(np.uint8, user, size)
 
-    def _lent(self, kind: type, user: object) -> NDArray[Any]:
+    def _lent(self, kind: type, user: object, size: int) -> NDArray[Any]:
         free = self._free[kind]
         try:
             array = free.pop()
         except IndexError:
-            array = np.empty(self._size, kind)
+            array = np.empty(0, kind)
+        if len(array) < size:
+            array = np.empty(size + size // 64, kind)  # the next question may be about some rows more
         finalize(user, free.append, array)
-        return array
+        return array[:size]
 
 
 class Matches(Protocol):
@@ -165,8 +165,8 @@ class Pruned:
             self._loose = _View(loose(), len(lengths), published, float(1 - self._best) / float(exact.most))
         views = [self._exact, self._frame, *([self._loose] if self._loose else [])]
         self._open = sum(view.open for view in views)
-        self._upper = published.room.scores(self)
-        self._scaled = published.room.scores(self)
+        self._upper = published.room.scores(self, published.count)
+        self._scaled = published.room.scores(self, published.count)
         self._exact.add_up(self._upper, views[1:], self._scaled)
 
     def top(self, inside: Mask, count: int, by_length: bool = False) -> Ranked:
@@ -219,7 +219,8 @@ class _View:
         """`size` counts all rows; `scale` None makes the most that a row could have 1."""
         self._terms, self.most = terms, terms.most
         self._scale = 1 / float(terms.most) if scale is None else scale
-        self._rows, self._worth = np.empty(0, np.int64), np.empty(0, np.float32)
+        self._worth, self._known = published.room.scores(self, size), published.room.steps(self, size)
+        self._known.fill(0)
         self._size = size
         weights: list[tuple[float, Posting | MaskColumn]] = [
             (one * self._scale, term) for one, term in terms.few if term.held[0] < published.count
@@ -231,7 +232,7 @@ class _View:
         self._published, self._step, self._is_empty = published, step, not weights
         if self._is_empty:
             return
-        self._tally, room = published.room.steps(self), published.room.steps(self)
+        self._tally, room = (published.room.steps(self, published.count) for _ in range(2))
         self._tally.fill(0)
         for weight, term in weights[:_COUNTED]:
             if weight * term.repeats.most * _LIGHT < step:
@@ -249,16 +250,11 @@ class _View:
 
     def at(self, rows: Rows) -> Scores:
         """What the terms are worth together in each of these rows, which are in order; what was worked out is kept."""
-        place = np.minimum(self._rows.searchsorted(rows), max(len(self._rows) - 1, 0))
-        new = rows[self._rows[place] != rows] if len(self._rows) else rows
+        new = rows[self._known[rows] == 0]
         if len(new):
-            worth = self._terms.at(new.astype(np.int32), self._size)  # as rows are held: searching copies nothing
-            all_rows, all_worth = np.concatenate([self._rows, new]), np.concatenate([self._worth, worth])
-            order = np.argsort(all_rows, kind="stable")
-            self._rows, self._worth = all_rows[order], all_worth[order]
-            place = self._rows.searchsorted(rows)
-        found: Scores = self._worth[place]
-        return found
+            self._worth[new] = self._terms.at(new.astype(np.int32), self._size)  # as rows are held: no copies
+            self._known[new] = 1
+        return self._worth[rows]
 
     def best(self, inside: Mask) -> float | None:
         """The most that the terms are worth in a row inside; None where too many rows are in question."""
