@@ -12,7 +12,7 @@ from tests.builders import open_memory
 from ufo_experience.formats.triple import from_triple
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import PARTS, Catalog, entry_of
-from ufo_experience.index.document import TEMPLATE_VERSION, indexed_text, own_text, procedure, task_text
+from ufo_experience.index.document import TEMPLATE_VERSION, features_of, indexed_text, own_text, procedure, task_text
 from ufo_experience.index.runs import Run, typed_by, way_of
 from ufo_experience.retrieval.lexical import BM25, LexicalIndex
 from ufo_experience.schema import Experience, Trust
@@ -165,7 +165,7 @@ def test_what_is_compared_of_a_record_comes_back_from_the_catalog(procedures):
     catalog = Catalog.build(procedures)
     for row, one in enumerate(sorted(procedures, key=lambda one: one.id)):
         text, clicked, frame, masked, _ = catalog.parts(row)
-        assert read_frame(frame, clicked) == record_frame(own_text(one), *procedure(one))
+        assert read_frame(frame, clicked) == record_frame(own_text(one), *procedure(one), features_of(one))
         assert (text, masked, catalog.masked(row)) == (task_text(one), mask_slots(own_text(one)), masked)
         assert catalog.run(row) == Run(way_of(one), typed_by(one))
 
@@ -174,4 +174,4 @@ def test_an_index_keeps_of_requests_what_its_version_says():
     """Answers come from what was worked out when a record was indexed: whoever works it out otherwise raises the
     version, so that no index of before is read."""
     texts = "\n".join(map(indexed_text, asked_by_an_author()))
-    assert (TEMPLATE_VERSION, sha256(texts.encode()).hexdigest()[:16]) == ("8", "af7e73af76589cc5")
+    assert (TEMPLATE_VERSION, sha256(texts.encode()).hexdigest()[:16]) == ("9", "6868383f0c0daa78")

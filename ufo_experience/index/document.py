@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ufo_experience.index import runs
-from ufo_experience.redaction.actions import clicked_controls, is_typing
+from ufo_experience.redaction.actions import clicked_controls, is_click, is_typing
 from ufo_experience.schema import Experience, State, Step
 from ufo_experience.text import frames
 from ufo_experience.text.applications import application_key
@@ -22,7 +22,7 @@ from ufo_experience.text.own_case import feature_words, in_own_case
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import facts
 
-TEMPLATE_VERSION = "8"  # of the embedded text and of the terms; an index made with another one is refused
+TEMPLATE_VERSION = "9"  # of the embedded text and of the terms; an index made with another one is refused
 WORDING = "\x1d"  # between the frames of the other wordings
 SEPARATOR = "\x1e"  # between the parts of an indexed text
 _MAX_PART = 400  # characters of what was clicked, and of what was typed
@@ -73,13 +73,20 @@ def indexed_text(experience: Experience) -> str:
     `SEPARATOR`."""
     text, clicked, typed = (part.replace(SEPARATOR, " ") for part in (task_text(experience), *procedure(experience)))
     own = own_text(experience).replace(SEPARATOR, " ")
-    frame, *others = (frames.text_of(record_frame(one, clicked, typed)) for one in (own, *experience.state.wordings))
+    features = features_of(experience)
+    asked = (own, *experience.state.wordings)
+    frame, *others = (frames.text_of(record_frame(one, clicked, typed, features)) for one in asked)
     return SEPARATOR.join((text, clicked, frame, mask_slots(own), WORDING.join(others), runs.text_of(experience)))
 
 
 def own_text(experience: Experience) -> str:
     """`task_text` with capitals where these may mark values, which the names of pressed features are not."""
-    return in_own_case(task_text(experience), feature_words(clicked_controls(experience.action.steps)))
+    return in_own_case(task_text(experience), features_of(experience))
+
+
+def features_of(experience: Experience) -> frozenset[str]:
+    """The stems on what the steps pressed of the application's own."""
+    return feature_words(clicked_controls(experience.action.steps))
 
 
 def procedure(experience: Experience) -> tuple[str, str]:
@@ -93,7 +100,7 @@ def procedure(experience: Experience) -> tuple[str, str]:
 
 
 def _types(step: Step) -> bool:
-    return not _TYPING.isdisjoint(step.action_type.lower().replace("_", " ").split())
+    return not is_click(step.action_type) and not _TYPING.isdisjoint(step.action_type.lower().replace("_", " ").split())
 
 
 def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:

@@ -45,12 +45,19 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
     """
     had = [place for place in record.reading.telling if not named[place]]
     own = [place for place in query.reading.telling if not asked[place]] if had else []
+    is_unknown = bool(had) and not own and not record.pressed.isdisjoint(record.stems[place] for place in had)
+    if is_unknown:
+        own = _unknown(query, asked)
     if own:
         shared = (query.words & record.words) - _ARTICLES
         others, left = _left_between(record, had, shared), _left_between(query, own, shared)
+        if is_unknown:
+            others = {between: found for between, found in others.items() if _are_pressed(record, between, found)}
         for between, places in left.items():
             if between in others and between != (_EDGE, _EDGE):
                 return Swap(1.0, len(left) == len(others) == 1, tuple(places), tuple(others[between]), between)
+        if is_unknown:
+            return None
         before: dict[str, int] = {}
         behind: dict[str, int] = {}
         for number, one in enumerate(others):
@@ -62,6 +69,20 @@ def find_swap(query: Frame, record: Frame, asked: Sequence[float], named: Sequen
             if number < none and between != (_EDGE, _EDGE):
                 return Swap(ONE_SIDE, False, tuple(places), tuple([*others.values()][number]), between)
     return None
+
+
+def _are_pressed(record: Frame, between: tuple[str, str], places: Sequence[int]) -> bool:
+    """True where what stands behind a word that both say is nothing but what the steps press."""
+    return between[0] != _EDGE and all(record.stems[place] in record.pressed for place in places)
+
+
+def _unknown(query: Frame, asked: Sequence[float]) -> list[int]:
+    """The places of words of no known meaning that a record has nothing of: where it has a feature that its steps
+    press, they name another one if they stand between the same neighbours."""
+    said = query.reading
+    return [
+        place for place in said.content if not asked[place] and not query.kinds[place] and not said.is_measure[place]
+    ]
 
 
 def _left_between(frame: Frame, left: Sequence[int], shared: Set[str]) -> dict[tuple[str, str], list[int]]:

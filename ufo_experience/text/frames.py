@@ -7,7 +7,7 @@ case decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
@@ -59,9 +59,10 @@ class Reading(NamedTuple):
     begins one, or empty; `leads` the preposition it stands behind (its own, where it is one), or empty; `is_known`
     whether it is one of the thesaurus, and no value; `is_measure` whether it is the unit behind a number in an argument
     ("with 5 columns"), or says when. Places: `content` of the words that say something by themselves, `telling` of the
-    known ones that do and are no values, `object_words` of what the deed is done to, values left out. `value_words` are
-    the stems that may be others in another run: values, what holds a digit, names that are no known words. `slots` are
-    the prepositions behind which nothing but values and unknown words stand ("to Jane"): anything may stand there.
+    known or pressed ones that do and are no values, `object_words` of what the deed is done to, values left out.
+    `value_words` are the stems that may be others in another run: values, what holds a digit, names that are no known
+    words. `slots` are the prepositions behind which nothing but values and unknown words stand ("to Jane"): anything
+    may stand there.
     """
 
     roles: tuple[str, ...]
@@ -80,7 +81,8 @@ class Frame:
     """Stems in order, what kind of value each is (empty: part of the procedure), and its entries in the thesaurus.
 
     `clicked` are the stems on controls that the steps used, `clicked_entries` what these stand for. Of a record `names`
-    are the stems written in capitals (those of a query decide nothing), and `marked` the kinds its request alone gives.
+    are the stems written in capitals (those of a query decide nothing), `marked` the kinds its request alone gives, and
+    `pressed` the stems that name features of the application which the steps press.
     """
 
     stems: tuple[str, ...]
@@ -90,6 +92,7 @@ class Frame:
     clicked_entries: Entries = frozenset()
     names: frozenset[str] = frozenset()
     marked: tuple[str, ...] = ()
+    pressed: frozenset[str] = frozenset()
 
     def with_values(self, places: Collection[int]) -> Frame:
         """The same with the words at these places as values."""
@@ -186,7 +189,7 @@ def _read(frame: Frame) -> Reading:
         measure = is_time or (before == "number" and role in PREPOSITIONS)
         if not says_little:
             content.append(place)
-            if known and not (measure or lead in TEXT_FOLLOWS):
+            if (known or one in frame.pressed) and not (kind or measure or lead in TEXT_FOLLOWS):
                 telling.append(place)
             if role == "object" and not (kind or measure):
                 things.append(place)
@@ -276,25 +279,42 @@ def _clauses(text: str, most: int) -> list[str]:
 
 
 @remembered(256, 2_048)  # for a record that is learned; retrieval keeps what it reads
-def record_frame(text: str, clicked: str = "", typed: str = "") -> Frame:
-    """The frame of a record's request, its roles corrected by what its steps clicked and typed (texts of words)."""
+def record_frame(text: str, clicked: str = "", typed: str = "", features: frozenset[str] = frozenset()) -> Frame:
+    """The frame of a record's request, its roles corrected by what its steps clicked and typed (texts of words), and by
+    the stems on what they pressed of the application's own."""
     frame = request_frame(text)
     names, entries = _on_controls(clicked)
     typed_words = _typed_words(typed)
     kinds = tuple(_role(one, kind, names, typed_words) for one, kind in zip(frame.stems, frame.kinds, strict=True))
-    return Frame(frame.stems, kinds, frame.entries, names, entries, _names(text) & frame.words, frame.kinds)
+    pressed = _pressed(frame.stems, features) if features else features
+    return Frame(frame.stems, kinds, frame.entries, names, entries, _names(text) & frame.words, frame.kinds, pressed)
+
+
+def _pressed(stems: Sequence[str], features: Set[str]) -> frozenset[str]:
+    """The stems of a request that name features: not its first word, nor what a thing is called ("the sheet Stock")."""
+    pairs = enumerate(pairwise(stems))
+    return frozenset(
+        one
+        for place, (before, one) in pairs
+        if one in features and one not in COMMON and (place == 0 or not calls(before)) and one not in PREPOSITIONS
+    )
+
+
+def calls(stem: str) -> bool:
+    """True for a word that may stand before a name: that of a thing that has one, as far as the thesaurus tells."""
+    return stem not in PREPOSITIONS and thesaurus().is_known(stem)
 
 
 def text_of(frame: Frame) -> str:
     """A record's frame as the catalog keeps it, without what its controls and the thesaurus tell."""
     names = " ".join(sorted(frame.names))
     marked = "=" if frame.marked == frame.kinds else ",".join(frame.marked)
-    return "\x1f".join((" ".join(frame.stems), ",".join(frame.kinds), marked, names))
+    return "\x1f".join((" ".join(frame.stems), ",".join(frame.kinds), marked, names, " ".join(sorted(frame.pressed))))
 
 
 def read_frame(text: str, clicked: str) -> Frame:
     """The frame of a text that `text_of` made, and of what the steps clicked."""
-    said, kinds, marked, names = text.split("\x1f")
+    said, kinds, marked, names, pressed = text.split("\x1f")
     stems = tuple(map(intern, said.split()))  # the same words stand in many requests
     if not stems:
         return record_frame("", clicked)
@@ -307,6 +327,7 @@ def read_frame(text: str, clicked: str) -> Frame:
         entries,
         frozenset(names.split()) if names else frozenset(),
         _kinds(kinds if marked == "=" else marked),
+        frozenset(pressed.split()) if pressed else frozenset(),
     )
 
 

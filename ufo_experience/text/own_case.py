@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Set
 
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.controls import is_pressed, role_of
-from ufo_experience.text.frames import PREPOSITIONS
+from ufo_experience.text.frames import calls
 from ufo_experience.text.slots import find_slots, find_whole
 from ufo_experience.text.terms import words
-from ufo_experience.text.thesaurus import thesaurus
 
 _NEARLY_ALL = 2 / 3  # of the words of a name in a request, for it to be that of a feature
 _LEAST_WORDS = 3  # behind the first, all in capitals, for capitals to say nothing
@@ -57,7 +56,7 @@ def in_own_case(request: str, features: Set[str]) -> str:
 def _is_called(before: str) -> bool:
     """True behind the word for a thing that has a name: "the sheet", "the group"."""
     first, *rest = words(before) or [""]
-    return bool(rest) and rest[-1] != first and rest[-1] not in PREPOSITIONS and thesaurus().is_known(rest[-1])
+    return bool(rest) and rest[-1] != first and calls(rest[-1])
 
 
 def names_feature(name: str, features: Collection[str]) -> bool:
