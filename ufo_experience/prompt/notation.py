@@ -55,6 +55,7 @@ _NOT_A_WORD = re.compile(r"\W+")
 _NOT_A_VERB = re.compile(r"[^\w.:/-]+")
 _PLAIN_NAME = re.compile(r"\w[\w .&+-]*")
 _decode = json.JSONDecoder().raw_decode
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def prose(text: str, limit: int | None = None) -> str:
@@ -64,12 +65,12 @@ def prose(text: str, limit: int | None = None) -> str:
 
 def quoted(text: str, limit: int | None = None) -> str:
     """A name as a JSON string."""
-    return json.dumps(inert(clean(text, limit)), ensure_ascii=False)
+    return _as_json(inert(clean(text, limit)))
 
 
 def encode(record: Mapping[str, Any]) -> str:
     """Something else than an example of a run, as one line of JSON; its texts are cleaned already."""
-    return f"{_JSON}\n{inert(json.dumps(record, ensure_ascii=False))}"
+    return f"{_JSON}\n{inert(_as_json(record))}"
 
 
 def head_line(match: str | None, application: str | None, success: bool | None, age: str | None) -> str:
@@ -227,4 +228,4 @@ def _read_value(line: str, at: int) -> tuple[Any, int]:
 def _value(value: Any) -> str:
     if isinstance(value, str) and LABEL.fullmatch(value):
         return value
-    return inert(json.dumps(value, ensure_ascii=False))
+    return inert(_as_json(value))

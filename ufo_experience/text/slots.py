@@ -86,7 +86,9 @@ class Slot:
 def mask_slots(text: str) -> str:
     """The procedure without its values, in lower case: `Email "hi" to Jane Doe` becomes `email <text> to <name>`."""
     words, slots = _cut(text)
-    masked = " ".join(f"<{slots[ord(word) - _FIRST_MARK].kind}>" if _is_mark(word) else word for word in words)
+    if slots:
+        words = tuple([f"<{slots[ord(word) - _FIRST_MARK].kind}>" if _is_mark(word) else word for word in words])
+    masked = " ".join(words)
     return _LIST.sub(r"\1", masked) if len(slots) > 1 or "<" in text else masked
 
 
@@ -95,7 +97,7 @@ def find_slots(text: str) -> list[Slot]:
     words, slots = _cut(text)
     found: list[Slot] = []
     previous = ""
-    for word in words:
+    for word in words if slots else ():
         if _is_mark(word):
             slot = slots[ord(word) - _FIRST_MARK]
             if slot.kind == "name" and previous == "name":

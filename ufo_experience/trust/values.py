@@ -224,6 +224,7 @@ class _Filter:
         request = in_own_case(state.request, feature_words(clicked_controls(experience.action.steps)))
         own = " ".join((state.task, request))
         self._values: list[Slot] = find_slots(request or state.task)
+        self._old_values = frozenset(plain_text(slot.value) for slot in self._values)
         spoken = f"{task} {_without_values(own)}"
         self._spoken = frozenset(_known_forms(spoken)) - PLAIN
         self._known = self._spoken | frozenset(_known_forms(state.application or ""))
@@ -339,7 +340,7 @@ class _Filter:
 
     def _is_old_value(self, name: str) -> bool:
         """True for what the recorded task named as a value, and the new one does not."""
-        return any(plain_text(name) == plain_text(slot.value) for slot in self._values) and not self._in_task(name)
+        return plain_text(name) in self._old_values and not self._in_task(name)
 
     def _has_shape(self, name: str) -> bool:
         """True when something in a name has the shape of a value that the task does not hold."""
