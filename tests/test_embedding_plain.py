@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.builders import TEXTS, a_record_of
 from ufo_experience.embedding import open_embedder
 from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.embedding.local import StaticEmbedder
 from ufo_experience.embedding.plain import as_embedder
 from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 from ufo_experience.memory import ExperienceMemory
@@ -116,6 +118,35 @@ def test_fastembed_embeds_with_the_model_of_a_folder(tmp_path):
     assert (embedder.dim, mail.tolist()) == (2, pytest.approx([1.0, 0.0]))
     assert both.tolist() == pytest.approx([0.5**0.5, 0.5**0.5])
     assert embedder.embed(["chart"], "query")[0] @ mail == pytest.approx(0.0)
+
+
+class _AnyModel(StaticEmbedder):
+    """A model whose package is always there; none is ever loaded."""
+
+    package = "numpy"
+
+
+def test_the_folder_of_a_model_is_kept_as_it_is_found_from_anywhere(tmp_path, monkeypatch):
+    """Else every process in another folder would ask the model hub for that name. Gone, it is asked for by nobody."""
+    monkeypatch.chdir(tmp_path)
+    Path("tiny").mkdir()
+    embedder = _AnyModel("tiny")
+    assert (embedder.name, _AnyModel("maker/model").name) == (f"model2vec:{tmp_path / 'tiny'}", "model2vec:maker/model")
+    Path("tiny").rmdir()
+    with pytest.raises(ServiceError, match="no such folder"):
+        embedder.embed(["mail"])
+
+
+def test_a_model_that_is_gone_lets_words_answer(tmp_path):
+    """Records that were learned with it, and those learned since."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    embedder = _AnyModel(str(folder))
+    folder.rmdir()
+    with ExperienceMemory.open(tmp_path / "db", embedder=embedder) as memory:
+        memory.remember("Send the report", [{"action": "click", "control": "Send"}], True)
+        found = memory.retrieve("Send the report")
+    assert (len(found), "no such folder" in (found.degraded or "")) == (1, True)
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):

@@ -113,7 +113,8 @@ class MissingExtraError(ServiceError):
     default_code = "E_MISSING_EXTRA"
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'{package} is not installed. Install it with: pip install "ufo-experience[{extra}]"')
+        command = f'pip install "ufo-experience[{extra}]"'  # of the package that is installed: no release is needed
+        super().__init__(f"{package} is not installed. Add it to this installation with: {command}")
 
 
 class BudgetError(ServiceError):

@@ -29,7 +29,9 @@ _MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")  # wher
 
 
 class _LoadedModel(ABC):
-    """`model` is a folder or a name. It is loaded at first use.
+    """`model` is a folder or a name; a folder is kept as an absolute path, so that it is found from any other one.
+
+    It is loaded at first use.
 
     Raises:
         MissingExtraError: the package of the model is not installed.
@@ -42,7 +44,8 @@ class _LoadedModel(ABC):
     def __init__(self, model: str) -> None:
         if importlib.util.find_spec(self.package) is None:
             raise MissingExtraError(self.package.replace("_", "-"), self.provider)
-        self.model = model
+        folder = Path(model).expanduser()
+        self.model = str(folder.absolute()) if folder.is_dir() else model
         self._length = Length()
         self._loaded: Any = None
         self._lock = threading.Lock()
@@ -89,9 +92,10 @@ class _LoadedModel(ABC):
         """The model, loaded once. Raises `ServiceError` when it cannot be."""
         with self._lock:
             if self._loaded is None:
-                folder = Path(self.model).expanduser()
+                if Path(self.model).is_absolute() and not Path(self.model).is_dir():
+                    raise ServiceError(f"cannot load the model {self.name!r}: no such folder", code="E_MODEL")
                 try:
-                    self._loaded = self._open(str(folder) if folder.is_dir() else self.model)
+                    self._loaded = self._open(self.model)
                 except (OSError, ValueError, KeyError, RuntimeError) as error:
                     raise ServiceError(f"cannot load the model {self.name!r}: {error}", code="E_MODEL") from error
             return self._loaded

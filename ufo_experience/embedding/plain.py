@@ -66,9 +66,11 @@ def as_embedder(given: Embedder | GivesVectors) -> Embedder:
     Raises:
         UsageError: it has no name, or no `embed`.
     """
+    from inspect import getattr_static
+
     if not isinstance(getattr(given, "name", None), str) or not callable(getattr(given, "embed", None)):
         raise UsageError(f"an embedder needs a name (text) and embed(texts), which {type(given).__name__} has not")
-    whole = hasattr(given, "dim") and hasattr(given, "spending")
+    whole = all(getattr_static(given, name, None) is not None for name in ("dim", "spending"))  # nobody is asked for it
     return given if whole else PlainEmbedder(given)  # type: ignore[return-value, arg-type]
 
 
