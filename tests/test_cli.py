@@ -433,8 +433,23 @@ def test_nothing_found_explains_itself(filled, cli):
     cli("ingest", SAMPLES / "settings_bluetooth", "--trust", "observed", "--db", store)
     released = cli("retrieve", "Turn Bluetooth on", "--db", store).stderr
     assert f"--db {store}" in released
+    (held, *_) = cli.json("retrieve", "Turn Bluetooth on", "--db", store)["withheld_records"]
+    assert (held["why"], held["application"]) == ("unproven", "SystemSettings.exe")
     assert "needs" in filled("prompt", "Turn Bluetooth on", "--max-tokens", "20").stderr
     assert "ufo-experience ingest PATH --db nowhere" in cli("list", "--db", "nowhere", code=65).stderr
+
+
+def test_commands_to_copy_name_the_store_that_was_named(filled):
+    """Of `stats` and `verify`, where the index lacks or lags, and of an error."""
+    store = filled.folder / "experience_db"
+    hint = f"ufo-experience index --db {store}"
+    for path in sorted((store / "index").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    assert f"missing; run: {hint}" in filled("stats", "--db", store).stdout
+    assert f"to bring it in line: {hint}" in filled("verify", "--db", store).stderr
+    filled("index", "--db", store)
+    other = filled("index", "--embedder", "hashing:64", "--db", store, code=65).stderr
+    assert f"ufo-experience index --rebuild --embedder hashing:64 --db {store}" in other
 
 
 def test_what_no_command_releases_is_named_with_the_reason(filled):

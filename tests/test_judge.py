@@ -171,5 +171,6 @@ def test_a_judge_decides_what_the_rule_takes_for_the_opposite(stub, tmp_path):
     task = "Do not let the channel random ring, mute it"
     plain, judged = (open_memory(tmp_path / name[:4], name) for name in ("none", "openai:gpt-4.1-mini"))
     assert plain.retrieve(task).withheld_why == ("contradicts",)
-    found = judged.retrieve(task)
+    judged.store.add([a_record_of(KNOWN[0], session="another")])
+    found = judged.retrieve(task)  # another run of the task it serves is not told as the opposite
     assert ([hit.task for hit in found], found.withheld) == ([KNOWN[0]], ())

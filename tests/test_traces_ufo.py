@@ -325,6 +325,21 @@ def test_a_judgement_skips_the_session_that_ended_in_an_error(tmp_path: Path) ->
     assert [t.complete for t in whole] == [True, False, True]
 
 
+@pytest.mark.parametrize(
+    ("subtasks", "told"),
+    [(["open  THE file"], [None]), (["Open it."], ["Open it.", None]), (["Open the file"] * 2, ["Open the file"] * 2)],
+)
+def test_a_subtask_that_is_the_request_again_is_not_told_twice(tmp_path, subtasks, told):
+    """Unless there are others in its round."""
+    lines = [
+        line_of(number, Request="Open the file", Subtask=text, SubtaskIndex=number, Status="FINISH")
+        for number, text in enumerate(subtasks)
+    ]
+    found = list(read_traces(write_log(tmp_path / "t", *lines)))
+    assert [one.subtask for one in found][: len(told)] == told
+    assert found[-1].subtask is None
+
+
 def test_of_a_failed_session_only_the_subtask_to_blame_is_failed(tmp_path: Path) -> None:
     """Two sub-tasks, judged "no": the finished one is unknown, the one that ended failed is a failure."""
     done = line_of(0, Subtask="Open the file.", SubtaskIndex=0, Status="FINISH")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory
     from ufo_experience.retrieval.answer import Retrieval
     from ufo_experience.schema import Experience, Hit
+    from ufo_experience.store.base import ExperienceStore
     from ufo_experience.store.exchange import ImportReport
     from ufo_experience.trust.policy import TrustPolicy
 
@@ -75,8 +76,9 @@ def _together(skipped: Sequence[tuple[str, str]], *, verbose: bool) -> list[str]
     return few + many
 
 
-def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
-    """The retrieval as one object."""
+def retrieval_data(found: Retrieval, explain: bool, store: ExperienceStore) -> dict[str, Any]:
+    """The retrieval as one object; the applications of what is withheld are looked up in the store."""
+    applications = {one.id: one.state.application for one in store.scan(sorted(found.withheld_ids))}
     return {
         "hits": [_hit(hit, explain) for hit in found.hits],
         "negatives": [_hit(hit, explain) for hit in found.negatives],
@@ -85,7 +87,9 @@ def retrieval_data(found: Retrieval, explain: bool) -> dict[str, Any]:
         "withheld": len(found.withheld),
         "withheld_ids": list(found.withheld_ids),
         "withheld_why": list(found.withheld_why),
-        "withheld_records": [{**asdict(one), "remedy": one.remedy} for one in found.withheld],
+        "withheld_records": [
+            {**asdict(one), "application": applications.get(one.id), "remedy": one.remedy} for one in found.withheld
+        ],
         "embedder": found.embedder,
         "threshold": found.threshold,
         "reason": found.reason,
@@ -98,7 +102,7 @@ def answer_retrieval(
 ) -> None:
     """The hits as a table, failed runs and near misses under headings of their own; why there are none."""
     say_what_is_missing(console, memory, found, application=application)
-    data = retrieval_data(found, explain)
+    data = retrieval_data(found, explain, memory.store) if console.as_json else {}
     if not found.hits and not found.negatives and not found.near:
         console.answer(data, f"no useful experience: {found.reason}")
         return
@@ -220,7 +224,7 @@ def record_text(one: Experience) -> str:
     return printable("\n".join(lines))
 
 
-def import_text(done: ImportReport, unopened: Sequence[Path]) -> str:
+def import_text(done: ImportReport, unopened: Sequence[Path], same_store: str = "") -> str:
     """What an import did, in a few sentences: what waits for approval, what was skipped and why."""
     waiting = set(done.added) - set(done.approved)
     lines = [f"{len(done.added)} added, {len(done.skipped)} skipped, {len(done.failed)} failed"]
@@ -233,7 +237,8 @@ def import_text(done: ImportReport, unopened: Sequence[Path]) -> str:
         lines.append(f"{len(done.approved)} approved")
     if waiting:
         lines.append(
-            f"{len(waiting)} are quarantined until you approve them: ufo-experience approve ID, or --approve here"
+            f"{len(waiting)} are quarantined until you approve them (--approve here does): ufo-experience approve "
+            f"ID{same_store}"
         )
     if unopened:
         names = ", ".join(path.name for path in unopened)
@@ -241,8 +246,8 @@ def import_text(done: ImportReport, unopened: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
-def stats_text(told: StoreStats) -> str:
-    """What is in a store, a line each."""
+def stats_text(told: StoreStats, same_store: str = "") -> str:
+    """What is in a store, a line each; `same_store` is the option that names it in the commands to copy."""
 
     def counts(found: dict[str, int], most: int = 6) -> str:
         shown = [f"{count} {name}" for name, count in list(found.items())[:most]]
@@ -262,8 +267,8 @@ def stats_text(told: StoreStats) -> str:
         "applications": counts(told.applications),
         "formats": counts(told.formats),
         "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",
-        "look again": f"{told.look_again}; ufo-experience list says which" if told.look_again else "",
-        "index": index if told.generation else "missing; run: ufo-experience index",
+        "look again": f"{told.look_again}; which: ufo-experience list{same_store}" if told.look_again else "",
+        "index": index if told.generation else f"missing; run: ufo-experience index{same_store}",
     }
     return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items() if value)
 

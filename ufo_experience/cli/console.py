@@ -121,7 +121,9 @@ class Console:
         try:
             yield
         except ExperienceError as error:
-            message = str(error) + _cure(error)
+            message = str(error) + (
+                _cure(error) or (self.same_store if "; run: ufo-experience index" in str(error) else "")
+            )
             self.note(f"error: {message}")
             if self.as_json and not isinstance(self._out, _Nowhere):
                 self.answer({"error": {"code": error.code, "message": message}}, "")

@@ -184,7 +184,7 @@ def import_file(
         }
         for source, error in done.failed:
             console.note(f"failed: {source}: {error}")
-        console.answer(data, import_text(done, migration.unopened))
+        console.answer(data, import_text(done, migration.unopened, console.same_store))
         if done.failed and not (done.added or done.skipped):
             raise SystemExit(DataError.exit_code)
 
@@ -239,9 +239,11 @@ def verify(
             console.note(f"corrupt: {problem.file}: {problem.message}")
         damaged = bool(found.corrupt) or found.index == "corrupt"
         if damaged and not repair:
-            console.note("to set it aside and make the index again: ufo-experience verify --repair")
+            console.note(
+                f"to set it aside and make the index again: ufo-experience verify --repair{console.same_store}"
+            )
         elif found.index in ("stale", "missing"):
-            console.note(f"the index is {found.index}; to bring it in line: ufo-experience index")
+            console.note(f"the index is {found.index}; to bring it in line: ufo-experience index{console.same_store}")
         data = {
             "records": found.records,
             "corrupt": [problem.model_dump() for problem in found.corrupt],
@@ -261,7 +263,7 @@ def stats(db: Db = None, json: Json = False) -> None:
     """Say what is in a store: records by trust, outcome and application, use, index, size."""
     with open_memory(db, json=json) as (console, memory):
         told = memory.stats()
-        console.answer(asdict(told), stats_text(told))
+        console.answer(asdict(told), stats_text(told, console.same_store))
 
 
 @app.command()

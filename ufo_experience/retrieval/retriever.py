@@ -152,9 +152,7 @@ class Retriever:
         hits = self._served(chosen, query, judged, said, now)
         negatives = self._served(failed, query, ranking, said, now)
         hits = self._with_parted(hits, query)
-        served = {hit.id for hit in hits}  # by the word of a judge even what the rule takes for the opposite
-        held = self._withheld(ranking, threshold)
-        withheld = (*turned_away, *(one for one in held if one.id not in served))
+        withheld = (*turned_away, *self._not_served(self._withheld(ranking, threshold), hits))
         if not hits and not withheld and query.application is not None:
             withheld = self._elsewhere(text, query, ranking, threshold)
         considered = Considered(
@@ -179,6 +177,18 @@ class Retriever:
             notes=tuple(said),
             near=self._load(self._below(ranking, threshold, query.near), ranking, said, now),
         )
+
+    def _not_served(self, held: Sequence[Withheld], hits: Sequence[Hit]) -> list[Withheld]:
+        """What is withheld, but for what is served by the word of a judge though the rule takes it for the opposite,
+        and for other runs of the same task."""
+        served = {hit.id for hit in hits}
+        opposite = [one.id for one in held if one.why == "contradicts"]
+        if hits and opposite:
+            column, catalog = self._catalog.column("task"), self._catalog
+            tasks = set(column[catalog.find(sorted(served))].tolist())
+            rows = zip(opposite, column[catalog.find(opposite)].tolist(), strict=True)
+            served |= {identifier for identifier, task in rows if task in tasks}
+        return [one for one in held if one.id not in served]
 
     def _judged(
         self, text: str, query: Query, ranking: Ranking, threshold: float, notes: list[str]

@@ -1,4 +1,5 @@
-"""UFO session logs → trajectories: one per sub-task, then one for the whole request of each round.
+"""UFO session logs → trajectories: one per sub-task, then one for the whole request of each round. A sub-task that is
+all of its round and says the same is not told twice.
 
 A status of FINISH is the agent's claim. Success comes from `evaluation.log`, which judges the session as a whole:
 
@@ -12,7 +13,7 @@ In a session of several rounds "no" falls on a round by the same rule as on a su
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ class _SessionWriter:
             last = entries is rounds[-1]
             subtasks = [subtask for subtask in subtasks_of(entries) if subtask.text]
             only = len(subtasks) == 1 and len(rounds) == 1
-            for subtask in subtasks:
+            for subtask in [] if _is_all(subtasks, entries) else subtasks:
                 yield self._subtask(subtask, entries, only, complete=not last or subtask is not subtasks[-1])
             yield self._whole(entries, only=len(rounds) == 1, complete=not last)
 
@@ -153,6 +154,12 @@ class _SessionWriter:
         views = (self.session.views[entry.step].plan for entry in entries if entry.step in self.session.views)
         plans = chain((entry.plan for entry in entries), views)
         return next((plan for plan in plans if plan), ())
+
+
+def _is_all(subtasks: Sequence[SubTask], entries: list[LogEntry]) -> bool:
+    """True where the one sub-task of a round is its request, word for word: the whole tells of it."""
+    texts = [" ".join(text.casefold().split()) for text in (_request(entries), *(one.text or "" for one in subtasks))]
+    return len(texts) == 2 and texts[0] == texts[1]
 
 
 def _steps_of(entry: LogEntry, view: StepView) -> Iterator[dict[str, Any]]:
