@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ufo_experience.cli.app import Db, Json, app, console_for
+from ufo_experience.cli.app import Db, Json, app, console_for, shared
 
 if TYPE_CHECKING:
     from ufo_experience.benchmark.retrieval.beir import TaskSet
@@ -41,10 +41,20 @@ def retrieval(
     with console.errors():
         from ufo_experience.benchmark.retrieval.page import report_text, write_page
         from ufo_experience.benchmark.retrieval.run import as_data, run
+        from ufo_experience.config import load_settings
 
         task_set = _task_set(data, db, leave_one_out)
+        http = load_settings(allow_http_service=shared().http_service).allow_http_service
         with console.progress("asking") as progress:
-            report = run(task_set, embedder or ["hashing"], k=top_k, judge=judge, views=views, progress=progress)
+            report = run(
+                task_set,
+                embedder or ["hashing"],
+                k=top_k,
+                judge=judge,
+                views=views,
+                allow_http=http,
+                progress=progress,
+            )
         if output is not None:
             for path in write_page(report, output):
                 console.note(f"wrote {path}")

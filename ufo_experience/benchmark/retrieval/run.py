@@ -54,6 +54,7 @@ from ufo_experience.schema import (
 )
 from ufo_experience.text.frames import readable_intent
 from ufo_experience.text.slots import mask_slots
+from ufo_experience.wiring import PROVIDERS
 
 DEPTH = 100  # answers of a ranking that are looked at
 _EPOCH = datetime(2025, 1, 1, tzinfo=timezone.utc)
@@ -121,6 +122,7 @@ def run(
     k: int = 3,
     judge: str | None = None,
     views: bool = False,
+    allow_http: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Measure a set with every embedder: specs as for `open_embedder`, `simulated:KIND:SPEC` for one seen through one
@@ -128,9 +130,11 @@ def run(
 
     `views` adds a row for each view of the text that could be embedded. `judge` puts one behind the product:
     `openai:MODEL`, or a number from 0 to 1 for one that knows the answers and tells the truth in this share of them.
+    `allow_http` as in `OpenAISettings`.
 
     Raises:
         UsageError, MissingExtraError, ServiceError: an embedder cannot be made, or cannot answer.
+        RefusedError: the address of a service is refused.
     """
     started = time.perf_counter()
     rows = [Row("BM25", None, measure(_bm25(task_set), task_set.relevant))]
@@ -138,7 +142,7 @@ def run(
     done, total = 0, len(task_set.queries) * len(specs)
     for spec in specs:
         with tempfile.TemporaryDirectory(prefix="ufo-experience-bench-") as folder:
-            bench = _Bench(task_set, _open(spec), Path(folder), judge)
+            bench = _Bench(task_set, _open(spec, allow_http), Path(folder), judge, allow_http)
             rows += bench.views() if views else []
             rows += bench.rows(k, lambda step, done=done: progress and progress(done + step, total))  # type: ignore[misc]
             done += len(task_set.queries)
@@ -161,11 +165,12 @@ def _expanded(spec: str) -> list[str]:
     return ["hashing", behind, *(f"simulated:{kind}:{behind}" for kind in KINDS)]
 
 
-def _open(spec: str) -> Embedder:
-    if not spec.startswith("simulated:"):
-        return open_embedder(spec)
-    _, kind, behind = [*spec.split(":", 2), "", ""][:3]
-    return SimulatedEmbedder(open_embedder(behind), kind)
+def _open(spec: str, allow_http: bool) -> Embedder:
+    if spec.startswith("simulated:"):
+        _, kind, behind = [*spec.split(":", 2), "", ""][:3]
+        return SimulatedEmbedder(_open(behind, allow_http), kind)
+    provider = PROVIDERS.get(spec.partition(":")[0])
+    return open_embedder(spec, settings=OpenAISettings.from_env(provider, allow_http=allow_http) if provider else None)
 
 
 def as_data(report: Report) -> dict[str, Any]:
@@ -197,9 +202,12 @@ def as_data(report: Report) -> dict[str, Any]:
 class _Bench:
     """A set in a store, indexed with one embedder."""
 
-    def __init__(self, task_set: TaskSet, embedder: Embedder, folder: Path, judge: str | None) -> None:
+    def __init__(
+        self, task_set: TaskSet, embedder: Embedder, folder: Path, judge: str | None, allow_http: bool = False
+    ) -> None:
         self._set, self._embedder = task_set, embedder
-        self._memory = ExperienceMemory.open(settings=Settings(db=str(folder)), embedder=embedder)
+        settings = Settings(db=str(folder), allow_http_service=allow_http)
+        self._memory = ExperienceMemory.open(settings=settings, embedder=embedder)
         service = self._memory.wiring.service_settings()
         self._judge = None if judge is None else _CountedJudge(_open_judge(judge, task_set, service))
         records = [_record(task_set.name, entry) for entry in task_set.corpus]
