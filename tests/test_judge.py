@@ -104,6 +104,13 @@ def test_a_model_that_reasons_has_room_for_its_answer(stub, tmp_path):
     assert stub.requests[0].body["max_completion_tokens"] >= 2_000
 
 
+def test_a_judge_is_sent_the_values_of_a_request_and_no_secret(stub, tmp_path):
+    """As `docs/security.md` says."""
+    open_memory(tmp_path / "db").retrieve(f"{KNOWN[1]}, the password is Zq3mV8nB1c")
+    sent = stub.requests[0].body["messages"][1]["content"]
+    assert ("Kessler" in sent, "Zq3mV8nB1c" in sent) == (True, False)
+
+
 def test_an_equal_question_is_asked_once(stub, tmp_path):
     memory = open_memory(tmp_path / "db")
     assert memory.retrieve(KNOWN[1]).hits == memory.retrieve(KNOWN[1]).hits
