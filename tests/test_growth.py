@@ -136,7 +136,9 @@ def test_what_was_kept_is_what_would_be_worked_out(large):
 
 def test_statistics_are_renewed_when_a_twentieth_is_new(large):
     """Enough trusted records change the rarities."""
-    many = large.with_changes([entry_of(experience(2)) for _ in range(10)])
+    tasks = [{"task": f"rename the invoice {name}"} for name in THINGS]
+    others = [from_triple(task, {}, {"success": True}, 0.5, None, trust=Trust.VERIFIED) for task in tasks]
+    many = large.with_changes([entry_of(one) for one in others])
     before, after = words(large).scores(QUERY)[1], words(many, before=words(large)).scores(QUERY)[1]
     assert not np.array_equal(after[: len(before)], before)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.builders import memory_of
+from tests.builders import TEXTS, a_record_of, memory_of
 from ufo_experience.memory import ExperienceMemory
 
 Steps = Sequence[tuple[str, str]]  # name and kind of what is clicked
@@ -82,3 +82,37 @@ def test_what_a_request_calls_by_name_stays_a_value_though_a_button_is_called_so
     remembered(memory, [("Mute the group Garden Club", clicks)])
     (hit,) = memory.retrieve("mute the group Allotment Neighbours")
     assert hit.experience.state.task == "mute the group <name>"
+
+
+def typed(name: str, text: str) -> dict[str, str]:
+    """A step that types."""
+    return {"action": "type", "control": name, "control_type": "Edit", "text": text}
+
+
+OFTEN = {  # what is done again and again, and other words for it
+    "Archive all messages from news{}@shop.example": ("Archive the messages of Bob", "Archive all mails from Ann"),
+    "Post the incoming invoice 40{} of vendor 1{}": ("Book the vendor's invoice 77", "post supplier invoice 12"),
+    "Print page {} of the contract": ("Print the first page of the agreement", "print page 3 of my letter"),
+    "Assign the ticket OPS-{} to Dana": ("Give ticket OPS-4 to Dana", "assign the issue OPS-900 to Tim"),
+    "Set a timer for {} minutes": ("Start a 5 minute countdown", "set the timer to 3 minutes"),
+    "Rename the picture IMG{}.png to holiday{}.png": (
+        "Change the name of the picture a.png to b.png",
+        "rename the photo cat.png to dog.png",
+    ),
+    "Add user{}@corp.example to the team channel": (
+        "Invite zoe@corp.example to the team channel",
+        "put max@corp.example into our team channel",
+    ),
+}
+
+
+def test_what_was_done_often_is_found_in_other_words_as_well_as_before(tmp_path):
+    """How rare a word is, is counted over tasks: runs of one do not make its words common."""
+    others = [*map(a_record_of, TEXTS)]
+    for number, (task, asked) in enumerate(OFTEN.items()):
+        runs = [a_record_of(task.replace("{}", str(run)), session=f"{run}") for run in range(10, 50)]
+        once, often = (memory_of(tmp_path / f"{number}-{len(some)}", *others, *some) for some in (runs[:1], runs))
+        for query in asked:
+            before, after = (memory.retrieve(query, similarity_threshold=0.0)[0] for memory in (once, often))
+            assert after.experience.state.task == before.experience.state.task == runs[0].state.task
+            assert after.score >= before.score - 0.05

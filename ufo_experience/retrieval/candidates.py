@@ -256,11 +256,16 @@ class CandidateFinder:
         self, asked: Sequence[str], said: Sequence[tuple[str, ...]], rows: Rows, ranked: Floats, score: Floats
     ) -> Floats:
         """The scores, raised where the request is in the words of one of the best candidates, which say this, or, where
-        it is not, fills in what one or two of them leave open."""
+        it is not, fills in what one or two of them leave open. Other runs of the task that is asked for in the very
+        words are likely, and no equals."""
         words = frozenset(asked)
         near = [place for place, one in enumerate(said) if one and 2 * len(words.intersection(one)) >= len(one)]
         raised: Floats = score.copy()
         is_known = (*asked,) in said
+        if is_known:
+            tasks = self.snapshot.catalog.column("task")[rows]
+            others = (tasks == tasks[said.index((*asked,))]) & [one != (*asked,) for one in said]
+            raised[others] = np.minimum(raised[others], LIKELY)
         for place in sorted(near, key=lambda one: -ranked[one])[:LOOKED_AT]:
             if (*asked,) == said[place]:
                 raised[place] = max(score[place], SAME_WORDS)

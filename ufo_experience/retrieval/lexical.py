@@ -5,7 +5,8 @@
               words themselves do not match
 
 Statistics (document frequency, mean length) are taken over `trusted` rows only: what is not trusted changes no score
-of what is. They are computed once per catalog and set of trusted rows.
+of what is. Of runs of one task one counts: a task that is done often does not make its words common. They are computed
+once per catalog and set of trusted rows.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _DRIFT = 0.05  # of the trusted rows may differ from those that statistics were 
 _COMMON, _COMMON_FROM = 0.05, 1_000  # share and number of the published rows that hold a common term
 _MOST_BYTES = 256  # a row that are kept of common terms
 _DENSE = 0.125  # share of the rows that hold a common term, from which on it is added up first
+_LOOKED_AT = 4_096  # rows, among which a task that is done often enough to matter is found
+_MATTERS = 0.01  # of these, that are of tasks done so often, make it worth reading all postings
 _MOSTLY = 0.3  # share of a word's records in which it is a value, from which on it is one in a query
 
 
@@ -59,6 +62,7 @@ class _Kept:
     counted: Mask
     doc_freq: NDArray[np.int64]
     mean: float
+    of_tasks: Mask
 
 
 class LexicalIndex:
@@ -90,8 +94,9 @@ class LexicalIndex:
         """
         self._catalog, self._settings = catalog, settings
         self._counted = _counted(catalog, trusted, published if catalog.published >= settings.keep_from else None)
-        self._count = int(np.count_nonzero(self._counted))
         same = before if before and self._is_like(before) else None
+        self._of_tasks = self._one_of_each_task(same._kept if same else None)
+        self._count = int(np.count_nonzero(self._of_tasks))
         base, *others = catalog.terms
         self._kept = same._kept if same else self._keep(base)
         self._columns = same._columns if same else {}
@@ -211,19 +216,37 @@ class LexicalIndex:
         """True when what an earlier index worked out for the published rows would come out the same now."""
         kept, (mine, others) = before._kept, np.split(self._counted, [self._catalog.published])
         same = kept.part is self._catalog.terms[0] and kept.settings == self._settings
-        same = same and self._count == before._count and not others.any()
+        same = same and not others.any()
         return same and np.array_equal(kept.counted, mine)
 
     def _keep(self, base: Postings) -> _Kept:
         lengths = self._catalog.column("length")[self._counted].astype(np.float32)
         mean = max(float(lengths.mean()), 1.0) if len(lengths) else 1.0
-        return _Kept(base, self._settings, self._counted[: self._catalog.published], self._counts(base), mean)
+        counted, of_tasks = (one[: self._catalog.published] for one in (self._counted, self._of_tasks))
+        return _Kept(base, self._settings, counted, self._counts(base), mean, of_tasks)
+
+    def _one_of_each_task(self, kept: _Kept | None) -> Mask:
+        """The counted rows that document frequencies are taken over: the first one of each task.
+
+        Where the first rows of a large catalog hold few that are not, all are taken as they are: rows are in the order
+        of their ids, which are digests, and so no task is done often enough to matter.
+        """
+        if kept is not None:  # no row behind the published ones is counted
+            behind = np.zeros(len(self._counted) - len(kept.of_tasks), np.bool_)
+            return np.asarray(np.append(kept.of_tasks, behind), np.bool_)
+        rows, tasks = np.flatnonzero(self._counted), self._catalog.column("task")
+        beyond = len(_beyond(tasks[rows[:_LOOKED_AT]]))
+        if not beyond or (len(rows) > _LOOKED_AT and beyond < _MATTERS * _LOOKED_AT):
+            return self._counted
+        found: Mask = self._counted.copy()
+        found[rows[_beyond(tasks[rows])]] = False
+        return found
 
     def _counts(self, part: Postings) -> NDArray[np.int64]:
         """How many of the counted rows hold each term of a part, in that part."""
-        if self._counted.all():
+        if self._of_tasks.all():
             return np.diff(part.ptr)  # reads no rows
-        counted = self._counted[part.rows].view(np.int8)
+        counted = self._of_tasks[part.rows].view(np.int8)
         return np.asarray(np.add.reduceat(counted, part.ptr[:-1], dtype=np.int64), np.int64)
 
     def _doc_freq(
@@ -237,6 +260,13 @@ class LexicalIndex:
                 positions = located[place] if located else part.positions(terms)
                 total += np.where(positions >= 0, sums[positions], 0)
         return total
+
+
+def _beyond(tasks: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The places of runs that are not the first one of their task."""
+    order = np.argsort(tasks, kind="stable")
+    named = tasks[order]
+    return np.asarray(order[1:][named[1:] == named[:-1]], np.int64)
 
 
 def _counted(catalog: Catalog, trusted: Mask, published: Mask | None) -> Mask:
