@@ -33,8 +33,14 @@ class Figures:
 
 
 def rows(author: str, name: str) -> list[Row]:
-    """One file of an author's set."""
-    return [json.loads(line) for line in (FOLDER / author / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    """One file of an author's set; of `<author> worded` procedures with their other wordings."""
+    author, _, worded = author.partition(" ")
+    lines = (FOLDER / author / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    if not worded or name != "procedures":
+        return found
+    wordings = {row["id"]: row["wordings"] for row in rows(author, "wordings")}
+    return [{**row, "wordings": wordings[row["id"]]} for row in found]
 
 
 def record(row: Row) -> Experience:

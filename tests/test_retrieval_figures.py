@@ -19,12 +19,12 @@ from ufo_experience.retrieval.features import WordWeights, compare
 from ufo_experience.text.frames import record_frame, request_frame
 from ufo_experience.text.thesaurus import FILE
 
-AUTHORS = ("author_a", "author_b", "author_c", "author_e")
+AUTHORS = ("author_b", "author_c", "author_e", "author_f worded")
 BOUNDS = {  # at least ndcg, hit, right; at most wrong, strangers
-    "author_a": (0.955, 0.92, 0.84, 0.06, 0.03),
-    "author_b": (0.9, 0.83, 0.7, 0.07, 0.03),
-    "author_c": (0.955, 0.935, 0.86, 0.08, 0.04),
-    "author_e": (0.963, 0.935, 0.8, 0.14, 0.05),
+    "author_b": (0.9, 0.83, 0.68, 0.06, 0.02),
+    "author_c": (0.955, 0.935, 0.84, 0.08, 0.04),
+    "author_e": (0.963, 0.935, 0.77, 0.13, 0.03),
+    "author_f worded": (0.945, 0.885, 0.78, 0.1, 0.05),  # records with the other wordings that a model wrote
 }
 
 
@@ -85,7 +85,7 @@ def plain(memories) -> dict[str, dict[str, list[str]]]:
 def test_letter_case_never_changes_an_answer(memories, plain, author, change):
     """The same hits, whatever the case a request is written in."""
     tasks = [task for task in plain[author] if change(task).lower() == task.lower() and "'" not in task]
-    assert len(tasks) > 25
+    assert len(tasks) > 20
     for task in tasks:
         assert served(memories[author], change(task)) == plain[author][task]
 
