@@ -116,3 +116,64 @@ def test_what_was_done_often_is_found_in_other_words_as_well_as_before(tmp_path)
             before, after = (memory.retrieve(query, similarity_threshold=0.0)[0] for memory in (once, often))
             assert after.experience.state.task == before.experience.state.task == runs[0].state.task
             assert after.score >= before.score - 0.05
+
+
+WAYS: list[tuple[str, str, Steps]] = [  # a way, the way back, and what the steps of the first click
+    (
+        "Copy the photos from the USB stick to the desktop",
+        "Copy the photos from the desktop to the USB stick",
+        [("USB Drive (E:)", "TreeItem"), ("Copy", "Button"), ("Desktop", "TreeItem"), ("Paste", "Button")],
+    ),
+    (
+        "Move the mails from the inbox to the archive",
+        "Move the mails from the archive to the inbox",
+        [("Inbox", "TreeItem"), ("Move", "Button"), ("Archive", "TreeItem")],
+    ),
+    (
+        "Move the pictures from the phone into the album",
+        "Move the pictures from the album into the phone",
+        [("Phone", "TreeItem"), ("Move", "Button"), ("Album", "TreeItem")],
+    ),
+    (
+        "Drag the file out of the folder Work into the recycle bin",
+        "Drag the file out of the recycle bin into the folder Work",
+        [("Work", "TreeItem"), ("Cut", "Button"), ("Recycle Bin", "TreeItem"), ("Paste", "Button")],
+    ),
+    (
+        "Copy the values from Sheet1 to Summary",
+        "Copy the values from Summary to Sheet1",
+        [("Sheet1", "TabItem"), ("Copy", "Button"), ("Summary", "TabItem"), ("Paste", "Button")],
+    ),
+    (
+        "Import the contacts from the phone to the address book",
+        "Import the contacts from the address book to the phone",
+        [("Phone", "ListItem"), ("Import", "Button"), ("Address book", "ListItem")],
+    ),
+    (
+        "Move the report to the cloud from the computer",
+        "Move the report from the cloud to the computer",
+        [("Computer", "TreeItem"), ("Move", "Button"), ("Cloud", "TreeItem")],
+    ),
+    (
+        "Transfer the recording from the camera to the laptop",
+        "Transfer the recording from the laptop to the camera",
+        [("Camera", "TreeItem"), ("Transfer", "Button"), ("Laptop", "TreeItem")],
+    ),
+]
+
+
+def test_the_way_back_is_another_task(tmp_path):
+    """Whichever of the two is known; each is found in its own direction."""
+    memory = memory_of(tmp_path / "db")
+    for number, (way, _, steps) in enumerate(WAYS):
+        remembered(memory, [(way, steps)], application=f"app{number}")
+    for way, back, _ in WAYS:
+        assert [hit.task for hit in memory.retrieve(way)][:1] == [way]
+        assert way not in [hit.task for hit in memory.retrieve(back)]
+
+
+def test_where_from_and_where_to_were_typed_they_are_values(tmp_path):
+    memory = memory_of(tmp_path / "db")
+    steps = [typed("From", "Berlin"), typed("To", "Paris"), {"action": "click", "control": "Search"}]
+    memory.remember("Find a flight from Berlin to Paris", steps, application="Flights", success=True)
+    assert len(memory.retrieve("find a flight from Paris to Berlin")) == 1

@@ -16,6 +16,7 @@ from ufo_experience.retrieval.agreement import CatalogAgreement, Records
 from ufo_experience.retrieval.answer import Why
 from ufo_experience.retrieval.background import SAMPLE, EmbedderQuality, Scale, heard_in_store, measure_scale
 from ufo_experience.retrieval.credit import harmful, usage_factor
+from ufo_experience.retrieval.differences import is_way_back
 from ufo_experience.retrieval.features import WordWeights, as_array, compare_all
 from ufo_experience.retrieval.filled_in import LIKELY, SAME_WORDS, fills_in, has_other_values
 from ufo_experience.retrieval.fusion import Floats, Signals, order, relevance
@@ -29,6 +30,7 @@ from ufo_experience.text.frames import Frame, request_frames
 from ufo_experience.trust.policy import INCOMPLETE, TrustPolicy
 
 LOOKED_AT = 8  # of the best, for a request that fills in what they leave open
+WAY_BACK = 0.5  # the most that a way scores of which a request asks for the way back
 MAX_FILTERS = 8  # whose rows are kept, a byte each
 MAX_STEMS = 8_192  # whose weights are kept: some 3 MB
 Vector = NDArray[np.float32]
@@ -248,6 +250,8 @@ class CandidateFinder:
         factor = self.usage_factor(rows)
         said = [one.frame.stems for one in texts]
         likely = self._filled_in(seen.clauses[0].stems, said, rows, ranked, relevance(signals, among))
+        turned = [is_way_back(seen.clauses[0], one.frame) for one in texts]
+        likely = np.where(turned, np.minimum(likely, WAY_BACK), likely)
         score, ranked = np.round(likely * factor, 6), np.round(ranked * factor, 6)
         top = np.lexsort((catalog.column("id")[rows], -ranked))
         return Candidates(rows[top], ranked[top], score[top], signals.taken(top), cosine[top], among.table()[top])

@@ -22,6 +22,7 @@ ONE_SIDE = 0.5  # what a swap counts of whose neighbours only those on one side 
 _ARTICLES = frozenset("the a an my your his her our their this that".split())
 _ALL = frozenset(stem(word) for word in "all every whole entire everything everywhere".split())
 _SOME = frozenset(stem(word) for word in "only just single current".split())
+_FROM, _TO = (frozenset(map(stem, words.split())) for words in ("from", "to into onto"))
 _EDGE = "$"
 
 
@@ -97,6 +98,36 @@ def _left_between(frame: Frame, left: Sequence[int], shared: Set[str]) -> dict[t
             found.setdefault((before, stems[mark]), []).extend(left[begin:end])
         before, begin = stems[mark], end
     return found
+
+
+def is_way_back(query: Frame, record: Frame) -> bool:
+    """True where one request goes from where the other goes to, and to where it comes from: things that the steps
+    click, or that are known. What was typed, or is marked, may be any value."""
+    if query.words.isdisjoint(_FROM | _TO):
+        return False
+    origins, goals = _ends(query)
+    its_origins, its_goals = _ends(record)
+    there, back = origins & its_goals - its_origins - goals, goals & its_origins - its_goals - origins
+    if not (there and back):
+        return False
+    turned = there | back
+    words = zip(record.stems, record.kinds, record.reading.is_known, strict=True)
+    return any(one in turned and not kind and (known or one in record.clicked) for one, kind, known in words)
+
+
+def _ends(frame: Frame) -> tuple[Set[str], Set[str]]:
+    """The words that say from where, and those that say where to."""
+    origins: set[str] = set()
+    goals: set[str] = set()
+    stems = frame.stems
+    outward = [place for place in range(1, len(stems)) if stems[place] == "of" and stems[place - 1] == "out"]
+    for place in frame.reading.content:
+        lead = frame.reading.leads[place]
+        if lead in _FROM or (lead == "of" and any(stems.index("of", one) < place for one in outward)):
+            origins.add(stems[place])
+        elif lead in _TO:
+            goals.add(stems[place])
+    return origins, goals
 
 
 def other_deed(query: Frame, record: Frame) -> float:
