@@ -79,7 +79,7 @@ def word_terms(frame: Frame) -> tuple[Weights, Weights]:
     loose: Weights = {f"@{one}": STEP for one in plain}
     loose |= {f"%{one}": WORDED for one in plain}
     loose |= {f"={one}": LOOSE_VALUE for one in plain if f"={one}" not in exact}
-    for one in frame.known.difference(frame.stems):
+    for one in sorted(frame.known.difference(frame.stems)):  # sums come out the same in every process
         mark = "~" if " " in one else ""
         loose |= {f"{mark}{one}": RELATED, f"@{mark}{one}": STEP_RELATED}
     return exact, loose
