@@ -176,4 +176,7 @@ def test_where_from_and_where_to_were_typed_they_are_values(tmp_path):
     memory = memory_of(tmp_path / "db")
     steps = [typed("From", "Berlin"), typed("To", "Paris"), {"action": "click", "control": "Search"}]
     memory.remember("Find a flight from Berlin to Paris", steps, application="Flights", success=True)
+    steps = [typed("From", "Savings"), typed("To", "Checking"), {"action": "click", "control": "Send"}]
+    memory.remember("Transfer 50 euros from Savings to Checking", steps, application="Bank", success=True)
     assert len(memory.retrieve("find a flight from Paris to Berlin")) == 1
+    assert len(memory.retrieve("transfer 20 euros from Checking to Savings")) == 1

@@ -102,7 +102,7 @@ def _left_between(frame: Frame, left: Sequence[int], shared: Set[str]) -> dict[t
 
 def is_way_back(query: Frame, record: Frame) -> bool:
     """True where one request goes from where the other goes to, and to where it comes from: things that the steps
-    click, or that are known. What was typed, or is marked, may be any value."""
+    click, or that are known and no names. What was typed, or is marked, may be any value."""
     if query.words.isdisjoint(_FROM | _TO):
         return False
     origins, goals = _ends(query)
@@ -112,7 +112,8 @@ def is_way_back(query: Frame, record: Frame) -> bool:
         return False
     turned = there | back
     words = zip(record.stems, record.kinds, record.reading.is_known, strict=True)
-    return any(one in turned and not kind and (known or one in record.clicked) for one, kind, known in words)
+    things = {one for one, kind, known in words if known and not kind and one not in record.names}
+    return not turned.isdisjoint(record.clicked | things)
 
 
 def _ends(frame: Frame) -> tuple[Set[str], Set[str]]:
