@@ -22,7 +22,7 @@ from ufo_experience.text.own_case import feature_words, in_own_case
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.values import facts
 
-TEMPLATE_VERSION = "9"  # of the embedded text and of the terms; an index made with another one is refused
+TEMPLATE_VERSION = "10"  # of the embedded text and of the terms; an index made with another one is refused
 WORDING = "\x1d"  # between the frames of the other wordings
 SEPARATOR = "\x1e"  # between the parts of an indexed text
 _MAX_PART = 400  # characters of what was clicked, and of what was typed
@@ -90,12 +90,14 @@ def features_of(experience: Experience) -> frozenset[str]:
 
 
 def procedure(experience: Experience) -> tuple[str, str]:
-    """What the steps clicked (names of controls) and what they typed or chose, as texts."""
+    """What the steps clicked (names of controls) and what they typed or chose, as texts; a value that a placeholder
+    stands for is taken from the request."""
     steps = [step for step in experience.action.steps if step.ok]
     clicked = dict.fromkeys(step.target_control.name for step in steps if not _types(step))
     typed = dict.fromkeys(
         value for step in steps for value in step.parameters.values() if isinstance(value, str) and len(value) < 200
     )
+    typed |= dict.fromkeys(runs.named_value(experience, slot) for slot in experience.slots)
     return " ".join(clicked)[:_MAX_PART].strip(), " ".join(typed)[:_MAX_PART].strip()
 
 

@@ -156,7 +156,7 @@ def typed_by(run: Experience) -> TypedRun:
     session, request = run.provenance.session or run.id, _request(run).strip()
     found: list[tuple[Place, Typed]] = []
     for place, slot in places_typed(run):
-        found.append((place, _typed(session, request, run.sealed.get(slot, ""), _named_value(run, slot))))
+        found.append((place, _typed(session, request, run.sealed.get(slot, ""), named_value(run, slot))))
     return tuple(found)
 
 
@@ -176,7 +176,7 @@ def places_typed(run: Experience) -> Iterator[tuple[Place, str]]:
             yield (*control, times[control]), slots[0] if len(slots) == 1 else ""
 
 
-def _named_value(run: Experience, slot: str) -> str:
+def named_value(run: Experience, slot: str) -> str:
     """What a run typed that its own request names: "" where that does not tell which value it was."""
     told = SLOT_TYPE.fullmatch(run.slots.get(slot, ""))
     if told is None or told["where"] != "task" or not told["slot"]:
