@@ -275,11 +275,7 @@ def _add_writes(server: MCPServer, tools: Tools, writes: Any, error: type[Except
         application: str = "",
         wordings: list[str] | None = None,
     ) -> Changed:
-        """Keep a finished run. Nobody is shown it until a person has judged it.
-
-        Give up to eight wordings: other requests for exactly the same task, with other verbs and nouns and the same
-        values. The run is found by these, too.
-        """
+        """Keep a finished run. Nobody is shown it until a person has judged it. wordings: other ways to ask for it."""
         with _tool_errors(error):
             return tools.record_run(task, steps, outcome, application, wordings or ())
 
