@@ -170,8 +170,8 @@ def ingest(
     before = summarizer.spending.cost
     defaults = LogDefaults(task, application, success)
     runs = _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer))
-    with closing(runs), ThreadPoolExecutor(1) as thread:
-        storing = _Storing(store, thread, report, learned)
+    with closing(runs), ThreadPoolExecutor(1) as thread:  # which starts when it is first given something
+        storing = _Storing(store, thread if jobs > 1 else None, report, learned)
         for run in runs:
             made = None
             report.read += run.has_steps or run.failed
@@ -411,10 +411,10 @@ def _read_batch(sources: list[_Source], *, format: str, defaults: LogDefaults, s
 
 
 class _Storing:
-    """Stores what was learned, in order: one group while the next one is learned."""
+    """Stores what was learned, in order; with a thread one group while others read the next one."""
 
     def __init__(
-        self, store: ExperienceStore, thread: ThreadPoolExecutor, report: IngestReport, learned: Learned | None
+        self, store: ExperienceStore, thread: ThreadPoolExecutor | None, report: IngestReport, learned: Learned | None
     ) -> None:
         self._store, self._thread, self._report, self._learned = store, thread, report, learned
         self._waiting: dict[str, _Made] = {}
@@ -443,8 +443,13 @@ class _Storing:
         if self._outcome:
             self._tell(self._outcome.result())
         self._under_way, self._waiting = self._waiting, {}
+        self._outcome = None
         records = [one.record for one in self._under_way.values()]
-        self._outcome = self._thread.submit(_store, self._store, records) if records else None
+        if records and self._thread:
+            self._outcome = self._thread.submit(_store, self._store, records)
+        elif records:
+            self._tell(_store(self._store, records))
+            self._under_way = {}
 
     def _tell(self, done: _Outcome) -> None:
         report = self._report
