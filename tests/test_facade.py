@@ -194,6 +194,14 @@ def test_a_filter_changes_many_and_a_dry_run_none(filled):
     assert {one.id for one in filled.list(where=RecordFilter(trust="quarantined"))} == set(planned.ids)
 
 
+@pytest.mark.parametrize("wordings", ["Tidy up", [" "], ["Tidy up"] * 9, ["x" * 513], [3]])
+def test_wordings_that_are_none_are_refused_and_nothing_is_stored(memory, wordings):
+    """One text instead of a list, an empty one, too many, one too long, a number."""
+    with pytest.raises((UsageError, SchemaError), match="wordings"):
+        memory.remember(TASK, PLAIN, True, wordings=wordings)
+    assert memory.list() == []
+
+
 def test_approving_by_filter_leaves_risky_records_out(memory):
     """A bulk approval releases nothing that could do harm unless it is named."""
     risky = memory.remember("Clean up", [{"action": "run_shell", "parameters": {"command": "rm -rf /home"}}], True)

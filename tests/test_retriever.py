@@ -405,9 +405,9 @@ WORDED = "Invite a colleague to the budget talk"
 WORDINGS = ("Rope somebody in on the money chat", "Get somebody into the budget discussion", "add attendee")
 
 
-def worded(*wordings, request=WORDED):
+def worded(*wordings):
     """A record with other wordings."""
-    record = a_record_of(request)
+    record = a_record_of(WORDED)
     return record.model_copy(update={"state": record.state.model_copy(update={"wordings": wordings})})
 
 
@@ -417,20 +417,6 @@ def test_a_task_is_found_by_its_other_wordings(tmp_path, task):
     others = [a_record_of(text) for text in TEXTS]
     assert requests(memory_of(tmp_path / "a", *others, worded(*WORDINGS)).retrieve(task)) == [WORDED]
     assert requests(memory_of(tmp_path / "b", *others, worded()).retrieve(task)) == []
-
-
-def test_other_wordings_do_not_serve_what_the_users_own_words_tell_apart(tmp_path):
-    """A request nearer to the user's own words than to the others is compared with these."""
-    twin, words = "Delete the table on the sheet Sales", ("Get rid of the graph on Sales", "remove chart")
-    others, request = [a_record_of(text) for text in TEXTS], "Delete the chart on the sheet Sales"
-    found, alone = (
-        memory_of(tmp_path / str(bool(some)), *others, worded(*some, request=request)).retrieve(
-            twin, similarity_threshold=0.0
-        )
-        for some in (words, ())
-    )
-    scores = [next(hit.score for hit in one if hit.experience.state.request == request) for one in (found, alone)]
-    assert scores[0] <= scores[1]
 
 
 def test_other_wordings_are_redacted_and_kept(tmp_path):

@@ -267,8 +267,11 @@ def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordi
     """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note.
 
     Raises:
-        SchemaError: too many other wordings, or too long ones.
+        SchemaError: too many other wordings, too long or empty ones.
+        UsageError: they are one text instead of several.
     """
+    if isinstance(wordings, str):
+        raise UsageError("wordings is a list of texts, not a text")
     made = summarizer.summarize(redact(_without_our_prompts(run.trajectory)))
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})

@@ -65,8 +65,8 @@ def _as_text(**limits: Any) -> _As:
     return _As(core_schema.str_schema(**limits))
 
 
-def _as_texts(longest: int, most: int) -> _As:
-    return _As(core_schema.tuple_variable_schema(core_schema.str_schema(max_length=longest), max_length=most))
+def _as_texts(longest: int, most: int, **limits: Any) -> _As:
+    return _As(core_schema.tuple_variable_schema(core_schema.str_schema(max_length=longest, **limits), max_length=most))
 
 
 def _as_amount(**limits: Any) -> _As:
@@ -84,7 +84,7 @@ AmountOrNone = Annotated[float | None, _as_amount().or_none()]
 Count = Annotated[int, _As(core_schema.int_schema(ge=0, strict=True))]
 Prints = Annotated[str, _as_text(pattern=r"^([0-9a-f]{4}){0,24}$")]
 Tags = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_TAGS)]
-Wordings = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_WORDINGS)]
+Wordings = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_WORDINGS, min_length=1, strip_whitespace=True)]
 Lines = Annotated[tuple[Text, ...], _as_texts(MAX_TEXT, MAX_TAGS)]
 
 

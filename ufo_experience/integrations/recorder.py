@@ -17,7 +17,7 @@ import functools
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -177,14 +177,17 @@ class Recorder:
         reason: str | None = None,
         tokens: int | None = None,
         cost: float | None = None,
+        wordings: Sequence[str] | None = None,
     ) -> Experience | None:
         """End the run: credit what was shown, and learn by the save policy; returns the record, if one is kept.
 
         `success` without a `judge`, or with "agent", is the agent's own claim: the run is kept as observed, shown to
         nobody, and nothing is credited. `judge` "program" is a check of the result, "person" a user, "llm" a model
-        that did not act. The log gets the ending `.finished`: `ingest` of its folder reads what a crash left.
+        that did not act. `wordings` are other ways to ask for the task, by which it is found, too; who did it
+        can word them. The log gets the ending `.finished`: `ingest` of its folder reads what a crash left.
         """
-        made = self._learn(success, judge, score=score, failure_reason=reason, tokens=tokens, cost=cost)
+        told = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost, "wordings": wordings}
+        made = self._learn(success, judge, **told)
         self._close_log()
         return made
 
