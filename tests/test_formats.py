@@ -21,6 +21,7 @@ from ufo_experience.schema import (
     Action,
     Control,
     Experience,
+    Model,
     Outcome,
     Provenance,
     State,
@@ -472,3 +473,15 @@ def test_any_record_survives_the_task_experience_view(
         created_at=NOON,
     )
     assert from_task_experience(json.loads(json.dumps(record.to_task_experience()))) == record
+
+
+def test_a_json_schema_needs_no_record_to_be_read_before() -> None:
+    """Models are built when they are first used; one that stands as a default in another is not, until then."""
+
+    class Part(Model):
+        size: int = 1
+
+    class Whole(Model):
+        part: Part = Part.model_construct()
+
+    assert Whole.model_json_schema()["properties"]["part"]["default"] == {"size": 1}

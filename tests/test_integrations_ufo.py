@@ -279,6 +279,17 @@ def test_ufo_1_and_2_get_examples_in_pascal_case(saved, sequence):
 
 
 @pytest.mark.parametrize("kind", [ExperienceRetriever, PascalCaseRetriever])
+def test_a_name_that_only_its_record_knows_is_in_no_part_of_an_example(tmp_path, kind):
+    """Neither in the response, nor under the names of the other style."""
+    steps = [{"action": "click_input", "control": "Zebulon Quarx", "control_type": "ListItem"}]
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        memory.remember("open the chat with the newest contact", steps, True, "Teams")
+    (found,) = kind(str(tmp_path / "db")).retrieve("open the chat with the newest contact", 1)
+    assert found.metadata["example"]["ControlText"] == "{{input:1}}"
+    assert "Quarx" not in f"{found.metadata} {found.metadata['example'].other} {found.metadata['example'].sequence}"
+
+
+@pytest.mark.parametrize("kind", [ExperienceRetriever, PascalCaseRetriever])
 def test_an_example_can_be_read_by_the_keys_of_either_style(saved, kind):
     """UFO's code of any release finds the function, whichever style is written."""
     example = kind(str(saved / "experience_db")).retrieve(TASK, 1)[0].metadata["example"]

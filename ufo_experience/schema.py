@@ -19,6 +19,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     JsonValue,
     ValidationError,
 )
@@ -142,6 +143,12 @@ UNKNOWN_TASK = "(the log does not say what the task was)"
 
 class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        """The JSON schema of the model, which is built by now: a field that has one as its default writes it down."""
+        cls.model_rebuild()
+        return handler(schema)
 
 
 class State(Model):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import field
 from datetime import datetime, timezone
 from typing import Any, Literal
 
@@ -43,7 +44,7 @@ class PromptBlock:
     UFO's format, which has no block). `tokens` is what memory adds. `dropped` are ids that were offered and not
     shown: over the budget, without a step left, or a failure in UFO's format. `dropped_actions` counts steps left out
     because the agent has no such action. `needed` is the budget that would have shown one example more, None when all
-    were shown.
+    were shown. `examples` are what was shown, before it was written down.
     """
 
     prompt: str | list[dict[str, Any]]
@@ -53,6 +54,7 @@ class PromptBlock:
     dropped_actions: int = 0
     text: str = ""
     needed: int | None = None
+    examples: tuple[Example, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         """The prompt as text; messages and examples as JSON."""
@@ -113,6 +115,7 @@ def build_prompt(
         dropped_actions=dropped_actions,
         text=frame(shown, nonce) if shown and format != "ufo" else "",
         needed=short,
+        examples=tuple(examples[: len(shown)]),
     )
 
 

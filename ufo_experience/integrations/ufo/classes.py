@@ -33,7 +33,6 @@ from ufo_experience.retrieval.retriever import MAX_K
 from ufo_experience.schema import Hit, Trajectory
 from ufo_experience.summarizer import open_summarizer
 from ufo_experience.traces import ReadReport, read_traces
-from ufo_experience.trust.values import presentable
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -182,21 +181,21 @@ class ExperienceRetriever:
 
     def _document(self, memory: ExperienceMemory, records: DocumentFilter, query: str, hit: Hit) -> Document | None:
         """A hit as a document: cleaned text, at most 600 tokens; None for one without a step to imitate."""
-        shown = memory.build_prompt(query, [hit], format="ufo", max_tokens=1200).prompt
-        if not isinstance(shown, list) or not shown:
+        block = memory.build_prompt(query, [hit], format="ufo", max_tokens=1200)
+        if not isinstance(block.prompt, list) or not block.examples:
             return None
-        entry, experience = shown[0], hit.experience
-        first = next(step for step in experience.action.steps if step.ok)
-        presented = presentable(experience, query, memory.wiring.finder().agreement).experience
-        sequence = sequence_of(presented.action.steps, self.key_style)
+        entry, steps = block.prompt[0], block.examples[0].steps
+        first = next(step for step in steps if step.ok)
         metadata = {
             "request": entry["Request"],
-            "example": example_of(entry["Response"], first.target_control.name, self.key_style, sequence),
+            "example": example_of(
+                entry["Response"], first.target_control.name, self.key_style, sequence_of(steps, self.key_style)
+            ),
             "Tips": entry["Tips"],
             "Sub-task": entry["Sub-task"],
-            "app_list": records.apps(experience.id),
+            "app_list": records.apps(hit.experience),
         }
-        return Document(entry["Request"], metadata, experience.id, hit.score)
+        return Document(entry["Request"], metadata, hit.id, hit.score)
 
     def _open(self) -> ExperienceMemory | None:
         if self._memory is None:

@@ -184,10 +184,10 @@ class DocumentFilter:
                 passed.add(id)
         return passed
 
-    def apps(self, id: str) -> list[str]:
+    def apps(self, record: Experience) -> list[str]:
         """UFO's `app_list` of a record."""
-        known = self._apps.get(id)
-        return app_names(self._store.get(id)) if known is None else list(known)
+        known = self._apps.get(record.id)
+        return app_names(record) if known is None else list(known)
 
     def _catch_up(self) -> None:
         revision = self._store.revision()
