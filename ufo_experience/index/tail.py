@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -90,15 +90,21 @@ def encode(frame: Frame) -> bytes:
 def decode(data: bytes, generation: int, mtimes: Mapping[str, int]) -> tuple[list[Frame], TailPosition]:
     """The whole frames of a tail, and where they end; `mtimes` are those of the generation."""
     frames: list[Frame] = []
-    position = TailPosition(generation, mtimes=mtimes)
+    position = TailPosition(generation)
+    changed: dict[str, int] = {}
     while found := _frame_at(data, position.length):
         frames.append(found[0])
-        position = after(position, found[0], data[position.length : found[1]])
-    return frames, position
+        position = _behind(position, found[0], data[position.length : found[1]])
+        changed |= found[0].mtimes
+    return frames, replace(position, mtimes=with_changed(mtimes, changed))
 
 
 def after(position: TailPosition, frame: Frame, data: bytes) -> TailPosition:
     """The position behind a frame, encoded as `data`, that was appended at a position."""
+    return replace(_behind(position, frame, data), mtimes=with_changed(position.mtimes, frame.mtimes))
+
+
+def _behind(position: TailPosition, frame: Frame, data: bytes) -> TailPosition:
     rows = position.rows + len(frame.catalog.rows) + len(frame.removed)
     return TailPosition(
         position.generation,
@@ -107,7 +113,6 @@ def after(position: TailPosition, frame: Frame, data: bytes) -> TailPosition:
         position.length,
         position.frames + 1,
         rows,
-        with_changed(position.mtimes, frame.mtimes),
     )
 
 
@@ -150,7 +155,7 @@ def merge(frames: Sequence[Frame], dim: int) -> Frame:
 def _joined(catalogs: Sequence[Catalog], live: Sequence[NDArray[np.bool_]]) -> Catalog:
     starts = np.cumsum([0, *(len(one.rows) for one in catalogs)]).tolist()
     return Catalog(
-        np.concatenate([one.rows for one in catalogs]),
+        np.frombuffer(b"".join(one.rows.tobytes() for one in catalogs), ROW),  # numpy compares the fields each time
         np.concatenate(live),
         tuple(one.texts[0] for one in catalogs),
         tuple(one.terms[0].shifted(start) for one, start in zip(catalogs, starts, strict=False)),

@@ -240,7 +240,7 @@ class FileStore(ChangesStatus):
     def ids_in(self, shard: str) -> list[str]:
         """Sorted ids of the live records of `records/ab`, or those with a status of their own of `status/ab`."""
         layout = self._layout
-        found = layout.ids_in(layout.root / shard) if _SHARD.fullmatch(shard) else []
+        found = layout.ids_in(layout.shard(*shard.split("/"))) if _SHARD.fullmatch(shard) else []
         gone = layout.removed() if found else frozenset()
         return [id for id in found if id not in gone]
 
