@@ -187,7 +187,8 @@ class Catalog:
 
     def rows_of_task(self, task: str) -> RowNumbers:
         """Live rows of records with this canonical task."""
-        return np.flatnonzero(self.live & (self.column("task") == np.uint64(key_hash(task))))
+        rows = np.flatnonzero(self.column("task") == np.uint64(key_hash(task)))
+        return rows[self.live[rows]]
 
     def ids_with_term(self, term: str) -> list[str]:
         """Ids of the live rows that hold a term."""

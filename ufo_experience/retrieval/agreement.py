@@ -60,6 +60,8 @@ class CatalogAgreement:
         self._rows = lru_cache(_KEPT)(self._find_rows)
         self._agreed = lru_cache(_KEPT)(self._are_several)
         self._of_task = lru_cache(_KEPT)(self._rows_of_task)
+        self._of_fields = lru_cache(_KEPT)(self._newest_of_fields)
+        self._masked_of = lru_cache(_KEPT)(catalog.masked)
         same = before is not None and before._catalog.terms[0] is catalog.terms[0]  # published rows keep their numbers
         self._published: dict[str, Rows] = before._published if before and same else {}
         self._runs: dict[_Identity, Run] = before._runs if before and same else {}
@@ -91,7 +93,7 @@ class CatalogAgreement:
 
     def _find_places(self, key: _Key, experience: Experience) -> Places:
         """What the newest runs of the task typed; what an earlier catalog was told of the same runs stands."""
-        rows, request = self._newest(self._of_same_fields(experience), _MOST_RUNS), _request(experience)
+        rows, request = self._newest_alike(experience, "", _MOST_RUNS), _request(experience)
         runs, before = list(map(self._identity, rows)), self._places_before.get(key)
         if before is not None and before[:2] == (runs, request):
             return before[2]
@@ -121,10 +123,8 @@ class CatalogAgreement:
         own = self._run(row).way if row >= 0 else way_of(experience)
         if not own.end:
             return _NOBODY
-        rows = self._of_same_fields(experience)
-        alike = _among(rows, self._rows(fact(own.end, experience.state.application)))
-        others = rows[~alike & ~harmful(self._catalog, rows)]
-        for other in self._alike(self._newest(others, _MOST_PARTED), experience, self._masked(experience, row)):
+        others = self._newest_alike(experience, fact(own.end, experience.state.application), _MOST_PARTED)
+        for other in self._alike(others, experience, self._masked(experience, row)):
             if leaving(experience, own, self._run(other).way) is not None:
                 return other
         return _NOBODY
@@ -140,18 +140,29 @@ class CatalogAgreement:
         wanted = self._masked(experience, own)
         for row in self._alike(rows, experience, wanted):
             way, typed = self._run(row)
-            same = way.task == state.task or masked_alike(wanted, self._catalog.masked(row))
+            same = way.task == state.task or masked_alike(wanted, self._masked_of(row))
             if same and way.application == state.application:
                 yield typed
 
-    def _of_same_fields(self, experience: Experience) -> Rows:
-        """The counted rows of the same task, and of those that typed into the same fields."""
-        rows = np.sort(np.concatenate([self._of_task(experience.state.task), self._with_term(fields_term(experience))]))
-        return np.asarray(rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]], np.int64)
+    def _newest_alike(self, experience: Experience, end: str, most: int) -> list[int]:
+        """The newest counted rows of the same task, and of those that typed into the same fields; with an `end`, a
+        `fact`, those that hold it and what has hurt left out.
+        """
+        of_task = self._beside(self._of_task(experience.state.task), end)
+        rows = np.sort(np.concatenate([of_task, self._of_fields(fields_term(experience), end)]))
+        newest: list[int] = self._newest(rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]], most).tolist()
+        return newest
+
+    def _newest_of_fields(self, term: str, end: str) -> Rows:
+        return self._newest(self._beside(self._with_term(term), end), _MOST_RUNS)
+
+    def _beside(self, rows: Rows, end: str) -> Rows:
+        """The rows without those that hold `end`, and without what has hurt; all where there is none."""
+        return rows[~_among(rows, self._rows(end)) & ~harmful(self._catalog, rows)] if end else rows
 
     def _masked(self, experience: Experience, row: int) -> str:
         """The request of a record without its values; the catalog has that of its rows."""
-        return self._catalog.masked(row) if row >= 0 else mask_slots(own_text(experience))
+        return self._masked_of(row) if row >= 0 else mask_slots(own_text(experience))
 
     def _alike(self, rows: Sequence[int], experience: Experience, wanted: str) -> Iterator[int]:
         """Of some rows those that are of the same task and application, as far as the catalog tells; `wanted` is the
@@ -162,18 +173,17 @@ class CatalogAgreement:
         application, task = key_hash(application_key(state.application)), key_hash(state.task)
         for row, its_application, its_task in zip(rows, applications, tasks, strict=True):
             same = its_task == task
-            if its_application == application and (same or masked_alike(wanted, self._catalog.masked(row))):
+            if its_application == application and (same or masked_alike(wanted, self._masked_of(row))):
                 yield row
 
-    def _newest(self, rows: Rows, most: int) -> list[int]:
+    def _newest(self, rows: Rows, most: int) -> Rows:
         """The newest of some rows, newest first."""
         created = self._catalog.column("created")[rows]
         if len(rows) > most:
             edge = np.partition(created, -most)[-most]
             some = np.concatenate([np.flatnonzero(created > edge), np.flatnonzero(created == edge)[:most]])
             rows, created = rows[some], created[some]
-        newest: list[int] = rows[np.argsort(-created, kind="stable")][:most].tolist()
-        return newest
+        return np.asarray(rows[np.argsort(-created, kind="stable")][:most], np.int64)
 
     def _run(self, row: int) -> Run:
         """The run of this row."""
