@@ -20,6 +20,8 @@ Scores = NDArray[np.float32]
 Rows = NDArray[np.int32]
 Steps = NDArray[np.uint8]
 _BLOCK = 65_536  # rows, as many as the processor keeps
+_NEARLY_ALL = 0.9  # of the rows: what so many hold is counted in all, which is a bound as well
+ASKED = 2  # marks a row that is asked for
 
 
 class Saturation:
@@ -66,12 +68,12 @@ class Repeats:
         more = gain(rows, times) / gain(rows, np.ones_like(times)) - 1
         return cls(rows, times, more, 1 + float(more.max(initial=0.0)))
 
-    def set_times(self, rows: Rows, times: Scores) -> None:
-        """Put into `times` how often each of some rows, in order, holds the term, where that is more than once."""
+    def set_worth(self, rows: Rows, worth: Scores, gain: Saturation) -> None:
+        """Put into `worth` what the term is worth in those of some rows, in order, that hold it more than once."""
         if len(self.rows) and len(rows):
             place = np.minimum(self.rows.searchsorted(rows), len(self.rows) - 1)
             here = self.rows[place] == rows
-            times[here] = self.times[place[here]]
+            worth[here] = gain(rows[here], self.times[place[here]])
 
     def set_between(self, first: int, last: int, times: Scores) -> None:
         """The same of all rows from one to another."""
@@ -97,10 +99,11 @@ class Posting:
         """Where it stands several times."""
         return Repeats.of(self.held, self.times, self.gain)
 
-    def count(self, tally: Steps, steps: float, room: Steps) -> None:
-        """See `Column.count`."""
+    def count(self, tally: Steps, steps: float, room: Steps) -> int:
+        """See `MaskColumn.count`."""
         tally[self.held] += np.uint8(ceil(steps))
         self.repeats.count(tally, steps)
+        return 0
 
 
 class Column:
@@ -145,12 +148,17 @@ class MaskColumn(Column):
         """Where it stands several times."""
         return Repeats.of(self.held, self._times, self._worth_of)
 
+    @cached_property
+    def is_everywhere(self) -> bool:
+        """True when every published row holds the term once."""
+        return len(self.held) == self.published and not len(self.repeats.rows)
+
     def part(self, first: int, last: int, room: Scores) -> Scores:
         """See `Column.part`."""
         times = room[: last - first]
         if not len(self.repeats.rows):
             once = self._worth_of.once[first:last]
-            if len(self.held) == self.published:
+            if self.is_everywhere:
                 return once
             np.multiply(np.bitwise_and(self.mask[first:last], np.uint8(1)), once, out=times)
             return times
@@ -159,23 +167,29 @@ class MaskColumn(Column):
         times /= times + self._worth_of.half[first:last]
         return times
 
-    def at(self, rows: Rows, halves: Scores) -> Scores:
-        """What the term is worth in rows, which are in order; 0 where it does not stand. `halves` are theirs."""
-        found = np.zeros(len(rows), np.float32)
+    def at(self, rows: Rows, once: Scores) -> Scores:
+        """What the term is worth in rows, which are in order; 0 where it does not stand. `once` is what it is worth in
+        each if it stands there once.
+        """
         here = rows[: rows.searchsorted(self.published)]
-        times = found[: len(here)]
-        np.bitwise_and(self.mask[here], np.uint8(1), out=times, casting="unsafe")
-        self.repeats.set_times(here, times)
-        times /= times + halves[: len(here)]
+        found: Scores = np.zeros(len(rows), np.float32)
+        if self.is_everywhere:
+            found[: len(here)] = once[: len(here)]
+        else:
+            np.multiply(once[: len(here)], self.mask.take(here) & np.uint8(1), out=found[: len(here)])
+            self.repeats.set_worth(here, found[: len(here)], self._worth_of)
         return found
 
-    def count(self, tally: Steps, steps: float, room: Steps) -> None:
+    def count(self, tally: Steps, steps: float, room: Steps) -> int:
         """Add steps, rounded up, in every row that holds the term, as many more as it is worth more where it stands
-        several times; `room` is for as many rows.
+        several times; `room` is for as many rows. Returns how many are to be added in all rows yet.
         """
+        self.repeats.count(tally, steps)
+        if len(self.held) >= _NEARLY_ALL * self.published:
+            return ceil(steps)
         part = tally[: self.published]
         np.add(part, np.bitwise_and(self.mask, np.uint8(ceil(steps)), out=room[: self.published]), out=part)
-        self.repeats.count(tally, steps)
+        return 0
 
 
 @dataclass(frozen=True)
@@ -198,18 +212,16 @@ class Weighted:
         add_up(self.common, total)
         return total
 
-    def at(self, rows: Rows, size: int) -> Scores:
-        """The same of some of `size` rows, which are in order: bit for bit."""
+    def at(self, rows: Rows, marks: Steps) -> Scores:
+        """The same of some rows, which are in order, bit for bit; `marks` are `ASKED` in these alone."""
         held, worth, times = self._entries
-        asked = np.zeros(size, np.bool_)
-        asked[rows] = True
-        here = np.flatnonzero(asked[held])
+        here = np.flatnonzero(marks.take(held) == ASKED)
         gain = worth[here] * self.gain(held[here], times[here])
         total: Scores = np.bincount(rows.searchsorted(held[here]), weights=gain, minlength=len(rows)).astype(np.float32)
-        halves = self.gain.half[rows]
+        once = self.gain.once[rows]
         for weight, column in self.common:
             if isinstance(column, MaskColumn):
-                worth_here = column.at(rows, halves)
+                worth_here = column.at(rows, once)
                 total += np.multiply(worth_here, weight, out=worth_here)
         return total
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.catalog import Mask
-from ufo_experience.retrieval.columns import MaskColumn, Posting, Saturation, Scores, Steps, Weighted
+from ufo_experience.retrieval.columns import ASKED, MaskColumn, Posting, Saturation, Scores, Steps, Weighted
 
 Rows = NDArray[np.int64]
 Ranked = tuple[Rows, Scores]
@@ -221,7 +221,6 @@ class _View:
         self._scale = 1 / float(terms.most) if scale is None else scale
         self._worth, self._known = published.room.scores(self, size), published.room.steps(self, size)
         self._known.fill(0)
-        self._size = size
         weights: list[tuple[float, Posting | MaskColumn]] = [
             (one * self._scale, term) for one, term in terms.few if term.held[0] < published.count
         ]
@@ -234,11 +233,13 @@ class _View:
             return
         self._tally, room = (published.room.steps(self, published.count) for _ in range(2))
         self._tally.fill(0)
+        everywhere = 0
         for weight, term in weights[:_COUNTED]:
             if weight * term.repeats.most * _LIGHT < step:
                 self.open += weight * term.repeats.most
             else:
-                term.count(self._tally, weight / step, room)
+                everywhere += term.count(self._tally, weight / step, room)
+        self._tally += np.uint8(everywhere)
 
     def add_up(self, total: Scores, others: Sequence[_View], room: Scores) -> None:
         """Put into `total` what a row could have of this view and others."""
@@ -252,7 +253,8 @@ class _View:
         """What the terms are worth together in each of these rows, which are in order; what was worked out is kept."""
         new = rows[self._known[rows] == 0]
         if len(new):
-            self._worth[new] = self._terms.at(new.astype(np.int32), self._size)  # as rows are held: no copies
+            self._known[new] = ASKED
+            self._worth[new] = self._terms.at(new.astype(np.int32), self._known)  # as rows are held: no copies
             self._known[new] = 1
         return self._worth[rows]
 
