@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -10,9 +11,13 @@ import pytest
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
 from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.index import append as append_module
 from ufo_experience.index import generations as generations_module
+from ufo_experience.index import snapshot as snapshot_module
 from ufo_experience.index import tail as tails
+from ufo_experience.index.append import append
 from ufo_experience.index.build import load_snapshot, sync
+from ufo_experience.index.catalog import entry_of
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes, own_changes
 from ufo_experience.schema import Trust, Verdict
@@ -68,6 +73,65 @@ def test_one_more_record_publishes_no_generation_and_is_there_for_the_next_proce
     assert snapshot.index.missing(store.ids()) == []
     assert find_changes(FileStore.open(folder, disk=disk), snapshot).added == []
     assert disk.read_records == 0
+
+
+def appended(folder: Path, number: int, then: Callable[[], object] = lambda: None) -> bool:
+    """Add a record as a new process does; `then` comes before the index hears of it."""
+    store, generations = open_all(folder)
+    store.add([a_record(number)])
+    then()
+    return append(store, generations, EMBEDDER, [entry_of(a_record(number))])
+
+
+def test_what_was_learned_is_appended_without_opening_the_index(folder):
+    """Its columns and its vector are there for the next process, which lists the folder and does not read the file."""
+    rows = folder / "index" / "1" / "rows.npy"
+    kept = rows.read_bytes()
+    rows.unlink()
+    assert all([appended(folder, number) for number in (7, 8)])
+    rows.write_bytes(kept)
+    disk = ReadingDisk()
+    snapshot, store = loaded(folder, disk), FileStore.open(folder, disk=disk)
+    assert sorted(snapshot.catalog.ids()) == store.ids()
+    assert snapshot.index.missing(store.ids()) == []
+    assert not find_changes(store, snapshot)
+    assert disk.read_records == 0
+    sync(*open_all(folder), EMBEDDER)
+    assert loaded(folder).tail.frames == 2  # nothing was left to be said
+    sync(*open_all(folder), EMBEDDER, rebuild=True)
+    rebuilt = loaded(folder).catalog
+    assert snapshot.catalog.compact().rows.tobytes() == rebuilt.rows.tobytes()
+    assert snapshot.catalog.compact().terms[0].rows.tolist() == rebuilt.terms[0].rows.tolist()
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda folder: open_all(folder)[0].remove([a_record(7).id]),
+        lambda folder: open_all(folder)[0].set_status(a_record(7).id, trust=Trust.QUARANTINED),
+        lambda folder: (
+            sync(*open_all(folder), HashingEmbedder(64), rebuild=True) and open_all(folder)[0].add([a_record(9)])
+        ),
+        lambda folder: (folder / "index" / "CURRENT").unlink(),
+        lambda folder: (folder / "index" / "1" / "MANIFEST.json").write_bytes(b"{}"),
+    ],
+    ids=["removed", "judged", "rebuilt", "no index", "damaged"],
+)
+def test_nothing_is_appended_where_more_has_to_be_looked_at(folder, between):
+    """Somebody committed since, or there is no generation whose tail it could be."""
+    assert not appended(folder, 7, lambda: between(folder))
+    sync(*open_all(folder), EMBEDDER)
+    assert sorted(loaded(folder).catalog.ids()) == open_all(folder)[0].ids()
+    assert not find_changes(open_all(folder)[0], loaded(folder))
+
+
+def test_somebody_looks_at_all_that_changed_before_it_is_much(folder, monkeypatch):
+    """Each reader lists the folders of what was appended: after some, their times are written down."""
+    monkeypatch.setattr(append_module, "MOST_UNSEEN", 5)
+    assert [appended(folder, number) for number in range(10, 15)] == [True, True, True, False, False]
+    monkeypatch.setattr(snapshot_module, "MTIME_GRANULARITY_NS", 0)
+    sync(*open_all(folder), EMBEDDER)
+    assert appended(folder, 15)
 
 
 def test_the_tail_says_the_same_as_a_new_generation(folder):

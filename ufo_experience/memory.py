@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from ufo_experience.traces.builder import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
-Records = list[Experience]  # named here: inside the class `list` is a method
-Hits = list[Hit]
+Hits = list[Hit]  # named here: inside the class `list` is a method
 Ids = list[str]
 Advice = list["ActionAdvice"]
 
@@ -227,7 +226,7 @@ class ExperienceMemory(Maintenance):
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer, self.wiring.service_settings)
         experience = learn(run, engine, trust=level, wordings=wordings)
-        self._add([experience])
+        self.take_in([experience])
         return self.store.get(experience.id)
 
     def judge(
@@ -254,10 +253,6 @@ class ExperienceMemory(Maintenance):
         observed = self.store.get(full).trust is Trust.OBSERVED
         self.store.set_status(full, verdict=verdict, trust=Trust.VERIFIED if observed else None)
         return self.store.get(full)
-
-    def _add(self, experiences: Records) -> None:
-        self.store.add(experiences)
-        self.index_if_possible()
 
     def retrieve(
         self,
@@ -448,7 +443,7 @@ class ExperienceMemory(Maintenance):
             action = {**action, "steps": schema_steps(action["steps"])}
         first, second, third = (redact_json(part) for part in (state, action, outcome))
         experience = from_triple(first, second, third, salience, episode_id, trust=trust_level(trust))
-        self._add([experience])
+        self.take_in([experience])
         return experience.id
 
     def query(

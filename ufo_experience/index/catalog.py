@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,8 +123,13 @@ class Catalog:
     @classmethod
     def build(cls, experiences: Iterable[Experience]) -> Catalog:
         """Columns of `experiences`, sorted by id."""
-        entries = [entry_of(one) for one in sorted(experiences, key=lambda experience: experience.id)]
-        return cls._pack([(one.row, one.described.text, one.described.terms) for one in entries])
+        return cls.of([entry_of(one) for one in experiences])
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Catalog:
+        """Columns of entries, sorted by id."""
+        in_order = sorted(entries, key=attrgetter("id"))
+        return cls._pack([(one.row, one.described.text, one.described.terms) for one in in_order])
 
     @classmethod
     def _pack(cls, records: Sequence[tuple[tuple[object, ...], str, Terms]]) -> Catalog:

@@ -201,6 +201,7 @@ class Generations:
     """The `index/` folder of a store. Reading needs no lock and writes nothing."""
 
     DEFAULT_ENGINE = "faiss"
+    keeps_tails = True  # of what was learned since, on this machine
 
     @classmethod
     def open(cls, store: ExperienceStore, engine: str = AUTO, *, lock_timeout: float = 10.0) -> Generations:
@@ -232,12 +233,15 @@ class Generations:
             FormatVersionError: a newer version wrote it.
             StorageError: no file can be read now.
         """
-        number = self.number()
-        if number is None:
-            return None
-        generation = self._load(number)
-        generation.compare()
+        generation = self.published()
+        if generation is not None:
+            generation.compare()
         return generation
+
+    def published(self) -> Generation | None:
+        """The generation `CURRENT` names, of which only the manifest is read; None without one. Raises as `current`."""
+        number = self.number()
+        return None if number is None else self._load(number)
 
     def of(self, manifest: Manifest) -> Generation:
         """The generation a manifest belongs to, unchecked."""
@@ -276,8 +280,11 @@ class Generations:
         """The bytes of a generation's tail, empty without one; what of them is whole, `tail.decode` says."""
         return self._read(self._tail(generation), MAX_TAIL_BYTES) or b""
 
-    def append_tail(self, frame: Frame, position: TailPosition) -> TailPosition | None:
-        """Append a frame to the tail of a generation; None (and nothing written) when another process was quicker.
+    def append_tail(
+        self, frame: Frame, position: TailPosition, still: Callable[[], bool] = lambda: True
+    ) -> TailPosition | None:
+        """Append a frame to the tail of a generation; None (and nothing written) when another process was quicker, or
+        what has to hold `still` does not.
 
         Of too many frames one is made. Nothing here waits for the medium: a tail that is lost is read from the records.
 
@@ -292,7 +299,7 @@ class Generations:
             if self.number() != position.generation:
                 return None
             data = self.read_tail(position.generation)
-            if not ends_at(data, position):
+            if not ends_at(data, position) or not still():
                 return None
             if position.frames < MAX_FRAMES:
                 new = encode(frame)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +18,7 @@ from ufo_experience.embedding.base import Embedder, Repairable
 from ufo_experience.errors import CorruptError, DataError, ExperienceError, ServiceError, StorageError
 from ufo_experience.fileio.atomic import Disk, replace_file
 from ufo_experience.fileio.regular import read_regular
+from ufo_experience.index.append import append
 from ufo_experience.index.build import (
     IndexReport,
     Progress,
@@ -98,6 +100,19 @@ class LiveIndex:
         self._note_failure(None)
         return report
 
+    def take_in(self, added: Sequence[Experience]) -> None:
+        """Bring into the index what the last commit through the same store added, and whatever else is due; see
+        `append.append` and `sync`. Raises as `sync`.
+        """
+        entries = [entry_of(one) for one in added]
+        with self._lock:
+            is_new = self._snapshot is None and not self._learned and self.failure is None
+        waiting = not is_new or self._failure_path.exists()
+        if waiting or not append(self.store, self.generations, self.embedder, entries):
+            with self._lock:
+                self._learned |= {one.id: one for one in entries[:MOST_LEARNED]}
+            self.sync()
+
     def expect(self, experience: Experience, described: Described) -> None:
         """Keep for the next `sync` what was worked out of a record that was stored just now through the same store."""
         with self._lock:
@@ -107,19 +122,23 @@ class LiveIndex:
     def _note_failure(self, error: ServiceError | None) -> None:
         """Keep the code of an error, and nothing of its words, which may hold a text; best effort."""
         self.failure = error
-        path = self.store.cache_folder / FAILURE
+        path = self._failure_path
         with suppress(OSError, StorageError):
             if error is not None:
                 replace_file(path, error.code.encode("ascii", "replace"), Disk())
             elif path.is_file():
                 path.unlink()
 
+    @property
+    def _failure_path(self) -> Path:
+        return self.store.cache_folder / FAILURE
+
     def _why_by_words(self) -> str:
         """Why records have no vectors yet."""
         from ufo_experience.openai_api.errors import in_words
 
         try:
-            code = read_regular(self.store.cache_folder / FAILURE, MAX_CODE).decode("ascii", "replace")
+            code = read_regular(self._failure_path, MAX_CODE).decode("ascii", "replace")
         except DataError:
             code = ""
         why = f": {in_words(code)}" if code else ""

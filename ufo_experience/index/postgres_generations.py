@@ -9,7 +9,7 @@ when enough has changed; what came after it is read from the store.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -36,6 +36,7 @@ class SharedGenerations(Generations):
     """The generations in a database, and this machine's copy of them in `folder`."""
 
     DEFAULT_ENGINE = "pgvector"
+    keeps_tails = False
 
     def __init__(self, folder: Path, database: Database, *, lock_timeout: float = 10.0, engine: str = AUTO) -> None:
         super().__init__(folder, lock_timeout=lock_timeout, engine=engine)
@@ -75,7 +76,9 @@ class SharedGenerations(Generations):
         """Nothing: what came after a generation is read from the database."""
         return b""
 
-    def append_tail(self, frame: Frame, position: TailPosition) -> TailPosition | None:
+    def append_tail(
+        self, frame: Frame, position: TailPosition, still: Callable[[], bool] = lambda: True
+    ) -> TailPosition | None:
         """Nothing is written, see `read_tail`; but what a generation is due for is counted."""
         return replace(position, rows=position.rows + len(frame.catalog.rows) + len(frame.removed))
 

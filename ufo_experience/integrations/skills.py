@@ -74,9 +74,7 @@ def read_skills(folder: Path) -> Iterator[Experience]:
 
 def import_skills(memory: ExperienceMemory, folder: Path) -> list[str]:
     """Take the skills of a folder in, quarantined; returns the ids that are new. Raises as `read_skills`."""
-    added = memory.store.add(list(read_skills(folder))).added
-    memory.index_if_possible()
-    return list(added)
+    return list(memory.take_in(read_skills(folder)).added)
 
 
 def is_skills(folder: Path) -> bool:

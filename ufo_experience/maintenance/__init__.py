@@ -7,7 +7,7 @@ Every change takes ids or a `RecordFilter`; with `dry_run` it only says what it 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -17,7 +17,7 @@ from ufo_experience.errors import LockedError, NotFoundError, ServiceError, Usag
 from ufo_experience.index.build import IndexReport, Progress
 from ufo_experience.schema import Experience, Trust, expect
 from ufo_experience.store import scheme_of
-from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.base import Added, ExperienceStore
 from ufo_experience.store.selection import RecordFilter, chosen, resolve, select
 
 # What does the work is imported by the method that needs it: a query loads none of it.
@@ -58,13 +58,23 @@ class Maintenance:
             update_view(self.store, Path(self.store.location) / VIEW)
         return report
 
-    def index_if_possible(self) -> str | None:
-        """Index what was stored; records wait (and are found by their words) when the embedder cannot answer now,
-        or another process is publishing. Returns why; a fault of the embedder is logged when it is another than before.
+    def take_in(self, records: Iterable[Experience]) -> Added:
+        """Store records, redacted, and index them as far as can be done now. Raises as the store's `add`."""
+        from ufo_experience.store.records import clean_record
+
+        clean = [clean_record(one) for one in records]
+        done = self.store.add(clean)
+        self.index_if_possible([one.experience for one in clean if one.experience.id in done.added])
+        return done
+
+    def index_if_possible(self, added: Sequence[Experience] = ()) -> str | None:
+        """Index what was stored, of which the last commit `added` some; records wait (and are found by their words)
+        when the embedder cannot answer now, or another process is publishing. Returns why; a fault of the embedder is
+        logged when it is another than before.
         """
         before = self.live.failure
         try:
-            self.live.sync()
+            self.live.take_in(added)
         except LockedError as error:
             return str(error)
         except ServiceError as error:

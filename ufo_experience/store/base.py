@@ -249,7 +249,9 @@ class OwnChange(NamedTuple):
 
 @runtime_checkable
 class TellsChanges(Protocol):
-    """A store that knows what was changed through it."""
+    """A store that knows what was changed through it; `last_revision` is the one its last commit left ("": none)."""
+
+    last_revision: str
 
     def own_changes(self, since: str, until: str) -> list[OwnChange] | None:
         """What led from one revision to another; None where anything else was changed, or it is not known any more.

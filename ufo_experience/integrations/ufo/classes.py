@@ -112,8 +112,7 @@ class ExperienceSummarizer:
         """
         memory = ExperienceMemory.open(db_path)
         made = [_attempt(record_of, summary, f"summaries.{place}", []) for place, summary in enumerate(summaries)]
-        done = memory.store.add([record for record in made if record is not None])
-        memory.index_if_possible()
+        done = memory.take_in(record for record in made if record is not None)
         _log.info("%d experiences stored in %s", len(done.added), db_path)
 
 

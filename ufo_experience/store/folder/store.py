@@ -59,6 +59,7 @@ class FileStore(ChangesStatus):
         self._layout, self._store_id, self._lock, self.storage = layout, store_id, lock, storage
         self._max_per_author = max_per_author
         self._closed_for_writing = "it was opened read-only" if read_only else ""
+        self.last_revision = ""
         self._own_changes: list[OwnChange] = []
         self._changed: tuple[Experience, str] | None = None  # in the commit under way, with the token of its file
 
@@ -336,10 +337,11 @@ class FileStore(ChangesStatus):
     def _note(self, before: str) -> None:
         """Keep what was changed in the commit that ends now, for who asks next."""
         changed, self._changed = self._changed, None
+        self.last_revision = self.revision()
         if changed is None or len(self._own_changes) >= MAX_OWN_CHANGES:
             self._own_changes = []
         if changed is not None and before:
-            self._own_changes.append(OwnChange(before, self.revision(), *changed))
+            self._own_changes.append(OwnChange(before, self.last_revision, *changed))
 
     @contextmanager
     def _writing(self) -> Iterator[set[Path]]:

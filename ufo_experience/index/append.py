@@ -1,0 +1,63 @@
+"""Records that were learned just now go behind the tail of the index, which is not opened for that.
+
+Who learns one run and ends needs neither the columns nor the vectors of the others. Only what is known of its own last
+commit is written: the rows of those records, and nothing of folders. Whoever comes next finds these folders changed,
+lists them, as after any commit, and knows the records by their rows. So that there are not too many of them, somebody
+looks at all that changed (`build.sync`) when there are more than `MOST_UNSEEN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from ufo_experience.embedding.base import Embedder
+from ufo_experience.errors import CorruptError
+from ufo_experience.index.build import check_embedder, check_origin, is_outdated
+from ufo_experience.index.catalog import Catalog, Entry
+from ufo_experience.index.engines.faiss import FaissIndex
+from ufo_experience.index.generations import Generations
+from ufo_experience.index.snapshot import ALWAYS_STALE, insert
+from ufo_experience.index.tail import Frame, decode
+from ufo_experience.store.base import ExperienceStore, TellsChanges
+
+MOST_UNSEEN = 16
+MOST = 64  # records at once, which one commit holds; more are worth opening the index
+
+
+def append(store: ExperienceStore, generations: Generations, embedder: Embedder, entries: Sequence[Entry]) -> bool:
+    """Put what the last commit through this store object added behind the tail of the current generation.
+
+    False, and nothing is written, where that takes more: there is no such tail, another generation is due, or somebody
+    committed since.
+
+    Raises:
+        IndexMismatchError, FormatVersionError, ServiceError: as `build.sync`.
+        LockedError, StorageError: as `Generations.append_tail`.
+    """
+    if not 0 < len(entries) <= MOST or not isinstance(store, TellsChanges):
+        return False
+    try:
+        generation = generations.published()
+    except CorruptError:
+        return False
+    if generation is None or not generations.keeps_tails or generation.manifest.engine != generations.engine:
+        return False
+    manifest = generation.manifest
+    check_origin(manifest, store)
+    if is_outdated(manifest):
+        return False
+    check_embedder(manifest, embedder)
+    tail = generations.read_tail(manifest.generation)
+    frames, position = decode(tail, manifest.generation, manifest.mtimes)
+    seen_young = sum(time <= ALWAYS_STALE for time in position.mtimes.values())
+    unseen = sum(len(frame.catalog.rows) for frame in takewhile(lambda one: not one.mtimes, reversed(frames)))
+    due = generations.should_publish(position.rows + len(entries), manifest.records + position.rows)
+    if due or seen_young + unseen > MOST_UNSEEN:
+        return False
+    index = FaissIndex(manifest.dim)
+    insert(index, entries, embedder)
+    catalog = Catalog.of(entries)
+    frame = Frame(catalog, *index.vectors_of(catalog.ids()))
+    written = store.last_revision
+    return generations.append_tail(frame, position, lambda: store.revision() == written) is not None
