@@ -11,7 +11,9 @@ from tests.disks import Disk, UnsyncedDisk
 from tools.crash.state import EMBEDDER, Found, look
 from tools.crash.worker import record
 from ufo_experience.errors import DataError
+from ufo_experience.index.append import append
 from ufo_experience.index.build import sync
+from ufo_experience.index.catalog import entry_of
 from ufo_experience.index.generations import Generations
 from ufo_experience.ingest import ingest
 from ufo_experience.maintenance.changes import purge
@@ -67,6 +69,9 @@ def _ingest(store: FileStore, generations: Generations, disk: Disk) -> None:
 
 
 def _learn(store: FileStore, generations: Generations, disk: Disk) -> None:
+    """As who has opened the index, and before that as who has not."""
+    store.add([OTHER])
+    append(store, generations, EMBEDDER, [entry_of(OTHER)])
     store.add([NEW])
     sync(store, generations, EMBEDDER)
 
