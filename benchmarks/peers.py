@@ -42,6 +42,7 @@ from ufo_experience.benchmark.speed.page import report_text
 from ufo_experience.benchmark.speed.run import Data, Engine, K, as_data, make_data, parse_sizes, run
 from ufo_experience.formats.ufo_example import to_ufo_example
 from ufo_experience.index.base import Vectors
+from ufo_experience.index.snapshot import MTIME_GRANULARITY_NS
 from ufo_experience.integrations.ufo import ExperienceRetriever, ExperienceSummarizer
 from ufo_experience.integrations.ufo.summaries import Summary
 from ufo_experience.memory import ExperienceMemory
@@ -274,6 +275,7 @@ class DropIn:
         with ExperienceMemory.open(self._db, embedder=self._embedder) as memory:
             memory.store.add(islice(self._made, len(data.ids)))
             memory.index(rebuild=True)
+        time.sleep(MTIME_GRANULARITY_NS / 1e9)  # as a store in use: what was written a moment ago is looked at again
 
     def add(self, id: str, vector: Vectors, application: str) -> None:
         """See `Engine`."""

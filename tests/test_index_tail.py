@@ -127,7 +127,7 @@ def test_nothing_is_appended_where_more_has_to_be_looked_at(folder, between):
 
 def test_somebody_looks_at_all_that_changed_before_it_is_much(folder, monkeypatch):
     """Each reader lists the folders of what was appended: after some, their times are written down."""
-    monkeypatch.setattr(append_module, "MOST_UNSEEN", 5)
+    monkeypatch.setattr(append_module, "MOST_UNSEEN", 2)
     assert [appended(folder, number) for number in range(10, 15)] == [True, True, True, False, False]
     monkeypatch.setattr(snapshot_module, "MTIME_GRANULARITY_NS", 0)
     sync(*open_all(folder), EMBEDDER)

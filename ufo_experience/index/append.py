@@ -3,13 +3,12 @@
 Who learns one run and ends needs neither the columns nor the vectors of the others. Only what is known of its own last
 commit is written: the rows of those records, and nothing of folders. Whoever comes next finds these folders changed,
 lists them, as after any commit, and knows the records by their rows. So that there are not too many of them, somebody
-looks at all that changed (`build.sync`) when there are more than `MOST_UNSEEN`.
+looks at all that changed (`build.sync`) when there are more than `MOST_UNSEEN` for which that would settle it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from ufo_experience.embedding.base import Embedder
 from ufo_experience.errors import CorruptError
@@ -17,8 +16,8 @@ from ufo_experience.index.build import check_embedder, check_origin, is_outdated
 from ufo_experience.index.catalog import Catalog, Entry
 from ufo_experience.index.engines.faiss import FaissIndex
 from ufo_experience.index.generations import Generations
-from ufo_experience.index.snapshot import ALWAYS_STALE, insert
-from ufo_experience.index.tail import Frame, decode
+from ufo_experience.index.snapshot import insert, settled_since
+from ufo_experience.index.tail import Frame, end_of
 from ufo_experience.store.base import ExperienceStore, TellsChanges
 
 MOST_UNSEEN = 16
@@ -48,12 +47,9 @@ def append(store: ExperienceStore, generations: Generations, embedder: Embedder,
     if is_outdated(manifest):
         return False
     check_embedder(manifest, embedder)
-    tail = generations.read_tail(manifest.generation)
-    frames, position = decode(tail, manifest.generation, manifest.mtimes)
-    seen_young = sum(time <= ALWAYS_STALE for time in position.mtimes.values())
-    unseen = sum(len(frame.catalog.rows) for frame in takewhile(lambda one: not one.mtimes, reversed(frames)))
+    position = end_of(generations.read_tail(manifest.generation), manifest.generation, manifest.mtimes)
     due = generations.should_publish(position.rows + len(entries), manifest.records + position.rows)
-    if due or seen_young + unseen > MOST_UNSEEN:
+    if due or position.unseen + len(settled_since(position.mtimes)) > MOST_UNSEEN:
         return False
     index = FaissIndex(manifest.dim)
     insert(index, entries, embedder)

@@ -282,5 +282,11 @@ def settled(mtimes: dict[str, int]) -> dict[str, int]:
     return {shard: mtime if mtime < edge else -mtime for shard, mtime in mtimes.items()}
 
 
+def settled_since(mtimes: Mapping[str, int]) -> list[str]:
+    """The shards that were seen too young, and would not be any more."""
+    edge = time.time_ns() - MTIME_GRANULARITY_NS
+    return [shard for shard, mtime in mtimes.items() if -edge < mtime <= ALWAYS_STALE]
+
+
 def _same(one: int | None, other: int | None) -> bool:
     return one == other and (one is None or one > ALWAYS_STALE)

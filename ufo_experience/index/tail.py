@@ -15,7 +15,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class TailPosition:
-    """How far a reader has read a tail: its length, and offset and checksum of its last frame."""
+    """How far a reader has read a tail: its length, and offset and checksum of its last frame. `unseen` are the rows
+    behind the last frame that tells of shards."""
 
     generation: int
     length: int = 0
@@ -68,7 +69,16 @@ class TailPosition:
     last: int = 0
     frames: int = 0
     rows: int = 0
+    unseen: int = 0
     mtimes: Mapping[str, int] = field(default_factory=dict)
+
+
+class _Part(NamedTuple):
+    """The head of a frame, where its body begins, and where it ends."""
+
+    head: dict[str, Any]
+    body: int
+    end: int
 
 
 def encode(frame: Frame) -> bytes:
@@ -89,30 +99,44 @@ def encode(frame: Frame) -> bytes:
 
 def decode(data: bytes, generation: int, mtimes: Mapping[str, int]) -> tuple[list[Frame], TailPosition]:
     """The whole frames of a tail, and where they end; `mtimes` are those of the generation."""
-    frames: list[Frame] = []
+    parts, position = _follow(data, generation, mtimes)
+    return [_read(one.head, data, one.body) for one in parts], position
+
+
+def end_of(data: bytes, generation: int, mtimes: Mapping[str, int]) -> TailPosition:
+    """Where the whole frames of a tail end; what stands in them is not looked at."""
+    return _follow(data, generation, mtimes)[1]
+
+
+def _follow(data: bytes, generation: int, mtimes: Mapping[str, int]) -> tuple[list[_Part], TailPosition]:
+    parts: list[_Part] = []
     position = TailPosition(generation)
     changed: dict[str, int] = {}
-    while found := _frame_at(data, position.length):
-        frames.append(found[0])
-        position = _behind(position, found[0], data[position.length : found[1]])
-        changed |= found[0].mtimes
-    return frames, replace(position, mtimes=with_changed(mtimes, changed))
+    while part := _part_at(data, position.length):
+        parts.append(part)
+        head = part.head
+        rows = head["lengths"]["rows"] + len(head["removed"])
+        position = _behind(position, rows, head["mtimes"], data[position.length : part.end])
+        changed |= head["mtimes"]
+    return parts, replace(position, mtimes=with_changed(mtimes, changed))
 
 
 def after(position: TailPosition, frame: Frame, data: bytes) -> TailPosition:
     """The position behind a frame, encoded as `data`, that was appended at a position."""
-    return replace(_behind(position, frame, data), mtimes=with_changed(position.mtimes, frame.mtimes))
+    rows = len(frame.catalog.rows) + len(frame.removed)
+    behind = _behind(position, rows, frame.mtimes, data)
+    return replace(behind, mtimes=with_changed(position.mtimes, frame.mtimes))
 
 
-def _behind(position: TailPosition, frame: Frame, data: bytes) -> TailPosition:
-    rows = position.rows + len(frame.catalog.rows) + len(frame.removed)
+def _behind(position: TailPosition, rows: int, mtimes: Mapping[str, int], data: bytes) -> TailPosition:
     return TailPosition(
         position.generation,
         position.length + len(data),
         data[_HEAD_BYTES - _CHECKSUM_BYTES : _HEAD_BYTES],
         position.length,
         position.frames + 1,
-        rows,
+        position.rows + rows,
+        0 if mtimes else position.unseen + rows,
     )
 
 
@@ -120,7 +144,7 @@ def ends_at(data: bytes, position: TailPosition) -> bool:
     """True when a tail ends at a position; torn bytes behind it do not count."""
     checksum = data[position.last + _HEAD_BYTES - _CHECKSUM_BYTES : position.last + _HEAD_BYTES]
     same = len(data) >= position.length and (not position.frames or checksum == position.checksum)
-    return same and _frame_at(data, position.length) is None
+    return same and _part_at(data, position.length) is None
 
 
 def with_changed(mtimes: Mapping[str, int], changed: Mapping[str, int]) -> dict[str, int]:
@@ -162,8 +186,8 @@ def _joined(catalogs: Sequence[Catalog], live: Sequence[NDArray[np.bool_]]) -> C
     )
 
 
-def _frame_at(data: bytes, at: int) -> tuple[Frame, int] | None:
-    """The frame that begins at an offset, and where it ends; None where no whole frame is."""
+def _part_at(data: bytes, at: int) -> _Part | None:
+    """The part of a tail, one frame, that begins at an offset; None where no whole one is."""
     if data[at : at + len(_MAGIC)] != _MAGIC or len(data) < at + _HEAD_BYTES:
         return None
     lengths = data[at + len(_MAGIC) : at + len(_MAGIC) + _LENGTHS.size]
@@ -173,8 +197,7 @@ def _frame_at(data: bytes, at: int) -> tuple[Frame, int] | None:
     checksum = data[at + len(_MAGIC) + _LENGTHS.size : first]
     if end > len(data) or sha256(lengths + data[first:end]).digest() != checksum:
         return None
-    head = json.loads(data[first : first + head_bytes])
-    return _read(head, data, first + head_bytes), end
+    return _Part(json.loads(data[first : first + head_bytes]), first + head_bytes, end)
 
 
 def _read(head: Mapping[str, Any], data: bytes, at: int) -> Frame:
