@@ -60,7 +60,7 @@ def test_a_value_weighs_less_than_the_action():
 def test_a_word_nobody_holds_is_as_rare_as_one_that_one_record_holds():
     """In a small store almost any word of a request is unheard of; that must not sink the match."""
     _, words = index_of(TEXTS)
-    unheard, held = words.idf(["zyxgate", "bluetooth"])
+    _, (unheard, held) = words.weights_of(["zyxgate", "bluetooth"])
     assert unheard == pytest.approx(held)
 
 

@@ -313,8 +313,9 @@ class CandidateFinder:
         """Weights that know these stems, too."""
         unknown = [stem for stem in stems if stem not in weights.idf]
         if unknown:
-            weights.value_share.update(zip(unknown, self._words.value_shares(unknown), strict=True))
-            weights.idf.update(zip(unknown, self._words.idf(unknown).tolist(), strict=True))
+            shares, rarities = self._words.weights_of(unknown)
+            weights.value_share.update(zip(unknown, shares, strict=True))
+            weights.idf.update(zip(unknown, rarities, strict=True))
         if len(weights.idf) > MAX_STEMS:
             self._weights = self._no_weights()
         return weights

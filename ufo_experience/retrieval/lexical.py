@@ -149,20 +149,16 @@ class LexicalIndex:
 
     def are_values(self, stems: Sequence[str]) -> list[bool]:
         """For each stem whether the records use it as a value: at least `_MOSTLY` of those that hold it."""
-        return [share > _MOSTLY for share in self.value_shares(stems)]
+        return [share > _MOSTLY for share in self.weights_of(stems)[0]]
 
-    def value_shares(self, stems: Sequence[str]) -> list[float]:
-        """For each stem the share of its records in which it is a value; 0 for one that no record holds."""
-        hidden, shown = (
-            self._doc_freq(term_hashes(f"s{sign}{one}" for one in stems)).astype(np.float64) for sign in "= "
-        )
-        return (hidden / np.maximum(hidden + shown, 1)).tolist()  # type: ignore[no-any-return]
-
-    def idf(self, stems: Sequence[str]) -> NDArray[np.float64]:
-        """Inverse document frequency of stems, as words or as values. One that no record holds is as rare as one that
-        one record holds: in a small store anything is unheard of."""
-        held = sum(self._doc_freq(term_hashes(f"{sign}{one}" for one in stems)) for sign in ("", "="))
-        return self._idf(np.maximum(held, 1))
+    def weights_of(self, stems: Sequence[str]) -> tuple[list[float], list[float]]:
+        """Of each stem the share of its records in which it is a value (0 for one that no record holds), and its
+        inverse document frequency, as a word or as a value. One that no record holds is as rare as one that one record
+        holds: in a small store anything is unheard of."""
+        terms = term_hashes(f"{sign}{one}" for sign in ("s=", "s ", "", "=") for one in stems)
+        hidden, shown, word, value = self._doc_freq(terms).reshape(4, -1)
+        shares: NDArray[np.float64] = hidden / np.maximum(hidden + shown, 1)
+        return shares.tolist(), self._idf(np.maximum(word + value, 1)).tolist()
 
     @property
     def rarest(self) -> float:
