@@ -48,7 +48,9 @@ def _init(cls: Any) -> Callable[..., None]:
 
     def init(self: Any, *args: Any, **given: Any) -> None:
         if len(args) == len(names) and not given and finish is None:  # what is made by the hundred
-            self.__dict__.update(zip(names, args, strict=True))
+            own = self.__dict__
+            for name, value in zip(names, args, strict=True):
+                own[name] = value
             return
         state = {**dict(zip(names, args, strict=False)), **given}
         wrong = len(state) < len(args) + len(given)  # too many, or one given twice

@@ -39,16 +39,22 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Way(Asked):
-    """What is kept of a run to tell whether another one leaves its way.
-
-    `end` is the name of the control it ended with, `names` are those (`controls.bare`) it acted on (none without an
-    end), `steps` is a digest of what was done to which kind of control, with its name where that is the application's
-    own and not said in the request; "" where nothing was done, or nothing but what the request names was pressed.
+class Ended(Asked):
+    """What tells whether another run leaves the way of this one: `end` is the name of the control it ended with,
+    `names` are those (`controls.bare`) it acted on (none without an end).
     """
 
     end: str
     names: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Way(Ended):
+    """What is kept of the way of a run: `steps` is a digest of what was done to which kind of control, with its name
+    where that is the application's own and not said in the request; "" where nothing was done, or nothing but what the
+    request names was pressed.
+    """
+
     steps: str
 
 
@@ -95,17 +101,24 @@ def asked_of(run: Experience) -> Asked:
     return Asked(state.task, _request(run), state.application, run.provenance.session, run.outcome.success)
 
 
+def ended(run: Experience) -> Ended:
+    """Where a run went, and how it ended."""
+    done = steps_done(run)
+    end = _end(done, Said(run))
+    return Ended(
+        **vars(asked_of(run)), end=end, names=frozenset(bare(step.target_control.name) for step in done if end)
+    )
+
+
 def way_of(run: Experience) -> Way:
     """The way a run went."""
     done, said = steps_done(run), Said(run)
-    end = _end(done, said)
-    names = frozenset(bare(step.target_control.name) for step in done if end)
     acted = [step for step in done if not is_switch(step.action_type)]
     is_asked_for = any(_presses_what_is_said(step, said) for step in acted)
     steps = [_step(step, said, is_asked_for) for step in acted]
     known = steps and not (is_asked_for and not any(name for _, _, name in steps))
     digest = blake2b(json.dumps(steps).encode("ascii"), digest_size=8).hexdigest() if known else ""
-    return Way(**vars(asked_of(run)), end=end, names=names, steps=digest)
+    return Way(**vars(ended(run)), steps=digest)
 
 
 def steps_done(run: Experience) -> list[Step]:

@@ -166,9 +166,7 @@ class Marks:
         self.said, self.ends, self.deed = tuple(said), ends, deed
         self.negated, self.particles = frozenset(negated) or _NONE, frozenset(particles) or _NONE
         self.words = frozenset(said)
-        swapped = {other for word in self.words for other in _swapped(word)}
-        prefixes = ((word, _TAKES_BACK.match(word)) for word in self.words)
-        self.opposites = frozenset(swapped.union(word[prefix.end() :] for word, prefix in prefixes if prefix))
+        self.opposites = _NONE.union(*[_opposites(word) for word in self.words])
 
 
 _NONE: frozenset[Any] = frozenset()
@@ -227,6 +225,13 @@ def _taking_back(a: Marks, b: Marks) -> str | None:
         if swapped:
             return f"opposite: {word} / {swapped}"
     return None
+
+
+@remembered(4_096)
+def _opposites(word: str) -> frozenset[str]:
+    """What a word takes back, and the words it would be with an opposite prefix."""
+    prefix = _TAKES_BACK.match(word)
+    return frozenset((*_swapped(word), *([word[prefix.end() :]] if prefix else ())))
 
 
 @remembered(4_096)

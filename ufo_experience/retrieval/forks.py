@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ufo_experience.index.runs import Asked, Said, Way, asked_of, name_in, steps_done, way_of
+from ufo_experience.index.runs import Asked, Ended, Said, asked_of, ended, name_in, steps_done
 from ufo_experience.schema import Experience
 from ufo_experience.text.alike import adds_words, reads_alike
 from ufo_experience.text.controls import bare
@@ -25,10 +25,10 @@ def parting(one: Experience, other: Experience) -> int | None:
     """
     if not _are_of_one_task(asked_of(one), asked_of(other)):
         return None
-    return leaving(one, way_of(one), way_of(other))
+    return leaving(one, ended(one), ended(other))
 
 
-def leaving(run: Experience, own: Way, other: Way) -> int | None:
+def leaving(run: Experience, own: Ended, other: Ended) -> int | None:
     """`parting` for a run with its own way, and the way of another."""
     if not (own.end and other.end) or not _are_of_one_task(own, other):
         return None
@@ -69,7 +69,7 @@ def _amount(value: str) -> float | None:
     return float(plain) if re.fullmatch(r"\d{1,15}(?:\.\d{1,6})?", plain) else None
 
 
-def _is_asked_for(one: Way, other: Way) -> bool:
+def _is_asked_for(one: Ended, other: Ended) -> bool:
     """True where the request of a run names what it ended with, and that of another one does not: the words tell."""
     said, elsewhere = words(one.request), words(other.request)
     return names_feature(one.end, said) and not names_feature(one.end, elsewhere)

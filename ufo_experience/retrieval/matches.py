@@ -243,10 +243,13 @@ class _View:
 
     def add_up(self, total: Scores, others: Sequence[_View], room: Scores) -> None:
         """Put into `total` what a row could have of this view and others."""
-        total.fill(0)
-        for other in (self, *others):
-            if not other._is_empty:
-                total += np.multiply(other._tally, np.float32(other._step), out=room)
+        views = [one for one in (self, *others) if not one._is_empty]
+        if not views:
+            total.fill(0)
+            return
+        np.multiply(views[0]._tally, np.float32(views[0]._step), out=total)
+        for one in views[1:]:
+            total += np.multiply(one._tally, np.float32(one._step), out=room)
         total *= self._published.once
 
     def at(self, rows: Rows) -> Scores:
