@@ -248,9 +248,7 @@ def _does(step: Step) -> str | None:
     role = plain(step.target_control.type or "")
     if PLACEHOLDER.fullmatch(step.target_control.name.strip()):
         return UNKNOWN if role in _ACTS else None
-    kind = grave_kind(step.target_control.name) or grave_kind(
-        " ".join(re.findall("[A-Z]?[a-z]+|[A-Z]+", step.action_type))
-    )
+    kind = grave_kind(step.target_control.name) or _kind_of_deed(step.action_type)
     acts_too = {PAY, INSTALL} if role in _LINKS else {PAY}  # "Update now" is a link on many a page
     return None if role in _LEADS_ON and kind not in acts_too else kind
 
@@ -274,6 +272,12 @@ def grave_kind(text: str) -> str | None:
     """What a control of this name does, if that is something a person is asked before; else None."""
     searched = Searched(text, _HINTS)
     return next((kind for kind, names in _NAMES if any(searched.matches(names))), None)
+
+
+@remembered(1_024)
+def _kind_of_deed(action: str) -> str | None:
+    """`grave_kind` of the words of an action: "SendMail"."""
+    return grave_kind(" ".join(re.findall("[A-Z]?[a-z]+|[A-Z]+", action)))
 
 
 @remembered(8_192)

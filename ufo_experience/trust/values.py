@@ -48,6 +48,7 @@ _SHAPES = re.compile(
     r"[@\\/<>{}|=$€£¥%#`\"~^*;]|\w\.\w|\d{3}|\d[^\W\d_]|[^\W\d_]\d"
 )  # of addresses, paths, codes, sums
 _VERB = re.compile(r"[^\W\d]\w{0,31}(?:[. -]\w{1,20}){0,2}")
+_INPUT = re.compile(r"\{\{input:(\d{1,9})\}\}")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 _ROLE = re.compile(r"[A-Za-z][A-Za-z -]{0,24}")
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
@@ -230,7 +231,7 @@ class _Filter:
         self._known = self._spoken | frozenset(_known_forms(state.application or ""))
         self._slots = dict(experience.slots)
         used = [int(name.rpartition(":")[2]) for name in self._slots if name.startswith("input:")]
-        numbers = [int(n) for text in _all_texts(experience) for n in re.findall(r"\{\{input:(\d{1,9})\}\}", text)]
+        numbers = [int(number) for number in _INPUT.findall("\n".join(_all_texts(experience)))]
         self._next = 1 + max([*used, *numbers], default=0)
         self._names: dict[tuple[str, str], str] = {}
         self._hidden = 0
