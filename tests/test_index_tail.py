@@ -16,7 +16,7 @@ from ufo_experience.index import generations as generations_module
 from ufo_experience.index import snapshot as snapshot_module
 from ufo_experience.index import tail as tails
 from ufo_experience.index.append import append
-from ufo_experience.index.build import load_snapshot, sync
+from ufo_experience.index.build import load_snapshot, sync, sync_from
 from ufo_experience.index.catalog import entry_of
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes, own_changes
@@ -28,11 +28,15 @@ VERDICT = Verdict(success=False, judged_at=datetime(2026, 1, 1, tzinfo=timezone.
 
 
 class ReadingDisk(UnsyncedDisk):
-    """Counts the record files that are opened."""
+    """Counts the record files that are opened, and the looks at all folders."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.read_records = 0
+        self.read_records = self.looks = 0
+
+    def folder_mtimes(self, path: Path) -> dict[str, int]:
+        self.looks += 1
+        return super().folder_mtimes(path)
 
     def open(self, path: Path) -> int:
         self.read_records += path.parent.parent.name == "records"
@@ -127,11 +131,37 @@ def test_nothing_is_appended_where_more_has_to_be_looked_at(folder, between):
 
 def test_somebody_looks_at_all_that_changed_before_it_is_much(folder, monkeypatch):
     """Each reader lists the folders of what was appended: after some, their times are written down."""
-    monkeypatch.setattr(append_module, "MOST_UNSEEN", 2)
+    monkeypatch.setattr(append_module, "MOST_UNSEEN", 3)
     assert [appended(folder, number) for number in range(10, 15)] == [True, True, True, False, False]
     monkeypatch.setattr(snapshot_module, "MTIME_GRANULARITY_NS", 0)
     sync(*open_all(folder), EMBEDDER)
     assert appended(folder, 15)
+
+
+@pytest.mark.parametrize(
+    ("then", "looks"),
+    [
+        (lambda store, folder: None, 0),
+        (lambda store, folder: store.set_status(a_record(7).id, trust=Trust.QUARANTINED), 2),
+        (lambda store, folder: open_all(folder)[0].set_status(a_record(7).id, trust=Trust.QUARANTINED), 2),
+        (lambda store, folder: store.remove([a_record(7).id]), 2),
+    ],
+    ids=["nothing", "changed", "changed elsewhere", "removed"],
+)
+def test_who_has_the_index_open_learns_without_a_look_at_the_folders(folder, then, looks):
+    """Unless more came than what was learned; the index holds the record as it is."""
+    disk = ReadingDisk()
+    store, generations = open_all(folder, disk)
+    held = sync_from(None, store, generations, EMBEDDER)[1]
+    store.add([a_record(7)])
+    then(store, folder)
+    disk.looks = 0
+    entries = {a_record(7).id: entry_of(a_record(7))}
+    saved = sync_from(held, store, generations, EMBEDDER, learned=entries)[1]
+    assert disk.looks == looks
+    assert saved.catalog.ids() == loaded(folder).catalog.ids()
+    assert sorted(saved.catalog.ids()) == store.ids()
+    assert not any(saved.catalog.is_stale(one) for one in store.scan())
 
 
 def test_the_tail_says_the_same_as_a_new_generation(folder):

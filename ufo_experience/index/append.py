@@ -17,11 +17,8 @@ from ufo_experience.index.catalog import Catalog, Entry
 from ufo_experience.index.engines.faiss import FaissIndex
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import insert, settled_since
-from ufo_experience.index.tail import Frame, end_of
+from ufo_experience.index.tail import MOST_UNSEEN, Frame, end_of
 from ufo_experience.store.base import ExperienceStore, TellsChanges
-
-MOST_UNSEEN = 16
-MOST = 64  # records at once, which one commit holds; more are worth opening the index
 
 
 def append(store: ExperienceStore, generations: Generations, embedder: Embedder, entries: Sequence[Entry]) -> bool:
@@ -34,7 +31,7 @@ def append(store: ExperienceStore, generations: Generations, embedder: Embedder,
         IndexMismatchError, FormatVersionError, ServiceError: as `build.sync`.
         LockedError, StorageError: as `Generations.append_tail`.
     """
-    if not 0 < len(entries) <= MOST or not isinstance(store, TellsChanges):
+    if not 0 < len(entries) <= MOST_UNSEEN or not isinstance(store, TellsChanges):
         return False
     try:
         generation = generations.published()
@@ -49,7 +46,7 @@ def append(store: ExperienceStore, generations: Generations, embedder: Embedder,
     check_embedder(manifest, embedder)
     position = end_of(generations.read_tail(manifest.generation), manifest.generation, manifest.mtimes)
     due = generations.should_publish(position.rows + len(entries), manifest.records + position.rows)
-    if due or position.unseen + len(settled_since(position.mtimes)) > MOST_UNSEEN:
+    if due or position.unseen + len(entries) + len(settled_since(position.mtimes)) > MOST_UNSEEN:
         return False
     index = FaissIndex(manifest.dim)
     insert(index, entries, embedder)

@@ -36,12 +36,14 @@ from ufo_experience.index.snapshot import (
     find_changes,
     find_removed,
     insert,
+    own_changes,
     settled,
     unsaved_frame,
     with_tail,
     without,
 )
 from ufo_experience.index.sources import FILE, RULES, Sources, as_digests, read_sources, rules, unchanged
+from ufo_experience.index.tail import MOST_UNSEEN
 from ufo_experience.store.base import ExperienceStore
 
 WINDOW = 4_096  # new records held at once; their texts make several requests
@@ -238,7 +240,9 @@ def _catch_up(
     texts = done = 0
     more = True
     while more:
-        changes = find_changes(store, snapshot, WINDOW, learned)
+        few = snapshot.tail is not None and snapshot.tail.unseen + len(learned) <= MOST_UNSEEN
+        mine = own_changes(store, snapshot, learned) if learned and few else None
+        changes = mine or find_changes(store, snapshot, WINDOW, learned)
         index = snapshot.index.copy()
         texts += insert(index, changes.added, embedder)
         snapshot = apply(replace(snapshot, index=index), changes, embedder)

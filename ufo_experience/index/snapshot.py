@@ -140,8 +140,9 @@ def find_changes(
     return Changes(added, updated, removed, mtimes, revision, young)
 
 
-def own_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes | None:
-    """What was changed through this store object since the snapshot, if nothing else was: no folder is looked into.
+def own_changes(store: ExperienceStore, snapshot: Snapshot, learned: Mapping[str, Entry] = NOTHING) -> Changes | None:
+    """What was changed through this store object since the snapshot, or added and `learned`, if nothing else was: no
+    folder is looked into.
 
     The next look finds their files newer than the snapshot, and the tokens they were seen with.
     """
@@ -151,12 +152,16 @@ def own_changes(store: ExperienceStore, snapshot: Snapshot) -> Changes | None:
     made = store.own_changes(snapshot.revision, revision)
     if made is None:
         return None
-    now = {one.experience.id: one.experience for one in made}
+    added = {id for one in made for id in one.added}
+    now = {one.changed.id: one.changed for one in made if one.changed}
+    if not added <= learned.keys() or added & now.keys():
+        return None
     rows = snapshot.catalog.find(list(now)).tolist()
     known = (one for one, row in zip(now.values(), rows, strict=True) if row >= 0)
     updated = [one for one in known if snapshot.catalog.is_stale(one)]
-    young = {**snapshot.young, **{one.experience.id: one.version for one in made}}
-    return Changes([], updated, [], snapshot.mtimes, revision, young)
+    young = {**snapshot.young, **{one.changed.id: one.version for one in made if one.changed}}
+    new = [learned[id] for id in sorted(added)]
+    return Changes(new, updated, [], snapshot.mtimes, revision, young)
 
 
 class _Ahead:

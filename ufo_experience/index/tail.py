@@ -24,6 +24,7 @@ from ufo_experience.dataclass import dataclass
 from ufo_experience.index.catalog import ROW, Catalog
 
 MAX_FRAMES = 64  # more are written anew as one
+MOST_UNSEEN = 16  # rows behind the last frame that tells of shards: whoever reads the tail lists theirs
 MAX_TAIL_BYTES = 512 * 2**20
 
 _MAGIC = b"UFOTAIL1"

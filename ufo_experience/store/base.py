@@ -238,13 +238,14 @@ class Stamped(Protocol):
 
 
 class OwnChange(NamedTuple):
-    """A change of status made through a store object: the revisions before and after it, the record as it is now, and
-    the token of its file (see `versions_in`)."""
+    """A commit through a store object: the revisions before and after it, and the ids it added, or, of a change of
+    status, the record as it is now and the token of its file (see `versions_in`)."""
 
     before: str
     after: str
-    experience: Experience
-    version: str
+    added: frozenset[str] = frozenset()
+    changed: Experience | None = None
+    version: str = ""
 
 
 @runtime_checkable

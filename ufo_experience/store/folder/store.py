@@ -61,7 +61,7 @@ class FileStore(ChangesStatus):
         self._closed_for_writing = "it was opened read-only" if read_only else ""
         self.last_revision = ""
         self._own_changes: list[OwnChange] = []
-        self._changed: tuple[Experience, str] | None = None  # in the commit under way, with the token of its file
+        self._done: OwnChange | None = None  # by the commit under way
 
     @classmethod
     def open(
@@ -282,6 +282,7 @@ class FileStore(ChangesStatus):
                         files.stage(layout.status(id), encode_status(status, layout.signer))
             if revive:
                 self._lift_tombstones(fresh)
+            self._done = OwnChange("", "", added=frozenset(fresh))
         return list(fresh)
 
     def _is_new(self, id: str, revive: bool) -> bool:
@@ -322,11 +323,11 @@ class FileStore(ChangesStatus):
                 replace_file(path, encode_status(bound, self._layout.signer), self._layout.disk)
                 if new.verdict == old.verdict:  # which says how the run ended, over what its record says
                     now = experience.model_copy(update={"trust": new.trust, "usage": new.usage})
-                    self._changed = now, self._layout.version(path)
+                    self._done = OwnChange("", "", changed=now, version=self._layout.version(path))
         return new
 
     def own_changes(self, since: str, until: str) -> list[OwnChange] | None:
-        """What led from one revision to another, if nothing but changes of status through this object did."""
+        """What led from one revision to another, if nothing but what this object added or changed did."""
         made, self._own_changes = self._own_changes, []
         found: list[OwnChange] = []
         for one in made:
@@ -336,12 +337,12 @@ class FileStore(ChangesStatus):
 
     def _note(self, before: str) -> None:
         """Keep what was changed in the commit that ends now, for who asks next."""
-        changed, self._changed = self._changed, None
+        done, self._done = self._done, None
         self.last_revision = self.revision()
-        if changed is None or len(self._own_changes) >= MAX_OWN_CHANGES:
+        if done is None or len(self._own_changes) >= MAX_OWN_CHANGES:
             self._own_changes = []
-        if changed is not None and before:
-            self._own_changes.append(OwnChange(before, self.last_revision, *changed))
+        if done is not None and before:
+            self._own_changes.append(done._replace(before=before, after=self.last_revision))
 
     @contextmanager
     def _writing(self) -> Iterator[set[Path]]:
@@ -360,7 +361,7 @@ class FileStore(ChangesStatus):
                 if left_behind:
                     recover(self._layout)
                 sweep_copies(self._layout)
-                before, self._changed = "" if left_behind else self.revision(), None
+                before, self._done = "" if left_behind else self.revision(), None
                 try:
                     yield touched
                 finally:
