@@ -12,7 +12,7 @@ from tools.crash.state import EMBEDDER, Found, look
 from tools.crash.worker import record
 from ufo_experience.errors import DataError
 from ufo_experience.index.append import append
-from ufo_experience.index.build import sync
+from ufo_experience.index.build import sync, sync_from
 from ufo_experience.index.catalog import entry_of
 from ufo_experience.index.generations import Generations
 from ufo_experience.ingest import ingest
@@ -69,11 +69,12 @@ def _ingest(store: FileStore, generations: Generations, disk: Disk) -> None:
 
 
 def _learn(store: FileStore, generations: Generations, disk: Disk) -> None:
-    """As who has opened the index, and before that as who has not."""
+    """As who has not opened the index, and then as who has."""
     store.add([OTHER])
     append(store, generations, EMBEDDER, [entry_of(OTHER)])
+    held = sync_from(None, store, generations, EMBEDDER)[1]
     store.add([NEW])
-    sync(store, generations, EMBEDDER)
+    sync_from(held, store, generations, EMBEDDER, learned={NEW.id: entry_of(NEW)})
 
 
 def _set_aside(store: FileStore, generations: Generations, disk: Disk) -> None:
