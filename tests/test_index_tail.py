@@ -13,6 +13,7 @@ from tests.disks import UnsyncedDisk
 from ufo_experience.embedding.hashing import HashingEmbedder
 from ufo_experience.index import append as append_module
 from ufo_experience.index import generations as generations_module
+from ufo_experience.index import manifest as manifests
 from ufo_experience.index import snapshot as snapshot_module
 from ufo_experience.index import tail as tails
 from ufo_experience.index.append import append
@@ -127,6 +128,15 @@ def test_nothing_is_appended_where_more_has_to_be_looked_at(folder, between):
     sync(*open_all(folder), EMBEDDER)
     assert sorted(loaded(folder).catalog.ids()) == open_all(folder)[0].ids()
     assert not find_changes(open_all(folder)[0], loaded(folder))
+
+
+def test_nothing_is_appended_where_a_server_keeps_the_vectors(folder):
+    """It has to be told of them."""
+    store, generations = FileStore.open(folder), Generations(folder / "index", engine="milvus://nowhere")
+    manifest = generations.last_manifest().model_copy(update={"engine": "milvus://nowhere"})
+    (folder / "index" / "1" / "MANIFEST.json").write_bytes(manifests.encode(manifest))
+    store.add([a_record(7)])
+    assert not append(store, generations, EMBEDDER, [entry_of(a_record(7))])
 
 
 def test_somebody_looks_at_all_that_changed_before_it_is_much(folder, monkeypatch):

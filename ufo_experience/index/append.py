@@ -24,8 +24,8 @@ from ufo_experience.store.base import ExperienceStore, TellsChanges
 def append(store: ExperienceStore, generations: Generations, embedder: Embedder, entries: Sequence[Entry]) -> bool:
     """Put what the last commit through this store object added behind the tail of the current generation.
 
-    False, and nothing is written, where that takes more: there is no such tail, another generation is due, or somebody
-    committed since.
+    False, and nothing is written, where that takes more: there is no such tail, the vectors are on a server, another
+    generation is due, or somebody committed since.
 
     Raises:
         IndexMismatchError, FormatVersionError, ServiceError: as `build.sync`.
@@ -37,9 +37,11 @@ def append(store: ExperienceStore, generations: Generations, embedder: Embedder,
         generation = generations.published()
     except CorruptError:
         return False
-    if generation is None or not generations.keeps_tails or generation.manifest.engine != generations.engine:
+    if generation is None or not generations.keeps_tails:
         return False
     manifest = generation.manifest
+    if not manifest.engine == generations.engine == Generations.DEFAULT_ENGINE:  # a server has to be told
+        return False
     check_origin(manifest, store)
     if is_outdated(manifest):
         return False
