@@ -98,6 +98,21 @@ def test_records_wait_for_their_vectors_when_the_service_is_down(stub, tmp_path)
     assert memory.retrieve(TASK).degraded is None
 
 
+def test_what_a_new_process_learned_while_the_service_was_down_is_embedded_by_the_next(stub, tmp_path):
+    """Who appends to the index does not pass over what waits for its vector."""
+    open_memory(tmp_path / "db", embedder="openai:minilm").ingest(SAMPLES / "word_table")
+    stub.play(*[failing(401, "invalid_api_key")] * 10)
+    memory = open_memory(tmp_path / "db")
+    memory.remember("Send it", [{"action": "click", "control": "Send"}], True)
+    assert "401" in (memory.waiting_for_index or "")
+    stub.recover()
+    memory = open_memory(tmp_path / "db")
+    memory.remember("Mute it", [{"action": "click", "control": "Mute"}], True)
+    assert memory.waiting_for_index is None
+    assert memory.index().embedded == 0
+    assert memory.live.snapshot().index.missing(memory.store.ids()) == []
+
+
 def test_a_key_that_is_refused_is_told_when_learning_and_when_asking(stub, tmp_path, caplog):
     """Once, with the reason and the command that mends it; also by another process, and no more once it is mended."""
     memory = open_memory(tmp_path / "db")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -92,13 +92,8 @@ class LiveIndex:
         it, for whoever asks before it is.
         """
         self.store.storage.check()
-        try:
-            report = self._sync(rebuild=rebuild, progress=progress)
-        except ServiceError as error:
-            self._note_failure(error)
-            raise
-        self._note_failure(None)
-        return report
+        with self._noting():
+            return self._sync(rebuild=rebuild, progress=progress)
 
     def take_in(self, added: Sequence[Experience]) -> None:
         """Bring into the index what the last commit through the same store added, and whatever else is due; see
@@ -107,11 +102,22 @@ class LiveIndex:
         entries = [entry_of(one) for one in added]
         with self._lock:
             is_new = self._snapshot is None and not self._learned and self.failure is None
-        waiting = not is_new or self._failure_path.exists()
-        if waiting or not append(self.store, self.generations, self.embedder, entries):
-            with self._lock:
-                self._learned |= {one.id: one for one in entries[:MOST_LEARNED]}
-            self.sync()
+        if is_new and not self._failure_path.exists():
+            with self._noting():
+                if append(self.store, self.generations, self.embedder, entries):
+                    return
+        with self._lock:
+            self._learned |= {one.id: one for one in entries[:MOST_LEARNED]}
+        self.sync()
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except ServiceError as error:
+            self._note_failure(error)
+            raise
+        self._note_failure(None)
 
     def expect(self, experience: Experience, described: Described) -> None:
         """Keep for the next `sync` what was worked out of a record that was stored just now through the same store."""
