@@ -1,0 +1,108 @@
+"""What words stand for in requests to computers, as vectors: `meanings.npz`, which `tools/make_meanings.py` learns from
+a phrase book, where each line asks for one procedure in many ways.
+
+The vector of a request is the sum of those of its words, values left out. A word the phrase book has not is like itself
+alone: it has a direction of its own, nearly at right angles to all others. Such words are heard as far as they are more
+than a third of a request; fewer are taken for names. A vector costs no service and no model, but a look-up a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ufo_experience.text.frames import Frame
+
+FILE = Path(__file__).with_name("meanings.npz")
+Floats = NDArray[np.float32]
+DECIMALS = 4  # of a cosine: what lies behind them differs from machine to machine
+_NAMES_TOO = np.float32(1.5)  # how much of a request is known where a third of its words are not
+_LOOKED_AT = 4  # times as many words as are wanted
+_UNKNOWN = 1_024  # directions of unknown words; two of them share one by chance
+
+
+class Said(NamedTuple):
+    """The words of a request, values left out: where the vector of each stands, and what it weighs here."""
+
+    places: tuple[int, ...]
+    weights: tuple[float, ...]
+
+
+class Meanings:
+    """The vectors of words: `units` to length 1, and how much each word says (`length`)."""
+
+    def __init__(self, words: Sequence[str], vectors: Floats) -> None:
+        """`vectors` are as long as what the words say."""
+        self._place, self._words = {word: place for place, word in enumerate(words)}, words
+        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        unknown = _directions(_UNKNOWN, vectors.shape[1])
+        self.units: Floats = np.vstack([vectors / length[:, None], unknown, np.zeros_like(unknown[:1])])
+        self.length: Floats = np.concatenate([length, np.full(_UNKNOWN, length.mean(), np.float32), [np.float32(1e-9)]])
+
+    def said(self, frame: Frame, weights: Sequence[float] | None = None) -> Said:
+        """The words of a request, with weights for all its words where they do not weigh the same."""
+        told = zip(frame.stems, frame.kinds, weights or [1.0] * len(frame.stems), strict=True)
+        found = [(self._place_of(one), weight) for one, kind, weight in told if not kind and not one.isdigit()]
+        return Said(*zip(*found, strict=True)) if found else Said((len(self.length) - 1,), (1.0,))
+
+    def _place_of(self, word: str) -> int:
+        known = self._place.get(word)
+        return len(self._words) + crc32(word.encode()) % _UNKNOWN if known is None else known
+
+    def vectors(self, requests: Sequence[Said]) -> Floats:
+        """One row for each request, not longer than 1."""
+        places, weights, starts = self.joined(requests)
+        is_known = places < len(self._words)
+        known, unknown = (np.add.reduceat(weights * part, starts) for part in (is_known, ~is_known))
+        share = np.minimum(_NAMES_TOO * known / (known + unknown), 1)
+        parts = ((is_known, share), (~is_known, 1 - share))
+        return np.asarray(sum(self._sums(places, weights * part, starts, length) for part, length in parts), np.float32)
+
+    def _sums(self, places: NDArray[np.int64], weights: Floats, starts: NDArray[np.int64], length: Floats) -> Floats:
+        """The sums of the vectors of each request, as long as that."""
+        total = np.add.reduceat(self.units[places] * weights[:, None], starts, axis=0)
+        norm = np.sqrt(np.einsum("ij,ij->i", total, total))
+        return np.asarray(total * (length / np.maximum(norm, np.float32(1e-6)))[:, None], np.float32)
+
+    def joined(self, requests: Sequence[Said]) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+        """The places of the words of all requests, how much each says there, and where the words of each begin."""
+        places = np.fromiter(chain.from_iterable([one.places for one in requests]), np.int64)
+        weights = np.fromiter(chain.from_iterable([one.weights for one in requests]), np.float32)
+        starts = np.cumsum([0, *(len(one.places) for one in requests[:-1])])
+        return places, weights * self.length[places], starts
+
+    def nearest(self, request: Said, count: int) -> list[tuple[str, float]]:
+        """The words nearest to what is known of a request with their cosines, nearest first."""
+        known = [pair for pair in zip(*request, strict=True) if pair[0] < len(self._words)]
+        if not known:
+            return []
+        asked = self.vectors([Said(*zip(*known, strict=True))])[0]
+        rough = self.units[: len(self._words)] @ asked  # its last bits differ from machine to machine: for a choice
+        likely = np.argpartition(rough, len(rough) - _LOOKED_AT * count)[-_LOOKED_AT * count :]
+        cosine = np.einsum("ij,j->i", self.units[likely], asked).tolist()  # the same sums on every machine
+        best = sorted(zip((-one for one in cosine), likely.tolist(), strict=True))[:count]
+        return [(self._words[place], round(-one, DECIMALS)) for one, place in best]
+
+
+def _directions(count: int, dim: int) -> Floats:
+    """So many directions, each all but at right angles to the others, the same on every machine."""
+    bits = b"".join(blake2b(str(number).encode(), digest_size=64).digest() for number in range(count))
+    signs = np.unpackbits(np.frombuffer(bits, np.uint8)).reshape(count, 512)[:, :dim]
+    return np.asarray((signs * 2.0 - 1) / np.sqrt(dim), np.float32)
+
+
+@lru_cache(maxsize=1)
+def meanings() -> Meanings:
+    """The vectors that come with the package; read once."""
+    with np.load(FILE, allow_pickle=False) as file:
+        words = file["words"].tobytes().decode("utf-8").split("\n")
+        vectors = file["vectors"].astype(np.float32) * file["scale"][:, None]
+    return Meanings(words, vectors)
