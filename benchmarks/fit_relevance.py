@@ -53,7 +53,8 @@ TOP = 8  # candidates of a query
 MORE = frozenset(
     "skeleton words query_coverage record_coverage clicked same_values agreement agreement_values shared_words"
     " deed_held deed_named object_held object_named same_kinds near deviations lead ahead words_ahead"
-    " near_ahead application_ahead".split()
+    " near_ahead application_ahead meaning meaning_ahead meaning_query_coverage meaning_record_coverage"
+    " meaning_least".split()
 )
 LESS = frozenset("missing surplus other_deed other_object other_argument inversions swapped scope deed_lost".split())
 OF_VECTORS = frozenset({"near", "deviations", "near_ahead"})

@@ -103,7 +103,7 @@ def signals(*, words=0.5, coverage=0.5, near=np.nan, vector_weight=0.0) -> Signa
 def standing_of(lead: float = 0.0, size: int = 10) -> Standing:
     """The standing of one candidate."""
     return Standing(
-        *(np.array([value]) for value in (lead, lead, lead, lead, 0.2, np.log(max(size, 1)), 2.0, 0.0, 0.0))
+        *(np.array([value]) for value in (lead, lead, lead, lead, lead, 0.2, np.log(max(size, 1)), 2.0, 0.0, 0.0))
     )
 
 
@@ -283,7 +283,7 @@ def two_of(applications: tuple[int, int], size: int) -> Standing:
     order, words, none = np.array([0.9, 0.2]), np.array([0.8, 0.1]), np.array([np.nan, np.nan])
     first = np.array([True, False])
     keys = np.array(applications, np.uint64)
-    return standing(order, words, none, first, 0.9, size, 5, np.array([7, 8], np.uint64), keys)
+    return standing(order, words, words, none, first, 0.9, size, 5, np.array([7, 8], np.uint64), keys)
 
 
 def test_a_store_that_grows_beyond_those_of_the_fit_says_nothing_more_of_a_score():

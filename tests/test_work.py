@@ -86,7 +86,7 @@ def test_a_question_that_comes_again(memory):
     """No text is taken apart anew, and no file is read."""
     memory.retrieve(task_of(1_010))
     work = work_of(lambda: memory.retrieve(task_of(1_010)))
-    assert not over(work, calls=5_500, _compare=45, _frame=0, _cut=0, patterns=28, open=0, lstat=24)
+    assert not over(work, calls=5_800, _compare=45, _frame=0, _cut=0, patterns=28, open=0, lstat=24)
 
 
 def test_a_prompt(memory):

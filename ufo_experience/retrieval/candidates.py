@@ -245,7 +245,17 @@ class CandidateFinder:
         length, is_named = len(seen.clauses[0].stems), seen.application_named
         tasks, applications = (catalog.column(name)[rows] for name in ("task", "application"))
         among = standing(
-            ranked, signals.words, near, same, best, self.size, length, tasks, applications, is_named=is_named
+            ranked,
+            signals.words,
+            signals.meaning,
+            near,
+            same,
+            best,
+            self.size,
+            length,
+            tasks,
+            applications,
+            is_named=is_named,
         )
         factor = self.usage_factor(rows)
         said = [one.frame.stems for one in texts]

@@ -22,6 +22,7 @@
     same_kinds        how many kinds of values (number, file, quoted text, …) both have, as a share of all; a half
                       where one has none
     is_clause         1 where a clause of the query was compared, or two neighbours, not the whole
+    meaning, meaning_query_coverage, meaning_record_coverage, meaning_least  see `meant`
 
 A word counts as held exactly (1), by a related one (0.7), by a word on a clicked control (0.5) or one related to it
 (0.3). A known word is one of the thesaurus: of an unknown one nobody can say that it means something else.
@@ -41,7 +42,9 @@ from numpy.typing import NDArray
 
 from ufo_experience.dataclass import dataclass
 from ufo_experience.retrieval.differences import Swap, find_swap, other_deed, scope_clash
+from ufo_experience.retrieval.meant import compare_meanings
 from ufo_experience.text.frames import TEXT_FOLLOWS, Frame
+from ufo_experience.text.meaning import meanings
 from ufo_experience.text.terms import COMMON
 from ufo_experience.text.terms import stem as stem_of
 
@@ -87,6 +90,10 @@ class Pair(NamedTuple):
     same_kinds: float
     is_clause: float = 0.0
     is_reworded: float = 0.0  # another wording of the record is closer than the user's own
+    meaning: float = 0.0
+    meaning_query_coverage: float = 0.0
+    meaning_record_coverage: float = 0.0
+    meaning_least: float = 0.0
 
 
 NAMES = Pair._fields
@@ -113,7 +120,17 @@ class Weighed:
     latter once more for what the other one has nothing of); and its role.
     """
 
-    __slots__ = ("_value_weight", "_varied", "all_values", "columns", "content", "frame", "values", "weights")
+    __slots__ = (
+        "_value_weight",
+        "_varied",
+        "all_values",
+        "columns",
+        "content",
+        "frame",
+        "said",
+        "values",
+        "weights",
+    )
 
     def __init__(self, frame: Frame, weights: WordWeights, value_weight: float = VALUE_WEIGHT) -> None:
         """`value_weight` is what marked values of this side weigh."""
@@ -121,6 +138,7 @@ class Weighed:
         self.weights, self._value_weight = weights, value_weight
         self._varied: tuple[tuple[int, ...], Weighed] | None = None
         self.columns = _columns(frame, weights, value_weight)
+        self.said = meanings().said(frame, _meaning_weights(frame, self.columns[2], weights))
         stems, idf, reading = frame.stems, weights.idf, frame.reading
         self.values = tuple([(one, idf[one]) for one, kind in zip(stems, frame.kinds, strict=True) if kind])
         self.all_values = sum([idf for _, idf in self.values])
@@ -137,6 +155,14 @@ class Weighed:
         if known is None or known[0] != places:
             known = self._varied = places, Weighed(self.frame.with_values(places), self.weights, self._value_weight)
         return known[1]
+
+
+def _meaning_weights(frame: Frame, free: Sequence[float], weights: WordWeights) -> list[float]:
+    """What is left of the weight of each word where the other request has it not, its rarity apart."""
+    return [
+        one / weights.idf[stem] / (COMMON_WEIGHT if stem in COMMON else 1.0)
+        for stem, one in zip(frame.stems, free, strict=True)
+    ]
 
 
 def _columns(frame: Frame, weights: WordWeights, value_weight: float) -> tuple[tuple[Any, ...], ...]:
@@ -217,10 +243,11 @@ def compare_all(
             pair, _ = _compare(asked[0].with_values(swap.places), records[key].with_values(swap.others))
             if min(pair.query_coverage, pair.record_coverage) >= MOSTLY_SHARED:
                 pairs[key] = pair
-    for key, record in records.items():
-        if record is not texts[key][0]:
-            pairs[key] = pairs[key]._replace(is_reworded=1.0)
-    return pairs
+    meant = compare_meanings([one.said for one in asked], {key: [one.said for one in texts[key]] for key in texts})
+    return {
+        key: pairs[key]._replace(is_reworded=float(record is not texts[key][0]), **meant[key]._asdict())
+        for key, record in records.items()
+    }
 
 
 def _swapped(record: Frame, swap: Swap) -> frozenset[str]:

@@ -31,7 +31,7 @@ THRESHOLD = 0.75  # the default of the source documents: three of four that are 
 _GATE, _STEEP = 0.33, 20.0  # the share of the skeleton at which it counts as much as the rest, and how sharply
 _ORDER = {
     "words": 1.2, "query_coverage": 0.42, "record_coverage": 0.23, "missing": -0.2, "surplus": -0.14, "clicked": 0.2,
-    "inversions": -0.05, "same_values": 0.25,
+    "inversions": -0.05, "same_values": 0.25, "meaning": 0.8,
 }  # fmt: skip
 _NEAR = 1.3
 
@@ -55,6 +55,11 @@ class Signals:
             part[places] for part in (self.skeleton, self.words, self.pair, self.near, self.deviations)
         )
         return Signals(skeleton, words, pair, near, deviations, self.vector_weight)
+
+    @property
+    def meaning(self) -> Floats:
+        """The cosine of the meaning of query and record."""
+        return np.asarray(self.pair[:, NAMES.index("meaning")])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
     lead          its order minus that of the best other procedure, which counts as much as a stranger at least: in a
                   small store nothing else may come near
-    ahead         the same without that bound; `words_ahead` in words, `near_ahead` in vectors
+    ahead         the same without that bound; `words_ahead` in words, `meaning_ahead` in their meaning, `near_ahead` in
+                  vectors
     best_skeleton the best skeleton any record has of the query
     log_size      of the number of runs in the store, up to `LARGE`: what comes near by chance is no more in larger ones
     log_length    of the number of words in the query
@@ -40,6 +41,7 @@ class Standing:
     lead: Floats
     ahead: Floats
     words_ahead: Floats
+    meaning_ahead: Floats
     near_ahead: Floats
     best_skeleton: Floats
     log_size: Floats
@@ -58,6 +60,7 @@ STANDING = tuple(field.name for field in fields(Standing))
 def standing(
     ranked: Floats,
     words: Floats,
+    meaning: Floats,
     near: Floats,
     same: NDArray[np.bool_],
     best_skeleton: float,
@@ -68,7 +71,7 @@ def standing(
     *,
     is_named: bool = False,
 ) -> Standing:
-    """The standing of candidates with these orders, shares of words and vectors (NaN without).
+    """The standing of candidates with these orders, shares of words, meaning and vectors (NaN without).
 
     `same` says which are runs of the same procedure as the best one; `is_named`: the query names its application.
     """
@@ -80,6 +83,7 @@ def standing(
         lead=np.maximum(lead, FAR_BEHIND),
         ahead=_ahead(ranked, same, best),
         words_ahead=_ahead(words, same, best),
+        meaning_ahead=_ahead(meaning, same, best),
         near_ahead=_ahead(np.where(np.isnan(near), 0.0, near), same, best),
         best_skeleton=whole * best_skeleton,
         log_size=whole * np.log(min(max(size, 1), LARGE)),

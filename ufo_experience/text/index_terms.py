@@ -19,6 +19,7 @@ from itertools import pairwise
 
 from ufo_experience.text import lazy_re as re
 from ufo_experience.text.frames import TYPED, Frame, digits, in_sentence_case, record_frame
+from ufo_experience.text.meaning import meanings
 from ufo_experience.text.remembered import on_forgetting
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import COMMON, stem, without_politeness, words
@@ -28,6 +29,8 @@ VALUE = "<value>"
 PAIR, HEAD, VALUE_WEIGHT, LOOSE_VALUE = 0.5, 1.5, 0.6, 0.3
 SKELETON_VALUE = 0.15
 STEP, RELATED, STEP_RELATED, WORDED = 0.4, 0.5, 0.15, 0.7
+MEANT = 3.0  # what words of like meaning weigh, times their cosine with the whole
+MEANT_WORDS, LEAST_MEANT = 48, 0.25  # how many do, and from which cosine on
 _LETTERS = re.compile(r"[^\W\d_]+")
 Weights = dict[str, float]
 
@@ -82,6 +85,9 @@ def word_terms(frame: Frame) -> tuple[Weights, Weights]:
     for one in sorted(frame.known.difference(frame.stems)):  # sums come out the same in every process
         mark = "~" if " " in one else ""
         loose |= {f"{mark}{one}": RELATED, f"@{mark}{one}": STEP_RELATED}
+    for one, cosine in meanings().nearest(meanings().said(frame), MEANT_WORDS):
+        if one not in COMMON and one not in exact and cosine > LEAST_MEANT:
+            loose[one] = max(loose.get(one, 0.0), MEANT * cosine)
     return exact, loose
 
 
