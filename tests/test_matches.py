@@ -14,7 +14,7 @@ from ufo_experience.index.postings import Postings, StringColumn
 from ufo_experience.retrieval import pool
 from ufo_experience.retrieval.lexical import BM25, LexicalIndex
 from ufo_experience.retrieval.matches import Matches, Scanned
-from ufo_experience.text.index_terms import record_terms, term_hash
+from ufo_experience.text.index_terms import FEW_MEANT_WORDS, record_terms, term_hash
 
 ROWS, TAIL, TEXTS = 4_000, 60, 250
 WORDS = "open the report of Jane send mail delete rename folder budget for project chart again photo slide Omar".split()
@@ -64,8 +64,8 @@ def as_bytes(matches: Matches, inside: np.ndarray, count: int) -> list[bytes]:
 def test_the_best_rows_are_those_of_a_full_scan(index, words, count, share, seed):
     """Whatever is asked, for however many, inside whatever filter."""
     query = " ".join(words)
-    inside = np.random.default_rng(seed).random(len(index.scores(query)[0])) < share
-    scanned = Scanned(*index.scores(query), index.roots)
+    inside = np.random.default_rng(seed).random(len(index.scores(query, FEW_MEANT_WORDS)[0])) < share
+    scanned = Scanned(*index.scores(query, FEW_MEANT_WORDS), index.roots)
     assert as_bytes(index.matches(query), inside, count) == as_bytes(scanned, inside, count)
 
 

@@ -23,7 +23,7 @@ from ufo_experience.index.postings import Postings, term_hashes
 from ufo_experience.retrieval.columns import Column, MaskColumn, Posting, Saturation, Scores, Weighted
 from ufo_experience.retrieval.matches import Matches, Pruned, Published, Scanned, roots
 from ufo_experience.text.frames import request_frame
-from ufo_experience.text.index_terms import skeleton_terms, word_terms
+from ufo_experience.text.index_terms import FEW_MEANT_WORDS, MEANT_WORDS, skeleton_terms, word_terms
 
 _TINY = 1e-9
 _DRIFT = 0.05  # of the trusted rows may differ from those that statistics were kept of
@@ -106,9 +106,9 @@ class LexicalIndex:
         self._sums = [(base, self._kept.doc_freq), *((part, self._counts(part)) for part in others)]
         self._holds_counted = [bool(self._kept.counted.any()), *(bool(sums.any()) for _, sums in self._sums[1:])]
 
-    def scores(self, query: str) -> tuple[Scores, Scores]:
-        """(skeleton, words), each float32 with one entry per row."""
-        exact, loose = word_terms(request_frame(query))
+    def scores(self, query: str, meant_words: int = MEANT_WORDS) -> tuple[Scores, Scores]:
+        """(skeleton, words), each float32 with one entry per row; see `word_terms`."""
+        exact, loose = word_terms(request_frame(query), meant_words)
         size = len(self._catalog.rows)
         view = self._weighted(exact)
         words, most = view.in_all(size), view.most
@@ -127,7 +127,7 @@ class LexicalIndex:
         """What the words of a query say about the rows. In a large catalog most rows are not looked at."""
         if not self._is_large:
             return Scanned(*self.scores(query), self.roots)
-        exact, loose = word_terms(request_frame(query))
+        exact, loose = word_terms(request_frame(query), FEW_MEANT_WORDS)
         return Pruned(
             self._weighted(exact),
             lambda: self._weighted(loose),
@@ -135,7 +135,7 @@ class LexicalIndex:
             self._counted,
             self._catalog.column("length"),
             self._published,
-            lambda: Scanned(*self.scores(query), self.roots),
+            lambda: Scanned(*self.scores(query, FEW_MEANT_WORDS), self.roots),
         )
 
     @cached_property

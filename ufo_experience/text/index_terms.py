@@ -31,6 +31,7 @@ SKELETON_VALUE = 0.15
 STEP, RELATED, STEP_RELATED, WORDED = 0.4, 0.5, 0.15, 0.7
 MEANT = 3.0  # what words of like meaning weigh, times their cosine with the whole
 MEANT_WORDS, LEAST_MEANT = 48, 0.25  # how many do, and from which cosine on
+FEW_MEANT_WORDS = 12  # in a store where most rows are passed over: the more words, the fewer are
 _LETTERS = re.compile(r"[^\W\d_]+")
 Weights = dict[str, float]
 
@@ -72,8 +73,9 @@ def _worded(wordings: Iterable[str], clicked: str, typed: str) -> frozenset[str]
     return frozenset(one for frame in frames for one, kind in zip(frame.stems, frame.kinds, strict=True) if not kind)
 
 
-def word_terms(frame: Frame) -> tuple[Weights, Weights]:
-    """The words of a query with their weights: what matches as it stands, and what helps where that does not."""
+def word_terms(frame: Frame, meant_words: int = MEANT_WORDS) -> tuple[Weights, Weights]:
+    """The words of a query with their weights: what matches as it stands, and what helps where that does not;
+    `meant_words` are as many words of like meaning."""
     exact: Weights = {}
     for one, kind in zip(frame.stems, frame.kinds, strict=True):
         exact[f"={one}" if kind else one] = VALUE_WEIGHT if kind else 1.0
@@ -85,7 +87,7 @@ def word_terms(frame: Frame) -> tuple[Weights, Weights]:
     for one in sorted(frame.known.difference(frame.stems)):  # sums come out the same in every process
         mark = "~" if " " in one else ""
         loose |= {f"{mark}{one}": RELATED, f"@{mark}{one}": STEP_RELATED}
-    for one, cosine in meanings().nearest(meanings().said(frame), MEANT_WORDS):
+    for one, cosine in meanings().nearest(meanings().said(frame), meant_words):
         if one not in COMMON and one not in exact and cosine > LEAST_MEANT:
             loose[one] = max(loose.get(one, 0.0), MEANT * cosine)
     return exact, loose

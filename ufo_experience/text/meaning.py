@@ -25,7 +25,6 @@ FILE = Path(__file__).with_name("meanings.npz")
 Floats = NDArray[np.float32]
 DECIMALS = 4  # of a cosine: what lies behind them differs from machine to machine
 _NAMES_TOO = np.float32(1.5)  # how much of a request is known where a third of its words are not
-_LOOKED_AT = 4  # times as many words as are wanted
 _UNKNOWN = 1_024  # directions of unknown words; two of them share one by chance
 
 
@@ -85,11 +84,10 @@ class Meanings:
         if not known:
             return []
         asked = self.vectors([Said(*zip(*known, strict=True))])[0]
-        rough = self.units[: len(self._words)] @ asked  # its last bits differ from machine to machine: for a choice
-        likely = np.argpartition(rough, len(rough) - _LOOKED_AT * count)[-_LOOKED_AT * count :]
-        cosine = np.einsum("ij,j->i", self.units[likely], asked).tolist()  # the same sums on every machine
-        best = sorted(zip((-one for one in cosine), likely.tolist(), strict=True))[:count]
-        return [(self._words[place], round(-one, DECIMALS)) for one, place in best]
+        cosine = np.einsum("ij,j->i", self.units[: len(self._words)], asked)  # in one thread, the same everywhere
+        best = np.argpartition(-cosine, count)[:count].tolist()
+        found = [(self._words[place], round(float(cosine[place]), DECIMALS)) for place in best]
+        return sorted(found, key=lambda one: (-one[1], one[0]))
 
 
 def _directions(count: int, dim: int) -> Floats:
