@@ -62,8 +62,10 @@ class Meanings:
         is_known = places < len(self._words)
         known, unknown = (np.add.reduceat(weights * part, starts) for part in (is_known, ~is_known))
         share = np.minimum(_NAMES_TOO * known / (known + unknown), 1)
-        parts = ((is_known, share), (~is_known, 1 - share))
-        return np.asarray(sum(self._sums(places, weights * part, starts, length) for part, length in parts), np.float32)
+        found = self._sums(places, weights * is_known, starts, share)
+        if share.min() < 1:
+            found += self._sums(places, weights * ~is_known, starts, 1 - share)
+        return found
 
     def _sums(self, places: NDArray[np.int64], weights: Floats, starts: NDArray[np.int64], length: Floats) -> Floats:
         """The sums of the vectors of each request, as long as that."""
