@@ -50,7 +50,8 @@ def test_of_a_sentence_only_the_quoted_password_goes(text, clean):
 
 def _stays(secret: str, name: str, place: str) -> bool:
     form = FORMS[name](secret)
-    text = record(run_with(secret, form, place)).model_dump_json()
+    drawn = {"id", "created_at", "sealed"}  # a digest, microseconds and a ciphertext may hold four digits by chance
+    text = record(run_with(secret, form, place)).model_dump_json(exclude=drawn)
     return any(one in text for one in (form, json.dumps(form)[1:-1], json.dumps(form, ensure_ascii=False)[1:-1]))
 
 

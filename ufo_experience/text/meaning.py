@@ -38,12 +38,17 @@ class Said(NamedTuple):
 class Meanings:
     """The vectors of words: `units` to length 1, and how much each word says (`length`)."""
 
-    def __init__(self, words: Sequence[str], vectors: Floats) -> None:
-        """`vectors` are as long as what the words say."""
+    def __init__(self, words: Sequence[str], rows: NDArray[np.int8], scale: Floats) -> None:
+        """The vector of a word is its row times its scale, and as long as what the word says."""
         self._place, self._words = {word: place for place, word in enumerate(words)}, words
-        length = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        unknown = _directions(_UNKNOWN, vectors.shape[1])
-        self.units: Floats = np.vstack([vectors / length[:, None], unknown, np.zeros_like(unknown[:1])])
+        count, dim = rows.shape
+        self.units: Floats = np.zeros((count + _UNKNOWN + 1, dim), np.float32)
+        known = self.units[:count]
+        known[:] = rows
+        norm = np.sqrt(np.einsum("ij,ij->i", known, known))
+        known /= norm[:, None]
+        self.units[count:-1] = _directions(_UNKNOWN, dim)
+        length = norm * scale
         self.length: Floats = np.concatenate([length, np.full(_UNKNOWN, length.mean(), np.float32), [np.float32(1e-9)]])
 
     def said(self, frame: Frame, weights: Sequence[float] | None = None) -> Said:
@@ -104,5 +109,4 @@ def meanings() -> Meanings:
     """The vectors that come with the package; read once."""
     with np.load(FILE, allow_pickle=False) as file:
         words = file["words"].tobytes().decode("utf-8").split("\n")
-        vectors = file["vectors"].astype(np.float32) * file["scale"][:, None]
-    return Meanings(words, vectors)
+        return Meanings(words, file["vectors"], file["scale"])
