@@ -129,6 +129,7 @@ def test_process_names_are_application_names():
         ("Encode the file", "Decode the file"),
         ("Rotate clockwise", "Rotate counterclockwise"),
         ("Underline the title", "Remove the underline"),
+        ("Put a number at the top of each page", "Put a number at the bottom of each page"),
     ],
 )
 def test_opposites_contradict_each_other(one, other):

@@ -20,7 +20,7 @@ lowest cheapest smallest shortest minimum least fewest lightest worst | highest 
   maximum most heaviest best
 left leftmost leftward | right rightmost rightward
 first initial | last final
-top upper topmost uppermost upward | bottom bottommost lower lowermost downward
+top upper topmost uppermost upward topside | bottom bottommost lower lowermost downward bottomside
 above | below underneath
 before preceding | after following
 next forward ahead | previous back backward backwards prior rewind

@@ -96,7 +96,8 @@ _PHRASES = [
         r"\b(light|dark)(?:er)? (?=mode|theme|appearance|scheme|version|background|colou?rs?\b)",
         r"\1mode ",
     ),
-    ("of", r"\b(?:end|start|beginning|front|back|top|bottom) of\b", "of"),
+    ("of", r"\b(?:end|start|beginning|front|back) of\b", "of"),
+    ("of", r"\b(top|bottom) of\b", r"\1side of"),  # of a page, not of an order
     ("instead rather", r"\b(?:instead of|rather than)\b", "without"),
     (
         "not don dont never avoid shouldn mustn",
