@@ -29,17 +29,17 @@ from numpy.typing import NDArray
 
 from ufo_experience.benchmark.retrieval.beir import Entry, TaskSet, read_beir
 from ufo_experience.benchmark.retrieval.run import _record
-from ufo_experience.config import Settings
-from ufo_experience.embedding import open_embedder
-from ufo_experience.embedding.base import Embedder, Kind, Spending, Vectors
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.base import Embedder, Kind, Spending, Vectors
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.redaction import redact_text
-from ufo_experience.retrieval.contradictions import conflict
-from ufo_experience.retrieval.fusion import THRESHOLD
-from ufo_experience.retrieval.retriever import Query
-from ufo_experience.retrieval.standing import STANDING
-from ufo_experience.retrieval.trees import from_data
+from ufo_experience.redact import redact_text
+from ufo_experience.retrieve.contradictions import conflict
+from ufo_experience.retrieve.fusion import THRESHOLD
+from ufo_experience.retrieve.retriever import Query
+from ufo_experience.retrieve.standing import STANDING
+from ufo_experience.retrieve.trees import from_data
 from ufo_experience.schema import clip
+from ufo_experience.settings import Settings
 
 AUTHORS = "abcdefg"
 OTHERS = {"webarena": 0.6, "osworld": 0.5, "ga": 0.3, "gb": 0.3}  # and what a row of them weighs

@@ -12,10 +12,10 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from ufo_experience.guide.acts import Act
-from ufo_experience.guide.binding import bind
-from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.procedure import procedure_of
+from ufo_experience.procedure.acts import Act
+from ufo_experience.procedure.binding import bind
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.procedure import procedure_of
 from ufo_experience.schema import Experience, validate
 from ufo_experience.traces.surroundings import ListedControl, around
 

@@ -30,7 +30,7 @@ from ufo_experience.benchmark.page import table
 from ufo_experience.benchmark.speed.loop import records, task_of, write_log
 from ufo_experience.benchmark.speed.machine import describe, why_busy
 from ufo_experience.benchmark.speed.run import parse_sizes
-from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.errors import DataError
 from ufo_experience.index.base import Content, Vectors
 from ufo_experience.index.build import begin, publish

@@ -20,9 +20,9 @@ from starlette.testclient import TestClient
 from ufo_experience import ExperienceMemory
 from ufo_experience.benchmark.steps.browser import Browser
 from ufo_experience.cli.demo import SAMPLES
-from ufo_experience.config import Settings
 from ufo_experience.review.app import build_app
 from ufo_experience.review.guard import COOKIE
+from ufo_experience.settings import Settings
 
 TOKEN = "t" * 43
 VERBS = ("Insert", "Remove", "Rename", "Export", "Share", "Print", "Move", "Copy", "Open", "Close")

@@ -24,7 +24,7 @@ from ufo_experience.benchmark.steps.desktop.templates import templates
 from ufo_experience.benchmark.steps.plan import DEMONSTRATED, DESKTOP, REWORDED_A, REWORDED_B, Case, make_plan
 from ufo_experience.benchmark.steps.run import Bench, Browsers
 from ufo_experience.benchmark.steps.workplace import Workplace
-from ufo_experience.guide.guide import Guide
+from ufo_experience.procedure.guide import Guide
 from ufo_experience.session.protocols import AgentStatus, Decision, Turn
 
 MAX_CALLS = 6

@@ -22,7 +22,7 @@ from typing import Any
 from convert_autodroid import _ELEMENT, _chosen, _name, read
 
 from ufo_experience import ExperienceMemory
-from ufo_experience.guide.screen import in_view
+from ufo_experience.procedure.screen import in_view
 from ufo_experience.text.controls import bare
 
 ROUNDS = 2_000

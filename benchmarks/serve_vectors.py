@@ -10,8 +10,8 @@ import argparse
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from ufo_experience.embedding import open_embedder
-from ufo_experience.embedding.base import Embedder
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.base import Embedder
 
 
 def handler(embedder: Embedder) -> type[BaseHTTPRequestHandler]:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.disks import UnsyncedDisk
-from ufo_experience.config import Settings
-from ufo_experience.embedding import open_embedder
-from ufo_experience.embedding.base import Kind, Vectors
-from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.base import Kind, Vectors
+from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieval.background import PAIRS
+from ufo_experience.retrieve.background import PAIRS
 from ufo_experience.schema import (
     Control,
     Experience,
@@ -27,6 +26,7 @@ from ufo_experience.schema import (
     Usage,
     validate,
 )
+from ufo_experience.settings import Settings
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.text.slots import mask_slots
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ufo_experience.guide.binding import bind
-from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.procedure import procedure_of
-from ufo_experience.redaction import redact_record
+from ufo_experience.procedure.binding import bind
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.procedure import procedure_of
+from ufo_experience.redact import redact_record
 from ufo_experience.schema import Experience, validate
 
 TASK = 'Schedule a backup "daily" at 06:45'

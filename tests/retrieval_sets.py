@@ -14,7 +14,7 @@ from tests.builders import WHEN
 from ufo_experience.benchmark.retrieval.metrics import hit, ndcg
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieval.retriever import Query
+from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Control, Experience, Outcome, Provenance, State, Step, Trust
 
 FOLDER = Path(__file__).parent / "data" / "retrieval"

@@ -9,8 +9,8 @@ import pytest
 from tests.builders import TEXTS, a_record_of, memory_of
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieval.answer import Considered, Retrieval
-from ufo_experience.retrieval.retriever import Query
+from ufo_experience.retrieve.answer import Considered, Retrieval
+from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Trust
 
 

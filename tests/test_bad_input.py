@@ -21,11 +21,11 @@ import pytest
 from tests.builders import a_record, open_memory
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.demo import SAMPLES
-from ufo_experience.config import load_settings
 from ufo_experience.errors import DataError, FormatVersionError, RefusedError, SchemaError, UsageError
-from ufo_experience.openai_api.settings import OpenAISettings
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, parse_block
 from ufo_experience.schema import MAX_STEPS, Hit, Trust
+from ufo_experience.service.settings import OpenAISettings
+from ufo_experience.settings import load_settings
 from ufo_experience.store.exchange import import_json
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import encode_record
@@ -601,7 +601,7 @@ def test_row_66_weights_that_make_no_sense_are_refused(weights):
     """Negative, not a number, nothing at all."""
     from dataclasses import fields
 
-    from ufo_experience.retrieval.structured import FieldWeights
+    from ufo_experience.retrieve.structured import FieldWeights
 
     known = {field.name for field in fields(FieldWeights)}
     chosen = {
@@ -656,7 +656,7 @@ sys.modules["faiss"] = sys.modules["openai"] = None
 from ufo_experience.errors import ExperienceError
 try:
     from ufo_experience import ExperienceMemory
-    from ufo_experience.config import Settings
+    from ufo_experience.settings import Settings
     from ufo_experience.cli.demo import SAMPLES
     settings = Settings(db={str(tmp_path / "db")!r}, embedder="hashing", summarizer="extractive")
     memory = ExperienceMemory.open(settings=settings)

@@ -12,9 +12,9 @@ from ufo_experience.benchmark.steps.desktop.desktop import unasked_changes
 from ufo_experience.benchmark.steps.desktop.templates import rewordings, templates
 from ufo_experience.benchmark.steps.plan import make_plan
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.acts import Act
-from ufo_experience.guide.block import ahead_block
-from ufo_experience.guide.procedure import Target
+from ufo_experience.procedure.acts import Act
+from ufo_experience.procedure.block import ahead_block
+from ufo_experience.procedure.procedure import Target
 from ufo_experience.schema import Action, Experience, Outcome, Provenance, State, Step
 
 

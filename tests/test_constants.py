@@ -8,7 +8,7 @@ import pytest
 
 from tests.test_safety import by, record
 from ufo_experience import ExperienceMemory
-from ufo_experience.redaction.sealing import opened, seal
+from ufo_experience.redact.sealing import opened, seal
 from ufo_experience.review.actions import Actions, edited, seen_now
 from ufo_experience.schema import Experience
 from ufo_experience.trust.values import presentable

@@ -19,7 +19,7 @@ from ufo_experience.errors import LockedError
 from ufo_experience.index.build import load_snapshot, publish, sync
 from ufo_experience.index.generations import Generations
 from ufo_experience.maintenance.inspection import verify
-from ufo_experience.retrieval.retriever import Query
+from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Trust
 from ufo_experience.wiring import Wiring
 

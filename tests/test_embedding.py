@@ -40,11 +40,11 @@ from tests.openai_stub import (
     wrong_dimension,
     zero_vectors,
 )
-from ufo_experience.embedding import open_embedder
-from ufo_experience.embedding.base import Embedder
-from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
-from ufo_experience.embedding.hashing import HashingEmbedder, features
-from ufo_experience.embedding.openai import MAX_INPUT_TOKENS, MAX_REQUEST_TOKENS, OpenAIEmbedder
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.base import Embedder
+from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
+from ufo_experience.embed.hashing import HashingEmbedder, features
+from ufo_experience.embed.openai import MAX_INPUT_TOKENS, MAX_REQUEST_TOKENS, OpenAIEmbedder
 from ufo_experience.errors import (
     BudgetError,
     IndexMismatchError,
@@ -52,9 +52,9 @@ from ufo_experience.errors import (
     ServiceError,
     UsageError,
 )
-from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
-from ufo_experience.openai_api.ledger import Ledger
-from ufo_experience.openai_api.limits import CircuitBreaker
+from ufo_experience.service.client import OpenAIService, OpenAISettings
+from ufo_experience.service.ledger import Ledger
+from ufo_experience.service.limits import CircuitBreaker
 from ufo_experience.text.tokens import estimate_tokens
 
 SMALL = "text-embedding-3-small"
@@ -127,7 +127,7 @@ def test_hashing_does_not_depend_on_the_process() -> None:
     """Another hash seed gives the same bytes."""
     text = 'Open Notepad, type "hi" and save it as notes.txt'
     code = (
-        "import sys; from ufo_experience.embedding.hashing import HashingEmbedder\n"
+        "import sys; from ufo_experience.embed.hashing import HashingEmbedder\n"
         "sys.stdout.write(HashingEmbedder(16).embed([sys.argv[1]]).tobytes().hex())"
     )
     done = subprocess.run(

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.builders import TEXTS, a_record_of
-from ufo_experience.embedding import open_embedder
-from ufo_experience.embedding.hashing import HashingEmbedder
-from ufo_experience.embedding.local import StaticEmbedder
-from ufo_experience.embedding.plain import as_embedder
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.hashing import HashingEmbedder
+from ufo_experience.embed.local import StaticEmbedder
+from ufo_experience.embed.plain import as_embedder
 from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
 from ufo_experience.memory import ExperienceMemory
 

@@ -15,9 +15,9 @@ from ufo_experience.benchmark.steps.environment import ControlView, Observation
 from ufo_experience.benchmark.steps.episode_session import Outcome, run_session
 from ufo_experience.benchmark.steps.external_agent import Action, ToldAhead, read_answer, screen_as_data
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.guide.acts import Act
-from ufo_experience.guide.block import RESUMED, ahead_block
-from ufo_experience.guide.procedure import Target
+from ufo_experience.procedure.acts import Act
+from ufo_experience.procedure.block import RESUMED, ahead_block
+from ufo_experience.procedure.procedure import Target
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "steps.md"
 SCREEN = Observation(

@@ -14,10 +14,10 @@ import pytest
 
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
-from ufo_experience.config import Settings
 from ufo_experience.errors import ExperienceError
 from ufo_experience.maintenance.changes import purge
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.settings import Settings
 from ufo_experience.store.exchange import import_json
 from ufo_experience.store.folder.store import FileStore
 

@@ -12,9 +12,9 @@ from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 from ufo_experience.examples.form import FormApp
 from ufo_experience.examples.gpt_agent import main, make_session
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
-from ufo_experience.openai_api.limits import CircuitBreaker
 from ufo_experience.prompt.builder import parse_block, read_step
+from ufo_experience.service.client import OpenAIService, OpenAISettings
+from ufo_experience.service.limits import CircuitBreaker
 
 REQUEST = "Put Research in as the department and save the form."
 

@@ -23,9 +23,9 @@ from tests.guide_world import (
 )
 from ufo_experience import Act, ExperienceMemory, Stop
 from ufo_experience.errors import DataError
-from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.offer import is_proven, misled, offer
-from ufo_experience.guide.procedure import Target, procedure_of
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.offer import is_proven, misled, offer
+from ufo_experience.procedure.procedure import Target, procedure_of
 from ufo_experience.schema import Hit, Usage
 
 

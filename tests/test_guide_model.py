@@ -15,11 +15,11 @@ from tests.openai_stub import OpenAIStub, failing
 from ufo_experience import Act, ExperienceMemory
 from ufo_experience.errors import UsageError
 from ufo_experience.examples.form import FormApp
-from ufo_experience.guide.model_binding import model_binder
-from ufo_experience.guide.offer import offer
-from ufo_experience.openai_api.client import OpenAIService, OpenAISettings
-from ufo_experience.openai_api.limits import CircuitBreaker
+from ufo_experience.procedure.model_binding import model_binder
+from ufo_experience.procedure.offer import offer
 from ufo_experience.schema import Hit
+from ufo_experience.service.client import OpenAIService, OpenAISettings
+from ufo_experience.service.limits import CircuitBreaker
 from ufo_experience.session.protocols import Target
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide.md"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.guide_world import choose, click, control, experience, fill, screen
-from ufo_experience.guide.acts import Act
-from ufo_experience.guide.offer import choices, offer
-from ufo_experience.guide.procedure import procedure_of
-from ufo_experience.guide.rewording import fits, match_values
+from ufo_experience.procedure.acts import Act
+from ufo_experience.procedure.offer import choices, offer
+from ufo_experience.procedure.procedure import procedure_of
+from ufo_experience.procedure.rewording import fits, match_values
 from ufo_experience.schema import Hit
 from ufo_experience.text.slots import find_slots
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.guide_world import control, experience, guide, screen
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.acts import Act, Stop
-from ufo_experience.guide.binding import bind
-from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.procedure import procedure_of
-from ufo_experience.guide.screen import read_screen
+from ufo_experience.procedure.acts import Act, Stop
+from ufo_experience.procedure.binding import bind
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.procedure import procedure_of
+from ufo_experience.procedure.screen import read_screen
 from ufo_experience.text.controls import bare, role_of
 from ufo_experience.traces.surroundings import ListedControl, around
 

@@ -17,16 +17,16 @@ import pytest
 from tests.builders import a_record, a_record_of, memory_of
 from tests.openai_stub import FakeTime, Fault, OpenAIStub, Reply, edited
 from ufo_experience.fileio.disk import Disk
-from ufo_experience.openai_api import connection
-from ufo_experience.openai_api.client import QUERY, OpenAIService
-from ufo_experience.openai_api.errors import OpenAICallError
-from ufo_experience.openai_api.limits import CircuitBreaker
-from ufo_experience.openai_api.settings import OpenAISettings
-from ufo_experience.redaction import redact_text
-from ufo_experience.redaction.keystrokes import is_chord
-from ufo_experience.redaction.vault import slot_type
-from ufo_experience.retrieval import known_texts
+from ufo_experience.redact import redact_text
+from ufo_experience.redact.keystrokes import is_chord
+from ufo_experience.redact.vault import slot_type
+from ufo_experience.retrieve import known_texts
 from ufo_experience.schema import Experience
+from ufo_experience.service import connection
+from ufo_experience.service.client import QUERY, OpenAIService
+from ufo_experience.service.errors import OpenAICallError
+from ufo_experience.service.limits import CircuitBreaker
+from ufo_experience.service.settings import OpenAISettings
 from ufo_experience.session.service import SessionServer
 from ufo_experience.trust.risk import risks
 from ufo_experience.trust.values import presentable
@@ -241,8 +241,8 @@ def test_a_process_that_answers_for_long_does_not_grow():
 ASKING = """
 import sys
 from ufo_experience.errors import ExperienceError
-from ufo_experience.openai_api.client import QUERY, OpenAIService
-from ufo_experience.openai_api.settings import OpenAISettings
+from ufo_experience.service.client import QUERY, OpenAIService
+from ufo_experience.service.settings import OpenAISettings
 
 service = OpenAIService(OpenAISettings(api_key="sk-test", base_url=sys.argv[1]))
 try:

@@ -28,19 +28,19 @@ from tests.openai_stub import (
 )
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli import app
-from ufo_experience.config import Settings
-from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
-from ufo_experience.embedding.hashing import HashingEmbedder
-from ufo_experience.embedding.openai import OpenAIEmbedder
+from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
+from ufo_experience.embed.hashing import HashingEmbedder
+from ufo_experience.embed.openai import OpenAIEmbedder
 from ufo_experience.errors import BudgetError, IndexMismatchError, ServiceError
 from ufo_experience.index.build import empty_snapshot, load_snapshot, sync
 from ufo_experience.index.forecast import plan
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import apply, find_changes
-from ufo_experience.openai_api.client import BATCH, QUERY, OpenAIService, OpenAISettings, Timeouts
-from ufo_experience.openai_api.ledger import Ledger
-from ufo_experience.openai_api.limits import MINUTE, CircuitBreaker, Permit, RateLimiter, run_all
 from ufo_experience.schema import Trust
+from ufo_experience.service.client import BATCH, QUERY, OpenAIService, OpenAISettings, Timeouts
+from ufo_experience.service.ledger import Ledger
+from ufo_experience.service.limits import MINUTE, CircuitBreaker, Permit, RateLimiter, run_all
+from ufo_experience.settings import Settings
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.text.tokens import estimate_tokens
 

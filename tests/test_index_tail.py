@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
-from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.index import append as append_module
 from ufo_experience.index import generations as generations_module
 from ufo_experience.index import manifest as manifests

@@ -19,7 +19,6 @@ import pytest
 from tests.builders import a_run, a_step
 from tests.disks import UnsyncedDisk
 from ufo_experience.cli.demo import SAMPLES
-from ufo_experience.config import Settings
 from ufo_experience.errors import UsageError
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.ingest import _redacted, _without_our_prompts, ingest, seldom_collecting
@@ -27,9 +26,10 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.prompt.data_block import frame
 from ufo_experience.schema import Experience, Hit, Trust, validate
+from ufo_experience.settings import Settings
 from ufo_experience.store import open_store
 from ufo_experience.store.folder.store import FileStore
-from ufo_experience.summarizer import ExtractiveSummarizer
+from ufo_experience.summarize import ExtractiveSummarizer
 from ufo_experience.traces import read_traces
 from ufo_experience.traces.builder import LogDefaults
 

@@ -32,8 +32,8 @@ from ufo_experience.integrations.ufo import (
     migrate,
 )
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieval.background import REFERENCES
-from ufo_experience.retrieval.retriever import Query
+from ufo_experience.retrieve.background import REFERENCES
+from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Trust
 
 SAMPLES = Path(ufo_experience.__file__).parent / "samples"

@@ -14,9 +14,9 @@ from ufo_experience import ExperienceMemory
 from ufo_experience.benchmark.retrieval.beir import read_beir, write_beir
 from ufo_experience.benchmark.retrieval.page import report_text
 from ufo_experience.benchmark.retrieval.run import run
-from ufo_experience.config import Settings
-from ufo_experience.embedding import VERDICTS_FILE
+from ufo_experience.embed import VERDICTS_FILE
 from ufo_experience.errors import ServiceError, UsageError
+from ufo_experience.settings import Settings
 from ufo_experience.store.selection import RecordFilter
 
 KNOWN = ["Mute the channel random", "Change the stage of the opportunity Kessler", "Archive the newsletter of May"]

@@ -8,11 +8,11 @@ import pytest
 
 from tests.guide_world import click, control, experience, fill, screen
 from ufo_experience.benchmark.steps.agents import notes_in
-from ufo_experience.guide.acts import Act, Stop
-from ufo_experience.guide.binding import bind
-from ufo_experience.guide.block import READ, SEEN, ahead_block
-from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.procedure import procedure_of
+from ufo_experience.procedure.acts import Act, Stop
+from ufo_experience.procedure.binding import bind
+from ufo_experience.procedure.block import READ, SEEN, ahead_block
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.procedure import procedure_of
 from ufo_experience.schema import Seen, Step
 from ufo_experience.traces.looked_up import with_seen
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ufo_experience.index.catalog import ROW, Catalog
 from ufo_experience.index.postings import Postings, StringColumn
-from ufo_experience.retrieval import pool
-from ufo_experience.retrieval.lexical import BM25, LexicalIndex
-from ufo_experience.retrieval.matches import Matches, Scanned
+from ufo_experience.retrieve import pool
+from ufo_experience.retrieve.lexical import BM25, LexicalIndex
+from ufo_experience.retrieve.matches import Matches, Scanned
 from ufo_experience.text.index_terms import FEW_MEANT_WORDS, record_terms, term_hash
 
 ROWS, TAIL, TEXTS = 4_000, 60, 250

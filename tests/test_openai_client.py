@@ -38,11 +38,11 @@ from tests.openai_stub import (
     truncated,
 )
 from ufo_experience.errors import BudgetError, RefusedError, ServiceError, UsageError
-from ufo_experience.openai_api.client import QUERY, OpenAIService, OpenAISettings, Timeouts
-from ufo_experience.openai_api.daily_ledger import DailySpending
-from ufo_experience.openai_api.errors import OpenAICallError, seconds_to_wait
-from ufo_experience.openai_api.ledger import Ledger, Price
-from ufo_experience.openai_api.limits import CircuitBreaker, shared_breaker
+from ufo_experience.service.client import QUERY, OpenAIService, OpenAISettings, Timeouts
+from ufo_experience.service.daily_ledger import DailySpending
+from ufo_experience.service.errors import OpenAICallError, seconds_to_wait
+from ufo_experience.service.ledger import Ledger, Price
+from ufo_experience.service.limits import CircuitBreaker, shared_breaker
 
 KEY = "sk-very-secret-key"
 
@@ -434,7 +434,7 @@ def test_a_process_that_dies_has_spent_too_much_never_too_little(tmp_path: Path)
     path = tmp_path / "spending.sqlite"
     code = (
         "import os, sys; from pathlib import Path\n"
-        "from ufo_experience.openai_api.daily_ledger import DailySpending\n"
+        "from ufo_experience.service.daily_ledger import DailySpending\n"
         "DailySpending(Path(sys.argv[1]), 1.0).take(0.25)\n"
         "os._exit(9)"
     )
@@ -611,7 +611,7 @@ def test_a_foreign_error_is_chained(stub: OpenAIStub, fake: FakeTime) -> None:
 def test_importing_the_client_layer_does_not_load_openai() -> None:
     """It costs a third of a second, which an offline command must not pay."""
     code = (
-        "import sys, ufo_experience.openai_api.client, ufo_experience.embedding\n"
+        "import sys, ufo_experience.service.client, ufo_experience.embed\n"
         "heavy = {'openai', 'httpx', 'httpx2', 'tenacity', 'numpy', 'sqlite3'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )

@@ -414,7 +414,7 @@ def test_removed_and_purged_records_leave_the_vectors(url, on_machine):
 
 def test_a_folder_may_keep_its_vectors_in_a_database(url, tmp_path):
     """`--index postgresql://…` with a file store; the index remembers it for those who do not say."""
-    from ufo_experience.config import Settings
+    from ufo_experience.settings import Settings
 
     folder = str(tmp_path / "db")
     FileStore.open(folder, disk=UnsyncedDisk()).add(a_record(n, trust=Trust.APPROVED) for n in range(20))
@@ -431,7 +431,7 @@ def test_a_folder_may_keep_its_vectors_in_a_database(url, tmp_path):
 
 def test_words_answer_when_the_server_of_the_vectors_is_away(tmp_path, url):
     """A folder whose vectors are elsewhere: the answer is degraded and says why."""
-    from ufo_experience.config import Settings
+    from ufo_experience.settings import Settings
 
     folder = str(tmp_path / "db")
     FileStore.open(folder, disk=UnsyncedDisk()).add(a_record(n, trust=Trust.APPROVED) for n in range(20))

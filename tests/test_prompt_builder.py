@@ -30,7 +30,7 @@ from ufo_experience.prompt.cleaning import clean, clean_json, inert
 from ufo_experience.prompt.data_block import frame, new_nonce
 from ufo_experience.prompt.labels import fill_labels
 from ufo_experience.prompt.notation import prose
-from ufo_experience.redaction import PLACEHOLDER
+from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.schema import (
     NOT_EXECUTED,
     Action,

@@ -12,7 +12,7 @@ from tests.disks import DyingDisk, FailingDisk, Killed, UnsyncedDisk
 from tools.crash.operations import open_both
 from tools.crash.state import EMBEDDER, bytes_below
 from tools.crash.worker import record
-from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
+from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import CorruptError, ExperienceError
 from ufo_experience.index.build import prune, sync
 from ufo_experience.maintenance.changes import purge

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from tests.cli_runner import Cli
 from tests.cost import lines_executed
-from ufo_experience.config import Settings
 from ufo_experience.errors import UsageError
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.postings import Postings
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieval.structured import FieldWeights, outcome_quality, rank, recency, recommend, signature
+from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank, recency, recommend, signature
 from ufo_experience.schema import Experience, Outcome, State, Usage
+from ufo_experience.settings import Settings
 
 NOW = datetime(2025, 6, 1, tzinfo=timezone.utc)
 TASK = "summarize_document"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from ufo_experience import ExperienceMemory
-from ufo_experience.guide.acts import Act
-from ufo_experience.guide.block import ahead_block
-from ufo_experience.guide.procedure import Target
 from ufo_experience.integrations.recorder import CallOrder, Recorder
+from ufo_experience.procedure.acts import Act
+from ufo_experience.procedure.block import ahead_block
+from ufo_experience.procedure.procedure import Target
 
 TASK = "Insert a table into the document"
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.builders import a_run, a_step
 from tests.cost import LINEAR, growth
 from tests.redaction_cases import HARMLESS, SECRETS
-from ufo_experience.redaction import redact, redact_text
-from ufo_experience.redaction.keystrokes import is_chord
-from ufo_experience.redaction.vault import slot_type
+from ufo_experience.redact import redact, redact_text
+from ufo_experience.redact.keystrokes import is_chord
+from ufo_experience.redact.vault import slot_type
 from ufo_experience.schema import Control, Outcome, Problem, Source, Step, Trajectory
 
 SECRET = "hunter2-Secret!"

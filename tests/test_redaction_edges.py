@@ -10,9 +10,9 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from ufo_experience.redaction import redact, redact_text
-from ufo_experience.redaction.actions import plain
-from ufo_experience.redaction.checksums import (
+from ufo_experience.redact import redact, redact_text
+from ufo_experience.redact.actions import plain
+from ufo_experience.redact.checksums import (
     is_card,
     is_generated,
     is_iban,
@@ -22,11 +22,11 @@ from ufo_experience.redaction.checksums import (
     is_stand_in,
     luhn,
 )
-from ufo_experience.redaction.keystrokes import is_chord, join_braces, join_steps, split_keys
-from ufo_experience.redaction.names import is_secret_name
-from ufo_experience.redaction.secrets import find_secrets
-from ufo_experience.redaction.text import redact_json
-from ufo_experience.redaction.vault import Vault
+from ufo_experience.redact.keystrokes import is_chord, join_braces, join_steps, split_keys
+from ufo_experience.redact.names import is_secret_name
+from ufo_experience.redact.secrets import find_secrets
+from ufo_experience.redact.text import redact_json
+from ufo_experience.redact.vault import Vault
 from ufo_experience.schema import Control, Outcome, Step, Trajectory
 
 

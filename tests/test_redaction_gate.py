@@ -17,14 +17,14 @@ from tests.builders import a_record
 from tests.disks import UnsyncedDisk, tree
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.demo import SAMPLES
-from ufo_experience.config import Settings
 from ufo_experience.ids import content_id
 from ufo_experience.integrations.memory_article import record_experience
-from ufo_experience.redaction import redact, redact_record
+from ufo_experience.redact import redact, redact_record
 from ufo_experience.schema import Experience
+from ufo_experience.settings import Settings
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import decode_record, encode_record, experience_of
-from ufo_experience.summarizer import ExtractiveSummarizer
+from ufo_experience.summarize import ExtractiveSummarizer
 from ufo_experience.traces import read_traces
 
 # A mark that no other text of a record holds, then anything a person may choose.

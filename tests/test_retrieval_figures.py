@@ -14,8 +14,8 @@ from tools.make_thesaurus import compiled, entry_of, written_lines
 from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
 from ufo_experience.benchmark.retrieval.metrics import ndcg
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieval.contradictions import clash, marks_of
-from ufo_experience.retrieval.features import WordWeights, compare
+from ufo_experience.retrieve.contradictions import clash, marks_of
+from ufo_experience.retrieve.features import WordWeights, compare
 from ufo_experience.text.frames import record_frame, request_frame
 from ufo_experience.text.thesaurus import FILE
 

@@ -11,11 +11,11 @@ import pytest
 
 from tests.builders import TEXTS, WHEN, Meaningful, a_record, a_record_of, a_step, memory_of
 from ufo_experience.errors import ServiceError, UsageError
-from ufo_experience.retrieval.background import REFERENCES, measure_embedder
-from ufo_experience.retrieval.candidates import CandidateFinder
-from ufo_experience.retrieval.filled_in import fills_in, has_other_values
-from ufo_experience.retrieval.fusion import fusion_for
-from ufo_experience.retrieval.retriever import EQUAL, Query, Retriever
+from ufo_experience.retrieve.background import REFERENCES, measure_embedder
+from ufo_experience.retrieve.candidates import CandidateFinder
+from ufo_experience.retrieve.filled_in import fills_in, has_other_values
+from ufo_experience.retrieve.fusion import fusion_for
+from ufo_experience.retrieve.retriever import EQUAL, Query, Retriever
 from ufo_experience.schema import Action, Trust
 from ufo_experience.text.frames import record_frame, request_frame
 from ufo_experience.trust.policy import TrustPolicy

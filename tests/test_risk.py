@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import a_record
-from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step, Trust
 from ufo_experience.trust.confirm import confirms
 from ufo_experience.trust.risk import injectable_rank, risks

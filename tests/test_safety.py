@@ -17,7 +17,7 @@ import pytest
 
 from ufo_experience.formats.triple import from_triple
 from ufo_experience.prompt.builder import build_prompt
-from ufo_experience.redaction import redact_record, redact_text
+from ufo_experience.redact import redact_record, redact_text
 from ufo_experience.schema import Experience, Hit, Trust
 from ufo_experience.trust.confirm import confirms
 from ufo_experience.trust.values import presentable

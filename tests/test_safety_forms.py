@@ -9,7 +9,7 @@ import pytest
 
 from tests.secret_forms import FORMS, KINDS, PLACES, draw, run_with
 from tests.test_safety import record
-from ufo_experience.redaction import redact_text
+from ufo_experience.redact import redact_text
 
 LOGIN = 'Enter the username "kay" and the password "{}" into the text fields and press {}.'
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.demo import SAMPLES
-from ufo_experience.config import Settings
+from ufo_experience.settings import Settings
 from ufo_experience.store import open_store
 
 SHIPPED = Path(__file__).resolve().parents[1] / "experience_db"

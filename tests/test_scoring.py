@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, memory_of
 from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
-from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration
-from ufo_experience.retrieval.background import REFERENCES, Scale, heard_in_store, measure_embedder, measure_scale
-from ufo_experience.retrieval.columns import Column, MaskColumn, Saturation, add_up
-from ufo_experience.retrieval.credit import credited, harmful, usage_factor, usefulness
-from ufo_experience.retrieval.features import NAMES
-from ufo_experience.retrieval.fusion import THRESHOLD, Signals, fusion_for, order, relevance
-from ufo_experience.retrieval.lexical import LexicalIndex
-from ufo_experience.retrieval.standing import LARGE, Standing, standing
+from ufo_experience.retrieve.background import REFERENCES, Scale, heard_in_store, measure_embedder, measure_scale
+from ufo_experience.retrieve.columns import Column, MaskColumn, Saturation, add_up
+from ufo_experience.retrieve.credit import credited, harmful, usage_factor, usefulness
+from ufo_experience.retrieve.features import NAMES
+from ufo_experience.retrieve.fusion import THRESHOLD, Signals, fusion_for, order, relevance
+from ufo_experience.retrieve.lexical import LexicalIndex
+from ufo_experience.retrieve.standing import LARGE, Standing, standing
 from ufo_experience.schema import MAX_SESSIONS, Usage
 from ufo_experience.trust.policy import TrustPolicy
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ufo_experience.redaction import redact
+from ufo_experience.redact import redact
 from ufo_experience.schema import Control, Step
-from ufo_experience.summarizer.effective_steps import effective_steps
-from ufo_experience.summarizer.extractive import ExtractiveSummarizer
-from ufo_experience.summarizer.shortest_path import MOST_STEPS
+from ufo_experience.summarize.effective_steps import effective_steps
+from ufo_experience.summarize.extractive import ExtractiveSummarizer
+from ufo_experience.summarize.shortest_path import MOST_STEPS
 from ufo_experience.traces import read_traces
 from ufo_experience.traces.visibility import VisibleControls, menu_opened_after, visible_before
 

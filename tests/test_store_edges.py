@@ -13,9 +13,9 @@ import pytest
 
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk, WindowsDisk, leftovers, tree
-from ufo_experience.embedding import CACHE_FILE
-from ufo_experience.embedding.cache import CachedEmbedder, EmbeddingCache
-from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.embed import CACHE_FILE
+from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
+from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.errors import CorruptError, DataError, LockedError, SchemaError, StorageError
 from ufo_experience.fileio.atomic import (
     is_there,

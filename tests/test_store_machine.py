@@ -15,12 +15,12 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
-from ufo_experience.config import Settings
-from ufo_experience.embedding import open_embedder
+from ufo_experience.embed import open_embedder
 from ufo_experience.errors import DataError, IndexMismatchError
 from ufo_experience.maintenance.changes import purge
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust, Usage
+from ufo_experience.settings import Settings
 from ufo_experience.store.folder.store import FileStore
 
 NUMBERS = st.integers(0, 30)

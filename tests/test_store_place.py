@@ -14,9 +14,9 @@ from tests.builders import a_record
 from tests.cli_runner import Cli
 from tests.disks import UnsyncedDisk, tree
 from ufo_experience import ExperienceMemory
-from ufo_experience.config import Settings, load_settings
 from ufo_experience.errors import RefusedError
 from ufo_experience.fileio.disk import Disk
+from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store.folder.location import LOCAL, NETWORK_STORE, StorageLocation, storage_location
 from ufo_experience.store.folder.store import FileStore
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ufo_experience.embedding.hashing import request_terms
-from ufo_experience.retrieval.contradictions import _REWRITES, conflict
+from ufo_experience.embed.hashing import request_terms
+from ufo_experience.retrieve.contradictions import _REWRITES, conflict
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.slots import _SLOTS, Slot, find_slots, mask_slots
 from ufo_experience.text.terms import stem
@@ -184,7 +184,7 @@ def test_every_value_in_ascii_holds_a_sign_of_its_kind(signs, parts, pattern):
     """A pattern that is passed over for want of its signs could not have matched."""
 
     @settings(max_examples=settings.default.max_examples // 4)
-    @given(st.from_regex(pattern.compiled))
+    @given(st.from_regex(pattern))
     def check(text):
         lower = text.lower()
         signed = not signs.isdisjoint(lower.rstrip(" .")) and (not parts or any(part in lower for part in parts))
@@ -198,7 +198,7 @@ def test_every_phrase_holds_one_of_its_words(needed, pattern):
     """A phrase that is passed over for want of its words could not have matched."""
 
     @settings(max_examples=settings.default.max_examples // 4)
-    @given(st.from_regex(pattern.compiled))
+    @given(st.from_regex(pattern))
     def check(text):
         assert not needed.isdisjoint(re.findall("[a-z]+", text))
 

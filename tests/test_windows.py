@@ -15,8 +15,7 @@ import pytest
 from tests.builders import a_record
 from tests.disks import WindowsDisk, leftovers
 from tests.syntax import PACKAGE, nodes
-from ufo_experience.config import load_settings
-from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.errors import StorageError
 from ufo_experience.fileio.disk import Disk
 from ufo_experience.index.build import load_snapshot, sync
@@ -24,6 +23,7 @@ from ufo_experience.index.generations import Generations
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Trust
 from ufo_experience.session.files import write_atomic
+from ufo_experience.settings import load_settings
 from ufo_experience.store.exchange import write_view
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.traces import read_traces

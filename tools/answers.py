@@ -21,13 +21,13 @@ from typing import Any, TextIO
 from tests.builders import Meaningful, memory_of
 from tests.retrieval_sets import record, rows
 from ufo_experience.benchmark.speed.loop import records, task_of
-from ufo_experience.config import Settings
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
-from ufo_experience.retrieval.answer import Retrieval
-from ufo_experience.retrieval.retriever import Query
+from ufo_experience.retrieve.answer import Retrieval
+from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Experience, Trust
+from ufo_experience.settings import Settings
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)

@@ -25,12 +25,12 @@ from ufo_experience.errors import ExperienceError
 from ufo_experience.index.manifest import Manifest, decode
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
 from ufo_experience.prompt.data_block import parse_block
-from ufo_experience.redaction import redact
+from ufo_experience.redact import redact
 from ufo_experience.schema import Experience, Hit, validate
 from ufo_experience.store.exchange import import_json
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import decode_record, encode_record, experience_of
-from ufo_experience.summarizer import ExtractiveSummarizer
+from ufo_experience.summarize import ExtractiveSummarizer
 from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.traces import ReadReport, read_traces
 
@@ -254,8 +254,8 @@ class Manifests(Target):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        from ufo_experience.config import Settings
         from ufo_experience.memory import ExperienceMemory
+        from ufo_experience.settings import Settings
 
         memory = ExperienceMemory.open(settings=Settings(db=str(folder / "db"), embedder="hashing"))
         memory.store.add([a_record(1)])

@@ -19,15 +19,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from ufo_experience.config import Settings, load_settings
-from ufo_experience.embedding.base import Embedder
+from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError
 from ufo_experience.index.build import Progress
 from ufo_experience.maintenance import Maintenance
-from ufo_experience.retrieval.answer import Retrieval
-from ufo_experience.retrieval.credit import credited
-from ufo_experience.retrieval.retriever import Query
+from ufo_experience.retrieve.answer import Retrieval
+from ufo_experience.retrieve.credit import credited
+from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust, Usage, Verdict, expect, validate
+from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.selection import resolve, trust_level
@@ -37,13 +37,13 @@ from ufo_experience.wiring import Wiring
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ufo_experience.guide.binding import Binder
-    from ufo_experience.guide.guide import Guide
     from ufo_experience.index.manifest import Calibration
     from ufo_experience.ingest import IngestReport
+    from ufo_experience.procedure.binding import Binder
+    from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
-    from ufo_experience.retrieval.on_screen import OnScreen
-    from ufo_experience.retrieval.structured import ActionAdvice
+    from ufo_experience.retrieve.on_screen import OnScreen
+    from ufo_experience.retrieve.structured import ActionAdvice
     from ufo_experience.traces.builder import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
@@ -141,7 +141,7 @@ class ExperienceMemory(Maintenance):
         A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`.
         """
         from ufo_experience.ingest import ingest, seldom_collecting
-        from ufo_experience.summarizer import open_summarizer
+        from ufo_experience.summarize import open_summarizer
 
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.wiring.service_settings)
@@ -219,7 +219,7 @@ class ExperienceMemory(Maintenance):
             DataError: nothing can be learned from it (`E_EMPTY`).
         """
         from ufo_experience.ingest import learn
-        from ufo_experience.summarizer import open_summarizer
+        from ufo_experience.summarize import open_summarizer
         from ufo_experience.traces.in_memory import judged_run
 
         run = judged_run(task, steps, success, judge, application=application, **details)
@@ -344,7 +344,7 @@ class ExperienceMemory(Maintenance):
             binder: binds slots the rules cannot, with one call of a model.
             proven_after: how often a way must have helped since it last hurt.
         """
-        from ufo_experience.guide.offer import offer
+        from ufo_experience.procedure.offer import offer
 
         found = self.retrieve(task, application=application) if hits is None else hits
         if not found:
@@ -363,7 +363,7 @@ class ExperienceMemory(Maintenance):
         Args:
             hits: what was retrieved for the task already, with what came near (retrieved here when not given).
         """
-        from ufo_experience.guide.offer import LOOKED_THROUGH, choices
+        from ufo_experience.procedure.offer import LOOKED_THROUGH, choices
 
         if hits is None:
             found = self.retrieve(task, application=application, near=LOOKED_THROUGH)
@@ -408,7 +408,7 @@ class ExperienceMemory(Maintenance):
 
         It is kept in the index until another embedder or another calibration replaces it; see `calibration.calibrate`.
         """
-        from ufo_experience.retrieval.calibration import calibrate, read_pairs
+        from ufo_experience.retrieve.calibration import calibrate, read_pairs
 
         self.index()
         pairs = None if labels is None else read_pairs(Path(labels), self.store)
@@ -434,7 +434,7 @@ class ExperienceMemory(Maintenance):
             SchemaError: naming the field.
         """
         from ufo_experience.formats.triple import from_triple
-        from ufo_experience.redaction import redact_json
+        from ufo_experience.redact import redact_json
         from ufo_experience.traces.in_memory import schema_steps
 
         for name, part in (("state", state), ("action", action), ("outcome", outcome)):
@@ -454,7 +454,7 @@ class ExperienceMemory(Maintenance):
         filters: Mapping[str, Any] | None = None,
     ) -> Hits:
         """Past records of the same task, ranked by weighted overlap, outcome and recency; see `ranker.rank`."""
-        from ufo_experience.retrieval.structured import rank
+        from ufo_experience.retrieve.structured import rank
 
         expect(Mapping, state, "state")
         expect(Mapping, {} if filters is None else filters, "filters")
@@ -475,14 +475,14 @@ class ExperienceMemory(Maintenance):
 
     def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> Advice:
         """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
-        from ufo_experience.retrieval.structured import recommend
+        from ufo_experience.retrieve.structured import recommend
 
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
 
 
 def _on_screen(controls: Iterable[Any], done: Iterable[str], application: str | None) -> OnScreen:
-    from ufo_experience.guide.screen import in_view
+    from ufo_experience.procedure.screen import in_view
 
     return in_view(controls, done, application)
 

@@ -6,9 +6,8 @@ memory article. `ufo_experience` loads this module when the first of them is ask
 
 from __future__ import annotations
 
-from ufo_experience.config import Settings, load_settings
-from ufo_experience.embedding import open_embedder
-from ufo_experience.embedding.base import Embedder, Spending
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.base import Embedder, Spending
 from ufo_experience.errors import (
     AgentError,
     BudgetError,
@@ -30,10 +29,6 @@ from ufo_experience.errors import (
     TraceError,
     UsageError,
 )
-from ufo_experience.guide.acts import Act, Stop
-from ufo_experience.guide.binding import Binder
-from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.procedure import Target
 from ufo_experience.index import open_index
 from ufo_experience.index.base import VectorIndex
 from ufo_experience.index.build import IndexReport, Progress
@@ -53,10 +48,14 @@ from ufo_experience.maintenance.changes import ChangeReport
 from ufo_experience.maintenance.inspection import SourceInfo, StoreStats, Verification
 from ufo_experience.maintenance.transfer import ExportReport
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.acts import Act, Stop
+from ufo_experience.procedure.binding import Binder
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.procedure import Target
 from ufo_experience.prompt.builder import Format, PromptBlock, build_prompt, inject, parse_block, strip_block
-from ufo_experience.redaction import redact, redact_text
-from ufo_experience.retrieval.answer import Retrieval, Withheld
-from ufo_experience.retrieval.structured import ActionAdvice
+from ufo_experience.redact import redact, redact_text
+from ufo_experience.retrieve.answer import Retrieval, Withheld
+from ufo_experience.retrieve.structured import ActionAdvice
 from ufo_experience.schema import (
     Action,
     Control,
@@ -73,12 +72,13 @@ from ufo_experience.schema import (
     Usage,
     Verdict,
 )
+from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import Added, ExperienceStore
 from ufo_experience.store.exchange import ImportReport
 from ufo_experience.store.records import fingerprint
 from ufo_experience.store.selection import RecordFilter
-from ufo_experience.summarizer import Summarizer, open_summarizer
+from ufo_experience.summarize import Summarizer, open_summarizer
 from ufo_experience.traces import read_traces
 from ufo_experience.traces.builder import LogGaps
 from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps

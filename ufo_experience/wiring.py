@@ -7,26 +7,26 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ufo_experience.config import Settings
-from ufo_experience.embedding import CACHE_FILE, VERDICTS_FILE, open_embedder
-from ufo_experience.embedding.base import Embedder, Repairable
-from ufo_experience.embedding.plain import as_embedder
+from ufo_experience.embed import CACHE_FILE, VERDICTS_FILE, open_embedder
+from ufo_experience.embed.base import Embedder, Repairable
+from ufo_experience.embed.plain import as_embedder
 from ufo_experience.index.build import expect_dim
 from ufo_experience.index.generations import Generations, open_generations
 from ufo_experience.index.live import LiveIndex
-from ufo_experience.retrieval.candidates import CandidateFinder
-from ufo_experience.retrieval.fusion import fusion_for
-from ufo_experience.retrieval.retriever import Retriever
+from ufo_experience.retrieve.candidates import CandidateFinder
+from ufo_experience.retrieve.fusion import fusion_for
+from ufo_experience.retrieve.retriever import Retriever
 from ufo_experience.schema import Trust
+from ufo_experience.settings import Settings
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.kept import KeptRecords
 from ufo_experience.trust.policy import TrustPolicy
 
 # Asking a service is imported where it is done: most questions ask none.
 if TYPE_CHECKING:
-    from ufo_experience.openai_api.ledger import Ledger
-    from ufo_experience.openai_api.settings import OpenAISettings, Provider
-    from ufo_experience.retrieval.judge import Judge
+    from ufo_experience.retrieve.judge import Judge
+    from ufo_experience.service.ledger import Ledger
+    from ufo_experience.service.settings import OpenAISettings, Provider
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 OFFLINE = ("hashing", "local", "fastembed", "model2vec")
@@ -57,7 +57,7 @@ class Wiring:
 
     def service_settings(self, provider: Provider | None = None) -> OpenAISettings:
         """How to reach the OpenAI service, as the environment and the settings say; all share one ledger."""
-        from ufo_experience.openai_api.settings import OpenAISettings
+        from ufo_experience.service.settings import OpenAISettings
 
         chosen = self.settings
         with self._lock:
@@ -100,7 +100,7 @@ class Wiring:
         """The judge that the settings name, made when first needed; its answers are kept with it."""
         with self._lock:
             if self._judge is None and self.settings.judge != "none":
-                from ufo_experience.retrieval.judge import open_judge
+                from ufo_experience.retrieve.judge import open_judge
 
                 self._judge = open_judge(
                     self.settings.judge, self.service_settings(), self.store.cache_folder / VERDICTS_FILE
@@ -157,17 +157,17 @@ class Wiring:
 
 
 def _has_key() -> bool:
-    from ufo_experience.openai_api.settings import OpenAISettings
+    from ufo_experience.service.settings import OpenAISettings
 
     return OpenAISettings.from_env().has_key()
 
 
 def open_ledger(store: ExperienceStore, settings: Settings) -> Ledger:
     """One ledger for all that a store's stages ask of a service, and the books of the day if they have a cap."""
-    from ufo_experience.openai_api.ledger import Ledger
+    from ufo_experience.service.ledger import Ledger
 
     if settings.max_cost_per_day is None:
         return Ledger(settings.max_cost)
-    from ufo_experience.openai_api.daily_ledger import DailySpending
+    from ufo_experience.service.daily_ledger import DailySpending
 
     return Ledger(settings.max_cost, daily=DailySpending(store.cache_folder / SPENDING, settings.max_cost_per_day))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ufo_experience.embedding.cache import EmbeddingCache, text_hash
+from ufo_experience.embed.cache import EmbeddingCache, text_hash
 
 SECTOR = 512
 DIM = 8

@@ -20,7 +20,7 @@ from ufo_experience.maintenance.changes import purge
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import import_json, write_view
 from ufo_experience.store.folder.store import FileStore
-from ufo_experience.summarizer import ExtractiveSummarizer
+from ufo_experience.summarize import ExtractiveSummarizer
 
 OLD = [record(number) for number in range(6)]  # numbers 0 to 5: sources s0 to s5
 DEAD, NEW, OTHER = record(10), record(11), record(12)

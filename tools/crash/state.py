@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.disks import UnsyncedDisk
-from ufo_experience.embedding.hashing import HashingEmbedder
+from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.index.build import empty_snapshot, load_snapshot
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
@@ -29,7 +29,7 @@ _PRELOAD = [
     "ufo_experience.ingest",
     "ufo_experience.store.exchange",
     "ufo_experience.index.engines.faiss",
-    "ufo_experience.redaction.trajectory",
+    "ufo_experience.redact.trajectory",
     "ufo_experience.traces.execution_trace",
 ]
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"

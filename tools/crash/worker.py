@@ -10,10 +10,10 @@ from pathlib import Path
 
 from tests.builders import WHEN, a_record
 from tools.crash.state import send
-from ufo_experience.config import Settings
 from ufo_experience.maintenance.changes import purge
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust
+from ufo_experience.settings import Settings
 from ufo_experience.store.base import matches_source
 
 SOURCES = 6

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ufo_experience.maintenance.changes import ChangeReport
     from ufo_experience.maintenance.inspection import StoreStats
     from ufo_experience.memory import ExperienceMemory
-    from ufo_experience.retrieval.answer import Retrieval
+    from ufo_experience.retrieve.answer import Retrieval
     from ufo_experience.schema import Experience, Hit
     from ufo_experience.store.base import ExperienceStore
     from ufo_experience.store.exchange import ImportReport
@@ -122,7 +122,7 @@ def say_what_is_missing(
     console: Console, memory: ExperienceMemory, found: Retrieval, *, application: str | None
 ) -> None:
     """Say on stderr what a user must know to trust the answer: degraded, withheld, a name that is spelled wrong."""
-    from ufo_experience.retrieval.answer import count_whys
+    from ufo_experience.retrieve.answer import count_whys
     from ufo_experience.store.selection import nearest_application
 
     if found.degraded:

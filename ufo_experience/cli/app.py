@@ -227,8 +227,8 @@ def open_memory(
     """A console and an open store; asking a store that is not there is an error, not an empty answer."""
     before, console = shared(), console_for(json)
     with console.errors():
-        from ufo_experience.config import load_settings
         from ufo_experience.memory import ExperienceMemory
+        from ufo_experience.settings import load_settings
 
         place = before.db if db is None else db
         allowed: dict[str, Any] = {

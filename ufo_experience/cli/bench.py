@@ -41,7 +41,7 @@ def retrieval(
     with console.errors():
         from ufo_experience.benchmark.retrieval.page import report_text, write_page
         from ufo_experience.benchmark.retrieval.run import as_data, run
-        from ufo_experience.config import load_settings
+        from ufo_experience.settings import load_settings
 
         task_set = _task_set(data, db, leave_one_out)
         http = load_settings(allow_http_service=shared().http_service).allow_http_service

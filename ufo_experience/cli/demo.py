@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
-from ufo_experience.config import Settings
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import PromptBlock
+from ufo_experience.settings import Settings
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 TASK = "Send an email to Priya about the offsite agenda"

@@ -22,7 +22,7 @@ from ufo_experience.errors import AgentError, ExperienceError, ServiceError
 from ufo_experience.examples.form import APPLICATION, TOOLS, FormApp, make_judge
 from ufo_experience.examples.gpt_reply import INSTRUCTIONS, Foreseen, Reply
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.openai_api.client import OpenAIService, OpenAISettings, Timeouts
+from ufo_experience.service.client import OpenAIService, OpenAISettings, Timeouts
 from ufo_experience.session.memory import Memory, MemoryItem
 from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
 from ufo_experience.session.protocols import DATA_COLLECTION, AgentStatus, Command, ContextNames, Decision, Target, Turn

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ufo_experience.embedding.base import Embedder
+from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.build import check_embedder, check_origin, is_outdated
 from ufo_experience.index.catalog import Catalog, Entry

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import DataError
 from ufo_experience.text.applications import application_key
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 
-from ufo_experience.dataclass import dataclass
-from ufo_experience.embedding.base import Embedder, Spending, TakesLength
+from ufo_experience.embed.base import Embedder, Spending, TakesLength
 from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
 from ufo_experience.index import open_index, without_password
 from ufo_experience.index.base import Content, Space, VectorIndex

@@ -7,14 +7,13 @@ while another grows. Rows of a saved catalog are sorted by id; later ones follow
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import CorruptError
 from ufo_experience.index.base import Attributes, Filter
 from ufo_experience.index.document import SEPARATOR, Described, Terms, describe, terms_of

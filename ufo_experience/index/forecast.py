@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ufo_experience.embedding.base import Embedder, EmbedsPieces
-from ufo_experience.embedding.cache import CachedEmbedder
+from ufo_experience.embed.base import Embedder, EmbedsPieces
+from ufo_experience.embed.cache import CachedEmbedder
 from ufo_experience.errors import CorruptError, IndexMismatchError
 from ufo_experience.index.build import WINDOW, check_embedder, expect_dim, load_snapshot
 from ufo_experience.index.document import embedded_text

@@ -15,11 +15,12 @@ by `verify`, by a program that stays (see `index.live`), and before they are cop
 from __future__ import annotations
 
 import io
+import re
 import struct
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib import import_module
@@ -31,7 +32,6 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import CorruptError, StorageError, UsageError
 from ufo_experience.fileio.atomic import (
     Disk,
@@ -62,7 +62,6 @@ from ufo_experience.index.tail import (
 )
 from ufo_experience.store import scheme_of
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.text import lazy_re as re
 
 AUTO = "auto"
 

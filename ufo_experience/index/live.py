@@ -14,7 +14,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
-from ufo_experience.embedding.base import Embedder, Repairable
+from ufo_experience.embed.base import Embedder, Repairable
 from ufo_experience.errors import CorruptError, DataError, ExperienceError, ServiceError, StorageError
 from ufo_experience.fileio.atomic import Disk, replace_file
 from ufo_experience.fileio.regular import read_regular
@@ -141,7 +141,7 @@ class LiveIndex:
 
     def _why_by_words(self) -> str:
         """Why records have no vectors yet."""
-        from ufo_experience.openai_api.errors import in_words
+        from ufo_experience.service.errors import in_words
 
         try:
             code = read_regular(self._failure_path, MAX_CODE).decode("ascii", "replace")

@@ -4,6 +4,7 @@ Reading is strict to the byte: what differs from how it was written is damage, w
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Annotated, Any
@@ -14,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.fileio.strict_json import parse
-from ufo_experience.text import lazy_re as re
 
 # 1 lacks the terms of runs (`document.run_term`), 2 has a weight of each term that nobody used, 3 lacks checksums
 FORMAT = 4

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.text.index_terms import term_hash
 
 

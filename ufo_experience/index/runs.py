@@ -8,17 +8,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ufo_experience.dataclass import dataclass
-from ufo_experience.redaction.actions import is_press, is_switch, is_typing, plain
-from ufo_experience.redaction.parameters import strings_in
-from ufo_experience.redaction.sealing import tag_for, tag_of
-from ufo_experience.redaction.slot_types import SLOT_TYPE
-from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.redact.actions import is_press, is_switch, is_typing, plain
+from ufo_experience.redact.parameters import strings_in
+from ufo_experience.redact.sealing import tag_for, tag_of
+from ufo_experience.redact.slot_types import SLOT_TYPE
+from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step
-from ufo_experience.summarizer.effective_steps import has_effect
+from ufo_experience.summarize.effective_steps import has_effect
 from ufo_experience.text.controls import bare, is_fixed, role_of
 from ufo_experience.text.own_case import feature_words, names_feature
 from ufo_experience.text.slots import find_slots, find_whole

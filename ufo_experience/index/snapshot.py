@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from types import MappingProxyType
 
 import numpy as np
 
-from ufo_experience.dataclass import dataclass
-from ufo_experience.embedding.base import Embedder
+from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import ServiceError
 from ufo_experience.index.base import VectorIndex
 from ufo_experience.index.catalog import Catalog, Entry, attributes, entry_of

@@ -10,6 +10,7 @@ stands in a row.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.store.base import Digested, ExperienceStore
 
 FILE = "sources"

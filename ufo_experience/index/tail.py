@@ -13,14 +13,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.index.catalog import ROW, Catalog
 
 MAX_FRAMES = 64  # more are written anew as one

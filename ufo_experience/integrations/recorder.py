@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.redaction import redact
+from ufo_experience.redact import redact
 from ufo_experience.schema import Experience, Trajectory, expect
 from ufo_experience.session.parts import SaveMode, SavePolicy
 from ufo_experience.traces.actions import take_target
@@ -32,7 +32,7 @@ from ufo_experience.traces.in_memory import JudgedBy, run_of
 from ufo_experience.traces.reader import FINISHED
 
 if TYPE_CHECKING:
-    from ufo_experience.guide.guide import Guide
+    from ufo_experience.procedure.guide import Guide
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer

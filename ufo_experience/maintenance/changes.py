@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
-from ufo_experience.embedding import CACHE_FILE, VERDICTS_FILE
-from ufo_experience.embedding.cache import EmbeddingCache
+from ufo_experience.embed import CACHE_FILE, VERDICTS_FILE
+from ufo_experience.embed.cache import EmbeddingCache
 from ufo_experience.errors import (
     CorruptError,
     DataError,

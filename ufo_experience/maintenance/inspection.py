@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from ufo_experience.embedding import CACHE_FILE, VERDICTS_FILE
-from ufo_experience.embedding.cache import EmbeddingCache
+from ufo_experience.embed import CACHE_FILE, VERDICTS_FILE
+from ufo_experience.embed.cache import EmbeddingCache
 from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatchError
 from ufo_experience.fileio.atomic import storage_errors
 from ufo_experience.index.build import check_origin, is_outdated, load_snapshot

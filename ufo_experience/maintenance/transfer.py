@@ -24,7 +24,7 @@ from ufo_experience.store.exchange import (
     in_view,
     ufo_view,
 )
-from ufo_experience.summarizer import open_summarizer
+from ufo_experience.summarize import open_summarizer
 from ufo_experience.traces.safe_yaml import load_yaml
 
 

@@ -19,8 +19,8 @@ from ufo_experience.errors import StorageError
 from ufo_experience.fileio.atomic import Disk, storage_errors
 from ufo_experience.fileio.regular import open_regular
 from ufo_experience.prompt.builder import PromptBlock
-from ufo_experience.redaction import redact_text
-from ufo_experience.retrieval.answer import Retrieval
+from ufo_experience.redact import redact_text
+from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Hit
 from ufo_experience.text.slots import mask_slots
 

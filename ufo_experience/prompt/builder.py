@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Literal
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import UsageError
 from ufo_experience.prompt.data_block import frame, new_nonce, parse_block, strip_block, wording
 from ufo_experience.prompt.examples import Example, Fits, text_example, ufo_example
 from ufo_experience.prompt.notation import read_step
 from ufo_experience.prompt.worth_showing import fits, is_shown_already
-from ufo_experience.retrieval.forks import partings, told_apart
+from ufo_experience.retrieve.forks import partings, told_apart
 from ufo_experience.schema import Experience, Hit, expect
 from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.trust.values import Agreement, presentable

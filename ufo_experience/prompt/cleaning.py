@@ -5,10 +5,9 @@ The stored record is not changed. Ordinary UI text comes out as it went in, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from ufo_experience.text import lazy_re as re
 
 _MAX_EXACT_INT = 2**53
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 from ufo_experience.errors import UsageError
 from ufo_experience.prompt.notation import read_example
 from ufo_experience.schema import expect
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.templates import load_templates
 
 _NONCE = re.compile(r"[0-9a-f]{32}")

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.formats.ufo_example import plan_lines, to_ufo_example
 from ufo_experience.prompt.cleaning import clean, clean_json, inert
 from ufo_experience.prompt.data_block import wording

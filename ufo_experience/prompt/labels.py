@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
-from ufo_experience.redaction import PLACEHOLDER
-from ufo_experience.redaction.actions import clicked_controls
-from ufo_experience.redaction.slot_types import SLOT_TYPE
+from ufo_experience.redact import PLACEHOLDER
+from ufo_experience.redact.actions import clicked_controls
+from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.own_case import feature_words, in_own_case
 from ufo_experience.text.slots import find_slots, find_whole, mask_slots
 from ufo_experience.trust.values import asked_first, without_addresses

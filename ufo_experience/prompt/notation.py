@@ -13,13 +13,13 @@ end of its line. So no text of a record can begin a line, and what was written c
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ufo_experience.errors import SchemaError, UsageError
 from ufo_experience.prompt.cleaning import clean, inert
 from ufo_experience.prompt.labels import LABEL
-from ufo_experience.text import lazy_re as re
 
 STEPS_KEY = {True: "successful_steps", False: "tried_and_failed", None: "steps_of_unknown_outcome"}
 OUTCOME = {True: "worked", False: "failed", None: "outcome unknown"}

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from ufo_experience.guide.acts import Act, Stop, check_action
-from ufo_experience.guide.block import MORE, REWORDED, UNSAID, ahead_block, choice_block
-from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.procedure import Target as Aim
-from ufo_experience.guide.screen import Screen, read_screen
+from ufo_experience.procedure.acts import Act, Stop, check_action
+from ufo_experience.procedure.block import MORE, REWORDED, UNSAID, ahead_block, choice_block
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.procedure import Target as Aim
+from ufo_experience.procedure.screen import Screen, read_screen
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentStatus,

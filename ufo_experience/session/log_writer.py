@@ -26,10 +26,10 @@ from typing import Any
 
 from ufo_experience.errors import DataError, StorageError
 from ufo_experience.prompt.builder import strip_block
-from ufo_experience.redaction.fields import Field, fields_of
-from ufo_experience.redaction.parameters import SECRET, rewrite_parameters
-from ufo_experience.redaction.text import PLACEHOLDER
-from ufo_experience.redaction.vault import Vault
+from ufo_experience.redact.fields import Field, fields_of
+from ufo_experience.redact.parameters import SECRET, rewrite_parameters
+from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.redact.vault import Vault
 from ufo_experience.schema import Control, Step
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json_lines, write_atomic
 from ufo_experience.session.protocols import Command, Decision, Outcomes, Result, Target

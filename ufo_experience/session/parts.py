@@ -9,8 +9,8 @@ from enum import Enum
 from typing import Any
 
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.guide import Guide
-from ufo_experience.guide.offer import PROVEN_AFTER
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.offer import PROVEN_AFTER
 from ufo_experience.session.blackboard import Blackboard
 from ufo_experience.session.files import StrPath
 from ufo_experience.session.following import RecallMode

@@ -19,19 +19,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ufo_experience.errors import ExperienceError
-from ufo_experience.guide.offer import LOOKED_THROUGH, PROVEN_AFTER
-from ufo_experience.guide.procedure import needs_consent
-from ufo_experience.redaction import redact_text
-from ufo_experience.redaction.names import words_of
+from ufo_experience.procedure.offer import LOOKED_THROUGH, PROVEN_AFTER
+from ufo_experience.procedure.procedure import needs_consent
+from ufo_experience.redact import redact_text
+from ufo_experience.redact.names import words_of
 from ufo_experience.session.following import RecallMode
 from ufo_experience.session.log_writer import SessionLog
 from ufo_experience.session.protocols import AgentStatus, Command, Decision
 
 if TYPE_CHECKING:
-    from ufo_experience.guide.guide import Guide
     from ufo_experience.ingest import IngestReport
+    from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import PromptBlock
-    from ufo_experience.retrieval.answer import Retrieval
+    from ufo_experience.retrieve.answer import Retrieval
     from ufo_experience.schema import Hit
 
 STEP_CANDIDATES = 10  # looked through for those that speak of the step at hand

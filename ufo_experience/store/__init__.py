@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from urllib.parse import urlsplit
 
 from ufo_experience.errors import UsageError
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
-from ufo_experience.text import lazy_re as re
 
 __all__ = ["Added", "ExperienceStore", "StoreReport", "open_store", "scheme_of"]
 

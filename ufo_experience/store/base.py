@@ -6,11 +6,10 @@ import posixpath
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import QuotaError
 from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, Verdict, readable_name
 from ufo_experience.store.folder.location import StorageLocation

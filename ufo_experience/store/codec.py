@@ -9,6 +9,7 @@ meaning.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NoReturn
@@ -16,7 +17,6 @@ from typing import Any, NoReturn
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
 from ufo_experience.fileio.strict_json import MAX_DIGITS, is_deep, parse
 from ufo_experience.schema import MAX_RECORD_BYTES, SCHEMA_VERSION
-from ufo_experience.text import lazy_re as re
 
 _FILE = re.compile(rb'\{"schema":([0-9]{1,9}),"sha256":"([0-9a-f]{64})","payload":(\{.*\})\}\n', re.DOTALL)
 

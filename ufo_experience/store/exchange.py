@@ -20,7 +20,7 @@ from ufo_experience.fileio.strict_json import parse
 from ufo_experience.formats.triple import from_triple
 from ufo_experience.formats.ufo_example import to_ufo_example
 from ufo_experience.ids import content_id, is_id
-from ufo_experience.redaction import redact_json, redact_record
+from ufo_experience.redact import redact_json, redact_record
 from ufo_experience.schema import Experience, Trust, Usage, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.codec import canonical

@@ -6,7 +6,8 @@ given out is the caller's own, so that nobody who changes a dictionary in it cha
 
 from __future__ import annotations
 
-from ufo_experience.dataclass import dataclass
+from dataclasses import dataclass
+
 from ufo_experience.schema import Experience, validate
 from ufo_experience.store.base import ExperienceStore, Stamp, Stamped
 

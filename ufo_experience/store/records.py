@@ -9,13 +9,13 @@ A status names the SHA-256 of the record it is about: an approval holds for thes
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import ConflictError, CorruptError, FormatVersionError, SchemaError
 from ufo_experience.ids import content_hash
-from ufo_experience.redaction import redact_text
+from ufo_experience.redact import redact_text
 from ufo_experience.schema import (
     SCHEMA_VERSION,
     UNKNOWN_FIELD,
@@ -79,7 +79,7 @@ def clean_record(experience: Experience) -> CleanRecord:
     Every record passes here before it is stored, be it in another process: nothing a caller left in it gets further.
     Defaults are left out of the data, except for trust, which is that at creation.
     """
-    from ufo_experience.redaction import redact_record  # what only reads does without
+    from ufo_experience.redact import redact_record  # what only reads does without
 
     clean = redact_record(experience)
     data = clean.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Literal
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import NotFoundError, UsageError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Trust, expect
 from ufo_experience.store.base import ExperienceStore, matches_source
 from ufo_experience.store.records import check_expected
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.applications import application_key
 from ufo_experience.trust.risk import risks
 

@@ -6,10 +6,10 @@ looking, and whoever counts runs as runs of one task, goes by the words.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import pairwise
 
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import stem

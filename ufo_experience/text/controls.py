@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 
 _ENDS = " .…:*\"'\t\n"

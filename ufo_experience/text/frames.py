@@ -7,15 +7,14 @@ case decides nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
 from sys import intern
 from typing import NamedTuple
 
-from ufo_experience.dataclass import dataclass
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import cut_values
 from ufo_experience.text.terms import COMMON, stem, without_politeness, words

@@ -11,13 +11,13 @@ The skeleton of a *query* does not look at letter case: a word is a value when t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.frames import TYPED, Frame, digits, in_sentence_case, record_frame
 from ufo_experience.text.meaning import meanings
 from ufo_experience.text.remembered import on_forgetting

@@ -6,9 +6,9 @@ what, whether a list item or a button is called so. Somebody who writes every wo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Set
 
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.controls import is_pressed, role_of
 from ufo_experience.text.frames import calls
 from ufo_experience.text.slots import find_slots, find_whole

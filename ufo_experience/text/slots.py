@@ -6,8 +6,9 @@ numbers, dates, files, addresses, …) into placeholders, and `find_slots` lists
 
 from __future__ import annotations
 
-from ufo_experience.dataclass import dataclass
-from ufo_experience.text import lazy_re as re
+import re
+from dataclasses import dataclass
+
 from ufo_experience.text.remembered import remembered
 
 _MONTH = (

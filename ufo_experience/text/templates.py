@@ -5,13 +5,13 @@ In a wheel the folder is inside the package; in a checkout it stands beside it. 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import DataError
-from ufo_experience.text import lazy_re as re
 
 _SLOT = re.compile(r"<<([a-z_]+)>>")
 _OPENS = re.compile(r"([a-z_]+): >-")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from itertools import pairwise
 
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import on_forgetting
 
 _COMMON_WORDS = (

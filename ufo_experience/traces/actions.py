@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ufo_experience.redaction.names import words_of
+from ufo_experience.redact.names import words_of
 from ufo_experience.traces.coerce import as_dict, as_name, short_object
 from ufo_experience.traces.python_calls import commented_calls
 

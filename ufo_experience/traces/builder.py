@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ufo_experience.redaction.actions import is_blind
-from ufo_experience.redaction.names import is_secret_name
+from ufo_experience.redact.actions import is_blind
+from ufo_experience.redact.names import is_secret_name
 from ufo_experience.schema import (
     MAX_NAME,
     MAX_STEPS,

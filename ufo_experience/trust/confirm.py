@@ -8,15 +8,15 @@ run knows is one too: nobody can say what it does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import dropwhile
 
-from ufo_experience.redaction.actions import is_press, is_typing, plain
-from ufo_experience.redaction.hints import Hinted, Searched, begun, hints_of
-from ufo_experience.redaction.names import lets_in
-from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.redact.actions import is_press, is_typing, plain
+from ufo_experience.redact.hints import Hinted, Searched, begun, hints_of
+from ufo_experience.redact.names import lets_in
+from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Step
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 from ufo_experience.trust.risk import runs_commands
 

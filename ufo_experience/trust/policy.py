@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.completeness import missing
 from ufo_experience.trust.risk import injectable_rank

@@ -8,13 +8,13 @@ button Delete) is no risk; an argument that reaches out of the application is on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.schema import Experience, Step
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.remembered import remembered
 
 HELD = -1  # rank of a risky record that nobody approved: below every level a policy can ask for

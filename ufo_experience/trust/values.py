@@ -14,20 +14,19 @@ language or encoding it is written. What stays is the way: the verb, the kind of
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pydantic import JsonValue
 
-from ufo_experience.dataclass import dataclass
-from ufo_experience.redaction.actions import clicked_controls, is_option, plain
-from ufo_experience.redaction.keystrokes import is_chord
-from ufo_experience.redaction.slot_types import slot_type
-from ufo_experience.redaction.text import PLACEHOLDER
+from ufo_experience.redact.actions import clicked_controls, is_option, plain
+from ufo_experience.redact.keystrokes import is_chord
+from ufo_experience.redact.slot_types import slot_type
+from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step, Trust
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.alike import plain_text, words_in
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.own_case import feature_words, in_own_case

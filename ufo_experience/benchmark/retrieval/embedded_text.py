@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.benchmark.retrieval.beir import Entry, TaskSet
-from ufo_experience.embedding.base import Embedder
-from ufo_experience.redaction import redact_text
+from ufo_experience.embed.base import Embedder
+from ufo_experience.redact import redact_text
 from ufo_experience.schema import clip
 from ufo_experience.text.frames import readable_intent
 

@@ -28,18 +28,15 @@ from ufo_experience.benchmark.retrieval.embedded_text import rank_by_view
 from ufo_experience.benchmark.retrieval.metrics import Estimate, measure
 from ufo_experience.benchmark.retrieval.reliability import KindServed, Reliability, by_kind, reliability, share
 from ufo_experience.benchmark.retrieval.simulated import KINDS, SimulatedEmbedder, SimulatedJudge
-from ufo_experience.config import Settings
-from ufo_experience.embedding import open_embedder
-from ufo_experience.embedding.base import Embedder
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.openai_api.errors import in_words
-from ufo_experience.openai_api.settings import OpenAISettings
-from ufo_experience.redaction import redact_text
-from ufo_experience.retrieval.answer import Retrieval
-from ufo_experience.retrieval.judge import Judge, open_judge
-from ufo_experience.retrieval.retriever import Query, Ranking, Retriever
+from ufo_experience.redact import redact_text
+from ufo_experience.retrieve.answer import Retrieval
+from ufo_experience.retrieve.judge import Judge, open_judge
+from ufo_experience.retrieve.retriever import Query, Ranking, Retriever
 from ufo_experience.schema import (
     MAX_NAME,
     Action,
@@ -52,6 +49,9 @@ from ufo_experience.schema import (
     Trust,
     clip,
 )
+from ufo_experience.service.errors import in_words
+from ufo_experience.service.settings import OpenAISettings
+from ufo_experience.settings import Settings
 from ufo_experience.text.frames import readable_intent
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.wiring import PROVIDERS

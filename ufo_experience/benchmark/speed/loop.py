@@ -51,7 +51,7 @@ _APPLICATIONS = "OUTLOOK.EXE EXCEL.EXE WINWORD.EXE POWERPNT.EXE msedge.exe explo
 _FIRST = """
 import sys, time
 from ufo_experience import ExperienceMemory
-import ufo_experience.prompt.builder, ufo_experience.store.folder.store, ufo_experience.embedding.hashing
+import ufo_experience.prompt.builder, ufo_experience.store.folder.store, ufo_experience.embed.hashing
 started = time.perf_counter()
 memory = ExperienceMemory.open(sys.argv[1], embedder=sys.argv[2], create=False)
 memory.build_prompt(sys.argv[3], memory.retrieve(sys.argv[3]))
@@ -218,7 +218,7 @@ def records(size: int, folder: Path, first: int = 0) -> Iterator[Experience]:
     """
     from ufo_experience.ingest import ingest
     from ufo_experience.store import open_store
-    from ufo_experience.summarizer import ExtractiveSummarizer
+    from ufo_experience.summarize import ExtractiveSummarizer
 
     store = open_store(folder / "samples")
     ingest([SAMPLES], store, ExtractiveSummarizer())

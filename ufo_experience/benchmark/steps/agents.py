@@ -16,7 +16,7 @@ from ufo_experience.benchmark.steps.explorer import Explorer
 from ufo_experience.benchmark.steps.prompt_reading import read_hints
 from ufo_experience.benchmark.steps.workplace import STATUS_TYPE, Workplace
 from ufo_experience.errors import UsageError
-from ufo_experience.guide.block import NEXT_ACTIONS, NOTES, WAY
+from ufo_experience.procedure.block import NEXT_ACTIONS, NOTES, WAY
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.session.protocols import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
 

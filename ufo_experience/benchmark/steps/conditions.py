@@ -28,11 +28,11 @@ from typing import Any
 from ufo_experience.benchmark.steps.baselines import NearestByWords, Shape, all_steps, as_it_is, first_step
 from ufo_experience.benchmark.steps.plan import Case
 from ufo_experience.errors import DataError
-from ufo_experience.guide.guide import Guide
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.guide import Guide
 from ufo_experience.prompt.builder import PromptBlock, build_prompt
-from ufo_experience.retrieval.answer import Retrieval
+from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.session.following import RecallMode
 from ufo_experience.session.recall import ExperienceSource

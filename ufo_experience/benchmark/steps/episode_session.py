@@ -16,7 +16,7 @@ from ufo_experience.benchmark.steps.agents import explorer_agent
 from ufo_experience.benchmark.steps.environment import Environment
 from ufo_experience.benchmark.steps.episode import MAX_STEPS
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
-from ufo_experience.guide.offer import PROVEN_AFTER
+from ufo_experience.procedure.offer import PROVEN_AFTER
 from ufo_experience.session.following import RecallMode
 from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
 from ufo_experience.session.protocols import Agent, ContextNames, Decision, Turn

@@ -11,7 +11,7 @@ rows numpy makes them: a command that answers from a small store is done before 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import CorruptError, ServiceError
 from ufo_experience.index.base import Attributes, Filter, Vectors
 from ufo_experience.index.catalog import UNKNOWN, Mask, filter_mask, key_hash

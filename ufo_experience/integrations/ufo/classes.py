@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ufo_experience.config import Settings, load_settings
 from ufo_experience.errors import DataError, ExperienceError, NotFoundError, TraceError, UsageError
 from ufo_experience.integrations.ufo.documents import (
     Document,
@@ -27,11 +26,12 @@ from ufo_experience.integrations.ufo.documents import (
 from ufo_experience.integrations.ufo.migration import old_index_files
 from ufo_experience.integrations.ufo.summaries import LogPart, Summary, add_to_yaml, record_of, trajectory_of
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.redaction import redact
-from ufo_experience.retrieval.answer import Retrieval
-from ufo_experience.retrieval.retriever import MAX_K
+from ufo_experience.redact import redact
+from ufo_experience.retrieve.answer import Retrieval
+from ufo_experience.retrieve.retriever import MAX_K
 from ufo_experience.schema import Hit, Trajectory
-from ufo_experience.summarizer import open_summarizer
+from ufo_experience.settings import Settings, load_settings
+from ufo_experience.summarize import open_summarizer
 from ufo_experience.traces import ReadReport, read_traces
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from ufo_experience.errors import DataError, SchemaError, TraceError
 from ufo_experience.fileio.atomic import Disk, replace, replace_file
 from ufo_experience.fileio.regular import read_regular
 from ufo_experience.formats.ufo_example import from_ufo_example, to_ufo_example
-from ufo_experience.redaction import redact_json
+from ufo_experience.redact import redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
 
 _EXAMPLE_KEY = re.compile(r"example(\d{1,9})")

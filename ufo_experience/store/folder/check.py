@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError
 from ufo_experience.fileio.atomic import make_folder, replace_file, storage_errors, sync_folder
 from ufo_experience.fileio.reading import UNREADABLE, UNSAFE

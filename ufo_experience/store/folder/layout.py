@@ -6,17 +6,17 @@ store.json  records/ab/<id>.json  status/ab/<id>.json  tombstones/<id>.json  cor
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import (
     CorruptError,
     DataError,
@@ -34,7 +34,6 @@ from ufo_experience.store.codec import decode, encode
 from ufo_experience.store.folder.location import LOCAL, StorageLocation
 from ufo_experience.store.folder.signing import Signer
 from ufo_experience.store.records import Status, decode_record, decode_status, experience_of, verify_signature
-from ufo_experience.text import lazy_re as re
 
 STORE_FORMAT = 1
 

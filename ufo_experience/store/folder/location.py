@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ufo_experience.dataclass import dataclass
 from ufo_experience.errors import RefusedError
 from ufo_experience.fileio.disk import Disk
-from ufo_experience.text import lazy_re as re
 
 NETWORK_STORE = "E_NETWORK_STORE"
 

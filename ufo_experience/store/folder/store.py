@@ -7,6 +7,7 @@ Readers take no lock. Nothing is listed or rewritten to add a record, so that co
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -34,7 +35,6 @@ from ufo_experience.store.records import (
     encode_tombstone,
     experience_in,
 )
-from ufo_experience.text import lazy_re as re
 
 GROUP = 512  # records in one commit; the lock is free between groups
 MAX_OWN_CHANGES = 64  # that are kept for who asks next

@@ -7,6 +7,7 @@ the same bytes that a file store writes, so that its hash goes with it from one 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from json import dumps
@@ -36,7 +37,6 @@ from ufo_experience.store.records import (
     experience_of,
     verify_signature,
 )
-from ufo_experience.text import lazy_re as re
 from ufo_experience.text.applications import application_key
 
 GROUP = 512  # records in one transaction

@@ -1,0 +1,196 @@
+"""Embeddings computed on this machine (extras): models of sentence-transformers, ONNX models, static models.
+
+fastembed runs ONNX models without torch. A static model (model2vec) is a table of word vectors: no torch either, some
+tens of microseconds a text.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from typing_extensions import Self
+
+from ufo_experience.embed.base import Kind, Length, Spending, Vectors
+from ufo_experience.embed.plain import unit_rows
+from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
+
+if TYPE_CHECKING:
+    from ufo_experience.service.client import OpenAISettings
+
+_MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")  # where a folder may keep an ONNX model
+
+
+class _LoadedModel(ABC):
+    """`model` is a folder or a name; a folder is kept as an absolute path, so that it is found from any other one.
+
+    It is loaded at first use.
+
+    Raises:
+        MissingExtraError: the package of the model is not installed.
+    """
+
+    provider: ClassVar[str]  # of the spec, and the extra to install
+    package: ClassVar[str]
+    example: ClassVar[str]
+
+    def __init__(self, model: str) -> None:
+        if importlib.util.find_spec(self.package) is None:
+            raise MissingExtraError(self.package.replace("_", "-"), self.provider)
+        folder = Path(model).expanduser()
+        self.model = str(folder.absolute()) if folder.is_dir() else model
+        self._length = Length()
+        self._loaded: Any = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_spec(cls, rest: str, settings: OpenAISettings | None) -> Self:
+        """Build from a model's name or folder. Raises `UsageError` without one."""
+        if not rest:
+            raise UsageError(f"{cls.provider} needs a model: {cls.provider}:{cls.example}, or {cls.provider}:<folder>")
+        return cls(rest)
+
+    @property
+    def name(self) -> str:
+        """The spec: `<provider>:<model>`."""
+        return f"{self.provider}:{self.model}"
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector; loads the model, unless an index has told it."""
+        return self._length.known or int(self.embed(["length"]).shape[1])
+
+    def expect_dim(self, dim: int) -> None:
+        """Take `dim` for the length, which an index knows: the model is loaded when there is a text to embed."""
+        self._length.expected = dim
+
+    @property
+    def spending(self) -> Spending:
+        """Nothing: no service is asked."""
+        return Spending()
+
+    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """Embed `texts`: float32, shape (len(texts), dim), unit rows.
+
+        Raises:
+            ServiceError: the model cannot be loaded, or gives numbers that are not finite.
+        """
+        if not texts:
+            return np.empty((0, self.dim), np.float32)
+        vectors = unit_rows(self._embed(self.load(), list(texts), kind), len(texts), self.name)
+        self._length.learn(vectors.shape[1], self.name)
+        return vectors
+
+    def load(self) -> Any:
+        """The model, loaded once. Raises `ServiceError` when it cannot be."""
+        with self._lock:
+            if self._loaded is None:
+                if Path(self.model).is_absolute() and not Path(self.model).is_dir():
+                    raise ServiceError(f"cannot load the model {self.name!r}: no such folder", code="E_MODEL")
+                try:
+                    self._loaded = self._open(self.model)
+                except (OSError, ValueError, KeyError, RuntimeError) as error:
+                    raise ServiceError(f"cannot load the model {self.name!r}: {error}", code="E_MODEL") from error
+            return self._loaded
+
+    @abstractmethod
+    def _open(self, model: str) -> Any:
+        """Load the model from a folder or by its name."""
+
+    @abstractmethod
+    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
+        """One row of numbers a text."""
+
+
+class LocalEmbedder(_LoadedModel):
+    """A sentence-transformers model, such as `all-MiniLM-L6-v2`. Code in it is never run."""
+
+    provider, package, example = "local", "sentence_transformers", "all-MiniLM-L6-v2"
+    asymmetric = True  # some models prefix queries and documents differently
+
+    def _open(self, model: str) -> Any:
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(model)
+
+    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
+        prompt = kind if kind in (getattr(model, "prompts", None) or {}) else None
+        return model.encode(texts, prompt_name=prompt, convert_to_numpy=True, show_progress_bar=False)
+
+
+class StaticEmbedder(_LoadedModel):
+    """A model2vec model, such as `minishlab/potion-base-8M`; all texts of unknown words have the same vector."""
+
+    provider, package, example = "model2vec", "model2vec", "minishlab/potion-base-8M"
+
+    def _open(self, model: str) -> Any:
+        from model2vec import StaticModel
+
+        return StaticModel.from_pretrained(model, force_download=False)
+
+    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
+        found = np.array(model.encode(texts, use_multiprocessing=False), np.float32)
+        found[~found.any(axis=1)] = 1.0
+        return found
+
+
+class FastEmbedder(_LoadedModel):
+    """An ONNX model: a name that fastembed knows, such as `BAAI/bge-small-en-v1.5`, or a folder with the model and its
+    tokenizer in the layout of sentence-transformers.
+
+    Named models are kept in `FASTEMBED_CACHE_PATH`, else below the home folder: fastembed's own choice is a temporary
+    one.
+    """
+
+    provider, package, example = "fastembed", "fastembed", "BAAI/bge-small-en-v1.5"
+    asymmetric = True  # some models prefix queries and documents differently
+
+    def _open(self, model: str) -> Any:
+        from fastembed import TextEmbedding
+
+        if Path(model).is_dir():
+            _register(Path(model))
+            return TextEmbedding(model, specific_model_path=model)
+        kept = os.environ.get("FASTEMBED_CACHE_PATH") or str(Path.home() / ".cache" / "fastembed")
+        return TextEmbedding(model, cache_dir=kept)
+
+    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
+        return list(model.query_embed(texts) if kind == "query" else model.passage_embed(texts))
+
+
+def _register(folder: Path) -> None:
+    """Tell fastembed of the model of a folder, once: it only loads what it knows by name.
+
+    Raises:
+        OSError, ValueError, KeyError: the folder does not say what is needed.
+    """
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    if any(known["model"].lower() == str(folder).lower() for known in TextEmbedding.list_supported_models()):
+        return
+    model_file = next((name for name in _MODEL_FILES if (folder / name).is_file()), None)
+    if model_file is None:
+        raise ValueError(f"no {' or '.join(_MODEL_FILES)} in the folder")
+    pooling = folder / "1_Pooling" / "config.json"
+    by_first = pooling.is_file() and _read(pooling).get("pooling_mode_cls_token", False)
+    TextEmbedding.add_custom_model(
+        model=str(folder),
+        pooling=PoolingType.CLS if by_first else PoolingType.MEAN,
+        normalization=True,
+        sources=ModelSource(url=folder.resolve().as_uri()),
+        dim=int(_read(folder / "config.json")["hidden_size"]),
+        model_file=model_file,
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values

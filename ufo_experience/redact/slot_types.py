@@ -1,0 +1,46 @@
+"""What kind of thing a typed value is, and how a slot says it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.text.slots import Slot, find_slots
+
+# "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a
+# new task of the same kind, the n-th value is the one to type.
+# A summarizer may add what the value means: "email from task slot 2 (the recipient)".
+SLOT_TYPE = re.compile(
+    r"(?P<type>[\w ]+?)(?: from (?P<where>task|request)(?: slot (?P<slot>\d+))?)?(?: \((?P<meaning>[^()]*)\))?"
+)
+_TYPES = (
+    ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
+    ("url", re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)),
+    ("date", re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})")),
+    ("time", re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)),
+    ("number", re.compile(r"[-+]?[$€£]?\d[\d.,]*%?")),
+    ("phone", re.compile(r"\+?\(?\d[\d() ./-]{5,18}\d")),
+    ("formula", re.compile(r"=.+", re.DOTALL)),
+    ("path", re.compile(r"(?:[A-Za-z]:[\\/]|\\\\|~?/|\.{1,2}[\\/])[^\n]*|[^\s\\/]+(?:[\\/][^\s\\/]+)+")),
+    ("file", re.compile(r"[^\\/:*?\"<>|\n]{1,80}\.[A-Za-z][A-Za-z0-9]{1,4}")),
+)
+
+
+def slot_type(value: str) -> str:
+    """Say what kind of thing a typed value is: email, url, date, time, number, phone, formula, path, file or text."""
+    bare = value.strip()[:2048]
+    return next((name for name, pattern in _TYPES if pattern.fullmatch(bare)), "text")
+
+
+def value_types(request: str) -> Counter[str]:
+    """How many values of each type a request names, quoted or not."""
+    return Counter(map(value_type, find_slots(PLACEHOLDER.sub("<secret>", request))))
+
+
+def value_type(slot: Slot) -> str:
+    """What kind of thing a value of a request is, whether it stands in quotes or not."""
+    found = slot_type(slot.value)
+    if found != "text":
+        return found
+    return "text" if slot.kind == "name" else slot.kind

@@ -1,0 +1,148 @@
+"""What a query is answered with: hits, what was kept from answering and why, and the reason when there are no hits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, overload
+
+from ufo_experience.schema import Hit
+
+Why = Literal["unproven", "quarantined", "harmful", "contradicts", "rejected", "unjudged", "other application"]
+_NO_COMMAND: dict[str, str] = {  # what is to be known where no command releases a record
+    "harmful": "it hurt more often than it helped; to look at it: ufo-experience show {id}",
+    "contradicts": "another task: nothing to release",
+    "rejected": "another task, says the judge: nothing to release",
+    "unjudged": "the judge gave no answer, and the notes say why: ask again when that is mended",
+    "other application": "recorded in {application}: ask for that application, or for none",
+}
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A record that fits and is not served.
+
+    `why`: `unproven` (its trust is too low), `quarantined` (imported, or set aside by somebody), `harmful` (it hurt
+    more often than it helped; `score` is the one without what that cost it), `contradicts` (the task asks for the
+    opposite), `rejected` (the judge says that it is another task), `unjudged` (the judge could not be asked) or `other
+    application` (it lies outside the filter). Opposites are told of from a score of 0.2 on, the others from the
+    threshold. `release` is the command that lets it answer, None where no command does; `remedy` says it in words then.
+    `application` is told of what lies outside the filter.
+    """
+
+    id: str
+    task: str
+    score: float
+    why: Why
+    release: str | None = None
+    application: str | None = None
+
+    @property
+    def remedy(self) -> str:
+        """The command that releases it, or why none does."""
+        application = self.application or "no application"
+        return self.release or _NO_COMMAND[self.why].format(id=self.id[:8], application=application)
+
+
+@dataclass(frozen=True)
+class Retrieval(Sequence[Hit]):
+    """The answer: a sequence of hits, best first, and what a caller must know about them.
+
+    `negatives` are failed runs at the same task, `near` (on request) the best hits below the threshold, `withheld` what
+    fits and is not served (see `Withheld`). `reason` says why there are no hits, and is None when there are some.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    negatives: tuple[Hit, ...] = ()
+    threshold: float = 0.0
+    embedder: str = ""
+    degraded: str | None = None
+    withheld: tuple[Withheld, ...] = ()
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+    near: tuple[Hit, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[place]
+
+    def __str__(self) -> str:
+        """A line for each hit and each failed run, or why there are none."""
+        lines = [str(hit) for hit in (*self.hits, *self.negatives)]
+        return "\n".join(lines) if lines else f"no useful experience: {self.reason}"
+
+    @property
+    def withheld_ids(self) -> tuple[str, ...]:
+        """Ids of what is withheld, best first."""
+        return tuple(one.id for one in self.withheld)
+
+    @property
+    def withheld_why(self) -> tuple[Why, ...]:
+        """For each withheld record the reason why it is not served."""
+        return tuple(one.why for one in self.withheld)
+
+
+@dataclass(frozen=True)
+class Considered:
+    """What the search for hits came to; `explain` makes the reason of it.
+
+    `records` are in the store, `inside` of them pass the filters, `best` is the score of what comes nearest below the
+    threshold (None where nothing does) and `negatives` counts the failed runs that answer. `unfollowable` would pass
+    the filters, and lack a task, a step, or named controls.
+    """
+
+    records: int
+    inside: int
+    best: float | None
+    threshold: float
+    negatives: int
+    withheld: Sequence[Withheld]
+    unreadable: int = 0
+    unfollowable: int = 0
+    lost: str = ""  # the id of what would be served, had it not lost rank, and why it has
+
+    def explain(self) -> str:
+        """Why there are no hits."""
+        if not self.records:
+            return "the store holds no experience yet"
+        if self.unreadable:
+            return f"what fits cannot be served any more ({self.unreadable} left out, see the notes)"
+        own = [one for one in self.withheld if one.why != "other application"]
+        if own:
+            return f"what fits is withheld: {count_whys(own)}"
+        if self.withheld:
+            names = sorted({one.application or "no application" for one in self.withheld})
+            return f"what fits is of another application: {', '.join(names)}"
+        if not self.inside and self.unfollowable:
+            return "nobody could follow what is stored: it lacks a task, steps or the names of controls"
+        if not self.inside:
+            return "no experience passes the filters"
+        if self.lost:
+            return f"{self.lost} and lost rank: look at it again (ufo-experience show), report what it does now"
+        if self.negatives:
+            return "only failed runs of this task are known"
+        if self.best is None:
+            return f"no experience reaches the threshold of {self.threshold:.2f}"
+        best, threshold = _told_apart(self.best, self.threshold)
+        return f"the best experience scores {best}, below the threshold of {threshold}"
+
+
+def _told_apart(low: float, high: float) -> tuple[str, str]:
+    """Two scores with as many digits, two at least and six at most, as it takes to see that they differ."""
+    for digits in range(2, 7):
+        told = f"{low:.{digits}f}", f"{high:.{digits}f}"
+        if told[0] != told[1]:
+            break
+    return told
+
+
+def count_whys(withheld: Sequence[Withheld]) -> str:
+    """`1 harmful, 2 unproven`."""
+    return ", ".join(f"{count} {why}" for why, count in sorted(Counter(one.why for one in withheld).items()))

@@ -1,0 +1,282 @@
+"""What every summarizer shares: the protocol, the id of an experience, and how a summary becomes one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Protocol
+
+from ufo_experience.embed.base import Spending
+from ufo_experience.errors import DataError
+from ufo_experience.ids import content_hash, content_id
+from ufo_experience.redact import PLACEHOLDER, redact
+from ufo_experience.redact.actions import clicked_controls, is_blind
+from ufo_experience.schema import (
+    MAX_TAGS,
+    MAX_TEXT,
+    Action,
+    Experience,
+    Model,
+    Provenance,
+    Seen,
+    State,
+    Step,
+    Trajectory,
+    Trust,
+    clip,
+    validate,
+)
+from ufo_experience.text.own_case import feature_words, in_own_case
+from ufo_experience.text.slots import mask_slots
+from ufo_experience.trust.completeness import missing
+
+_UNNAMED_TASK = "unnamed task"
+_PATH_STEPS = 10
+# Arguments that say where on one screen a control stood; `ref` and its like are the marks of one look at a page.
+_PLACES = frozenset("x y coordinate coordinates position point index element_index".split())
+_MARKS = frozenset("ref element_ref target bid".split())
+_MARK = re.compile(r"[a-z]{0,2}\d{1,6}")
+
+
+class Summarizer(Protocol):
+    """Makes an experience of a trajectory."""
+
+    @property
+    def name(self) -> str:
+        """The spec that makes this summarizer again: `extractive`, `openai:<model>`."""
+        ...
+
+    @property
+    def spending(self) -> Spending:
+        """Requests, tokens and cost so far; zeros offline."""
+        ...
+
+    def summarize(self, trajectory: Trajectory) -> Experience:
+        """Summarize one redacted trajectory.
+
+        Raises:
+            DataError: `E_EMPTY`, there is nothing to learn from it.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a summarizer decides. `steps` are steps of the trajectory, in its order, with their own numbers."""
+
+    intent: str
+    steps: tuple[Step, ...]
+    tips: tuple[str, ...] = ()
+    preconditions: tuple[str, ...] = ()
+    avoid_when: tuple[str, ...] = ()
+    failure_reason: str | None = None
+    meanings: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    wordings: tuple[str, ...] = ()
+
+    def noting(self, *notes: str) -> Summary:
+        """A copy with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+
+def redacted(trajectory: Trajectory) -> Trajectory:
+    """The trajectory itself if it was redacted, else a redacted copy: nothing known to be secret goes further."""
+    return redact(trajectory) if trajectory.sensitive else trajectory
+
+
+def experience_id(trajectory: Trajectory) -> str:
+    """The id of what is learned from a redacted trajectory: 32 hex digits, made from content.
+
+    The same log read again, or copied elsewhere, gives the same id, whoever summarizes it. A sub-task and the whole
+    request differ, and so do two runs that did the same: by their session key.
+    """
+    steps = [
+        [s.action_type, s.target_control.name, s.target_control.type, s.parameters, s.ok] for s in trajectory.steps
+    ]
+    return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
+
+
+def mask_intent(text: str, steps: Iterable[Step] = ()) -> str:
+    """The canonical intent of a task in the user's words; never empty. The name of a feature that the steps press is
+    no value."""
+    own = in_own_case(PLACEHOLDER.sub("<secret>", text), feature_words(clicked_controls(steps)))
+    return mask_slots(own).strip() or _UNNAMED_TASK
+
+
+def empty(trajectory: Trajectory) -> DataError:
+    """The error for a run from which nothing can be learned."""
+    why = "the log names no executed action that worked" if trajectory.steps else "the log holds no step"
+    return DataError(f"nothing to learn: {why}", file=_source(trajectory), code="E_EMPTY")
+
+
+def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps, numbered from 1; what one says of another's number goes along."""
+    old = [step.step_number for step in steps]
+    if old == [*range(1, len(steps) + 1)]:
+        return tuple(steps)
+    return tuple(
+        step.model_copy(update={"step_number": number, "seen": _renumbered(step.seen, old)})
+        for number, step in enumerate(steps, start=1)
+    )
+
+
+def _renumbered(seen: Seen | None, old: Sequence[int]) -> Seen | None:
+    return seen and seen.model_copy(update={"after": sum(number <= seen.after for number in old)})
+
+
+def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) -> Experience:
+    """Put a summary of a redacted trajectory into the form that is kept.
+
+    Steps are numbered again from 1; `source` still names their lines. What came from the log or a model is checked
+    against the schema once more. A success that does not say what was asked, what was done or to what stays
+    `observed`, whoever judged it.
+    """
+    steps = _numbered(tuple(map(_portable, summary.steps)))
+    application = _main_application(trajectory, steps)
+    action = Action(
+        strategy=_path(steps),
+        skill=application or trajectory.agent or "",
+        steps=steps,
+        plan=trajectory.plan,
+        tips=_lines(summary.tips),
+    )
+    state = State(
+        task=clip(summary.intent),
+        request=trajectory.task,
+        wordings=summary.wordings,
+        application=application,
+        env=trajectory.env or _guess_env(trajectory),
+        tags=_tags(trajectory),
+    )
+    outcome = trajectory.outcome.model_copy(
+        update={"failure_reason": _optional(summary.failure_reason or trajectory.outcome.failure_reason)}
+    )
+    slots = _slots(trajectory, summary, (state, action, outcome))
+    values = {
+        "id": experience_id(trajectory),
+        "state": state,
+        "action": action,
+        "outcome": outcome,
+        "salience": salience(trajectory),
+        "episode_id": trajectory.session or None,
+        "created_at": _when(trajectory),
+        "trust": trust_of(trajectory),
+        "provenance": _provenance(trajectory, summary, summarizer),
+        "slots": slots,
+        "sealed": {slot: value for slot, value in trajectory.sealed.items() if slot in slots},
+        "preconditions": _lines(summary.preconditions),
+        "avoid_when": _lines(summary.avoid_when),
+    }
+    experience = validate(Experience, values, file=_source(trajectory))
+    incomplete = experience.trust is Trust.VERIFIED and missing(experience)
+    return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
+
+
+def trust_of(trajectory: Trajectory) -> Trust:
+    """`verified` when someone other than the agent judged a whole run, else `observed`."""
+    judged = trajectory.outcome.is_judged
+    return Trust.VERIFIED if judged and trajectory.complete else Trust.OBSERVED
+
+
+def salience(trajectory: Trajectory) -> float:
+    """How much a run has to teach, before anyone used it.
+
+    0.5, and 0.2 more if it was judged, 0.1 more if errors occurred (there is a lesson in it), 0.2 less if the log is
+    incomplete.
+    """
+    judged = trust_of(trajectory) is Trust.VERIFIED
+    stumbled = any(not step.ok for step in trajectory.steps)
+    return round(0.5 + 0.2 * judged + 0.1 * stumbled - 0.2 * (not trajectory.complete), 2)
+
+
+def _main_application(trajectory: Trajectory, steps: tuple[Step, ...]) -> str | None:
+    """Where most of the steps happened; the first one among equals."""
+    counts = Counter(step.application for step in steps if step.application)
+    if counts:
+        return counts.most_common(1)[0][0]
+    return trajectory.applications[0] if trajectory.applications else None
+
+
+def _path(steps: tuple[Step, ...]) -> str:
+    """The way taken, short enough to compare: `click_input(File) > set_edit_text(Name)`."""
+    shown = [f"{s.action_type}({s.target_control.name})" for s in steps[:_PATH_STEPS]]
+    return clip(" > ".join([*shown, "…"] if len(steps) > _PATH_STEPS else shown))
+
+
+def _guess_env(trajectory: Trajectory) -> str | None:
+    names = " ".join([*trajectory.applications, trajectory.agent or ""]).casefold()
+    clues = {".exe": "windows", "linux": "linux", "mobile": "android", "android": "android", "http": "web"}
+    return next((env for clue, env in clues.items() if clue in names), None)
+
+
+def _tags(trajectory: Trajectory) -> tuple[str, ...]:
+    scope = "whole request" if trajectory.subtask is None else "sub-task"
+    return tuple(dict.fromkeys([scope, *trajectory.applications]))[:MAX_TAGS]
+
+
+def _when(trajectory: Trajectory) -> datetime:
+    """When the run took place, as far as the log says; else now."""
+    times = [step.timestamp for step in trajectory.steps if step.timestamp]
+    return trajectory.started_at or (times[0] if times else datetime.now(timezone.utc))
+
+
+def _provenance(trajectory: Trajectory, summary: Summary, summarizer: str) -> Provenance:
+    blind = sum(map(is_blind, summary.steps))
+    flags = {
+        f"targets:unnamed:{blind}": bool(blind),
+        "log:incomplete": not trajectory.complete,
+        "log:truncated": trajectory.truncated,
+        f"log:problems:{len(trajectory.problems)}": bool(trajectory.problems),
+    }
+    return Provenance(
+        source=_source(trajectory) or "",
+        content_hash=content_hash(trajectory.model_dump(mode="json", exclude={"source_files", "problems"})),
+        format=trajectory.format,
+        agent=trajectory.agent,
+        origin="log",
+        session=trajectory.session,
+        summarizer=summarizer,
+        notes=_lines([*(flag for flag, is_set in flags.items() if is_set), *summary.notes]),
+    )
+
+
+def _source(trajectory: Trajectory) -> str | None:
+    return trajectory.source_files[0] if trajectory.source_files else None
+
+
+def _slots(trajectory: Trajectory, summary: Summary, kept: Sequence[Model]) -> dict[str, str]:
+    """The slots that occur in what is kept, with what a model said they mean."""
+    meanings = dict(summary.meanings)
+    text = " ".join(part.model_dump_json() for part in kept) if trajectory.slots else ""
+    return {
+        slot: f"{kind} ({meanings[slot]})" if slot in meanings else kind
+        for slot, kind in trajectory.slots.items()
+        if "{{" + slot + "}}" in text
+    }
+
+
+def _lines(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(clip(line, MAX_TEXT) for line in dict.fromkeys(lines) if line.strip())[:MAX_TAGS]
+
+
+def _portable(step: Step) -> Step:
+    """A step on a named control without its place on one screen; an option that is chosen by its number keeps it."""
+    if not step.target_control.name:
+        return step
+    by_number = step.action_type.startswith(("select", "choose"))
+    kept = {
+        name: value
+        for name, value in step.parameters.items()
+        if not (
+            name in _PLACES and isinstance(value, (int, float, list, tuple)) and not (by_number and "index" in name)
+        )
+        and not (name in _MARKS and isinstance(value, str) and _MARK.fullmatch(value))
+    }
+    return step if len(kept) == len(step.parameters) else step.model_copy(update={"parameters": kept})
+
+
+def _optional(text: str | None) -> str | None:
+    return clip(text) if text else None

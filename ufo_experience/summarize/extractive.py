@@ -1,0 +1,139 @@
+"""The summarizer without a model: everything it says is copied from the log. Deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ufo_experience.embed.base import Spending
+from ufo_experience.schema import Experience, Step, Trajectory
+from ufo_experience.summarize.base import Summary, build_experience, empty, mask_intent, redacted
+from ufo_experience.summarize.effective_steps import effective_steps, has_effect, is_skipped, tried_steps
+
+_MOST_TIPS = 5
+_ERROR_LENGTH = 120
+_NAME_LENGTH = 80
+_UNKNOWN_REASON = "the run was judged a failure; the log gives no reason"
+
+
+class ExtractiveSummarizer:
+    """Keeps the steps that worked, masks the intent's values, and tells of errors that were met."""
+
+    name = "extractive"
+
+    def __init__(self) -> None:
+        self._spending = Spending()
+
+    @property
+    def spending(self) -> Spending:
+        """Always zeros: no service is asked."""
+        return self._spending
+
+    def summarize(self, trajectory: Trajectory) -> Experience:
+        """Summarize one redacted trajectory.
+
+        Raises:
+            DataError: `E_EMPTY`, nothing in it worked and nobody judged it a failure.
+        """
+        trajectory = redacted(trajectory)
+        return build_experience(trajectory, extract(trajectory), self.name)
+
+
+def extract(trajectory: Trajectory) -> Summary:
+    """What a redacted trajectory says by itself.
+
+    Raises:
+        DataError: `E_EMPTY`.
+    """
+    failed = trajectory.outcome.success is False
+    steps = tried_steps(trajectory.steps) if failed else _effective(trajectory)
+    if not steps and not failed:
+        raise empty(trajectory)
+    reason = _failure_reason(trajectory) if failed else None
+    dropped = len(trajectory.steps) - len(steps)
+    return Summary(
+        intent=mask_intent(trajectory.task, steps),
+        steps=steps,
+        tips=(*trajectory.tips, *_tips(trajectory, reason)),
+        preconditions=tuple(_preconditions(trajectory, steps)),
+        avoid_when=(reason,) if reason else tuple(_missing_controls(trajectory.steps)),
+        failure_reason=reason,
+        notes=(f"steps:dropped:{dropped}",) if dropped else (),
+    )
+
+
+def _effective(trajectory: Trajectory) -> tuple[Step, ...]:
+    known = trajectory.visibility
+    return effective_steps(trajectory.steps, trajectory.task, known.visible_before, opened=known.menu_opened_after)
+
+
+def _failure_reason(trajectory: Trajectory) -> str:
+    """The judge's words, else the last error, else that there are none."""
+    errors = [step.error for step in trajectory.steps if step.error and not is_skipped(step)]
+    return trajectory.outcome.failure_reason or (errors[-1] if errors else _UNKNOWN_REASON)
+
+
+def _tips(trajectory: Trajectory, reason: str | None) -> list[str]:
+    tips = list(_avoid(trajectory.steps) if reason else _recoveries(trajectory.steps))
+    if reason and not tips:
+        tips = [f"Avoid this way: {_short(reason)}"]
+    return list(dict.fromkeys(tips))[:_MOST_TIPS]
+
+
+def _avoid(steps: Sequence[Step]) -> Iterator[str]:
+    for step in steps:
+        if step.error and has_effect(step) and not is_skipped(step):
+            yield f"Avoid {_describe(step)}: {_short(step.error)}"
+
+
+def _recoveries(steps: Sequence[Step]) -> Iterator[str]:
+    """For every error, what worked after it."""
+    for number, step in enumerate(steps):
+        if step.error is None or is_skipped(step) or not has_effect(step):
+            continue
+        after = next((later for later in steps[number + 1 :] if later.ok and has_effect(later)), None)
+        if after is None:
+            continue
+        same = (after.action_type, after.target_control) == (step.action_type, step.target_control)
+        cure = "it worked when tried again" if same else f"{_describe(after)} worked then"
+        yield f"{_describe(step)} failed ({_short(step.error)}); {cure}."
+
+
+def _preconditions(trajectory: Trajectory, steps: Sequence[Step]) -> Iterator[str]:
+    """What was there when the run began."""
+    application = next((step.application for step in steps if step.application), None)
+    if application or trajectory.applications:
+        yield f"{application or trajectory.applications[0]} is open"
+    first = steps[0].target_control if steps else None
+    if first is None or not first.name:
+        return
+    if (first.type or "").casefold() == "window":
+        yield f'the window "{_name(first.name)}" is open'
+    else:
+        kind = f" ({first.type})" if first.type else ""
+        yield f'"{_name(first.name)}"{kind} is on the screen'
+
+
+def _missing_controls(steps: Sequence[Step]) -> Iterator[str]:
+    """Controls that were looked for and not found."""
+    signs = ("not found", "no elements", "not available", "not visible", "does not exist")
+    for step in steps:
+        if step.error and step.target_control.name and any(sign in step.error.casefold() for sign in signs):
+            yield f'"{_name(step.target_control.name)}" is not on the screen'
+
+
+def _describe(step: Step) -> str:
+    name = step.target_control.name
+    return f'{step.action_type} on "{_name(name)}"' if name else step.action_type
+
+
+def _name(name: str) -> str:
+    return _cut(name, _NAME_LENGTH)
+
+
+def _short(error: str) -> str:
+    return _cut(error, _ERROR_LENGTH)
+
+
+def _cut(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,290 @@
+"""The summarizer that asks a model for the wording. Steps stay those of the log; a faulty answer is not used.
+
+Whatever goes wrong with one item (refusal, content filter, invalid or cut answer, a control that is not in the log,
+the service itself), its extractive summary is used instead and `provenance.notes` says
+`summary:extractive:<reason>`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from ufo_experience.embed.base import Spending
+from ufo_experience.errors import ServiceError
+from ufo_experience.redact import redact_text
+from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Experience, Step, Trajectory, clip
+from ufo_experience.service.client import SUMMARY, OpenAIService, OpenAISettings
+from ufo_experience.service.errors import OpenAICallError
+from ufo_experience.summarize.base import Summary, build_experience, redacted
+from ufo_experience.summarize.effective_steps import has_effect, is_skipped
+from ufo_experience.summarize.extractive import ExtractiveSummarizer, extract
+from ufo_experience.summarize.log_prompt import render_log
+from ufo_experience.text.slots import find_slots, mask_slots
+from ufo_experience.text.templates import load_templates
+from ufo_experience.text.tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+
+_MOST_SENTENCES = 5
+_SENTENCE_LENGTH = 300
+_MEANING_LENGTH = 60
+_LEAST_VALUE = 4
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^“”]+)”|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Sentence(Strict):
+    """A sentence, and the controls and windows it names."""
+
+    text: str
+    controls: list[str]
+
+
+class SlotMeaning(Strict):
+    """What a placeholder stands for."""
+
+    slot: str
+    meaning: str
+
+
+class Reply(Strict):
+    """The answer a model gives, as a strict schema."""
+
+    intent: str
+    wordings: list[str]
+    steps: list[int]
+    slots: list[SlotMeaning]
+    tips: list[Sentence]
+    preconditions: list[Sentence]
+    avoid_when: list[Sentence]
+    failure_reason: str | None
+
+
+class UnusableReply(Exception):  # noqa: N818 (never leaves the summarizer)
+    """The answer does not keep to the log; `reason` is a word for the record's notes."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
+    """Turn an answer into a summary whose steps are those of the log.
+
+    Raises:
+        UnusableReply: a step that is not in the log, a control that is not, no steps left, or no intent.
+    """
+    steps = _kept_steps(reply.steps, trajectory)
+    _check_controls(reply, trajectory)
+    failed = trajectory.outcome.success is False
+    reason = extract(trajectory).failure_reason
+    if failed and reply.failure_reason:
+        _check_quotes([reply.failure_reason], trajectory)
+        reason = _sentence(reply.failure_reason)
+    return Summary(
+        intent=_intent(reply.intent, trajectory),
+        wordings=_wordings(reply.wordings, trajectory),
+        steps=steps,
+        tips=_sentences(reply.tips),
+        preconditions=_sentences(reply.preconditions),
+        avoid_when=_sentences(reply.avoid_when),
+        failure_reason=reason,
+        meanings=_meanings(reply.slots),
+        notes=(f"steps:dropped:{len(trajectory.steps) - len(steps)}",) if len(steps) < len(trajectory.steps) else (),
+    )
+
+
+def _kept_steps(numbers: list[int], trajectory: Trajectory) -> tuple[Step, ...]:
+    """The steps with these positions (from 1) in the log; order and repeats are the log's."""
+    if not all(1 <= number <= len(trajectory.steps) for number in numbers):
+        raise UnusableReply("unknown_step")
+    failed = trajectory.outcome.success is False
+    chosen = [trajectory.steps[number - 1] for number in sorted(set(numbers))]
+    kept = tuple(step for step in chosen if has_effect(step) and not is_skipped(step) and (step.ok or failed))
+    if not kept and trajectory.steps:
+        raise UnusableReply("no_steps")
+    return kept
+
+
+def _check_controls(reply: Reply, trajectory: Trajectory) -> None:
+    """Every control a sentence names must be one of the log, also when it is only quoted."""
+    sentences = [*reply.tips, *reply.preconditions, *reply.avoid_when]
+    known = {_plain(name) for name in _names(trajectory)}
+    if any(_plain(name) not in known for sentence in sentences for name in sentence.controls):
+        raise UnusableReply("unknown_control")
+    _check_quotes([sentence.text for sentence in sentences], trajectory)
+
+
+def _check_quotes(texts: list[str], trajectory: Trajectory) -> None:
+    logged = _plain(trajectory.model_dump_json(exclude={"problems", "source_files"}).replace('\\"', '"'))
+    for text in texts:
+        for match in _QUOTED.finditer(text):
+            if _plain(next(filter(None, match.groups()))) not in logged:
+                raise UnusableReply("unknown_control")
+
+
+def _names(trajectory: Trajectory) -> Iterable[str]:
+    yield from trajectory.applications
+    for step in trajectory.steps:
+        yield from (step.target_control.name, step.application or "")
+
+
+def _intent(text: str, trajectory: Trajectory) -> str:
+    """The intent, its values masked by us if the model left one in."""
+    intent = _sentence(text)
+    if not intent:
+        raise UnusableReply("no_intent")
+    application = {_plain(name) for name in trajectory.applications}
+    values = [slot.value for slot in find_slots(trajectory.task) if slot.kind != "name"]
+    leaked = [v for v in values if len(v) >= _LEAST_VALUE and _plain(v) not in application and v in intent]
+    return mask_slots(intent) if leaked else intent
+
+
+def _wordings(texts: list[str], trajectory: Trajectory) -> tuple[str, ...]:
+    """The other wordings that differ from the request and say more than one word; values stay, as in the request."""
+    new: dict[str, str] = {}
+    for text in texts:
+        if " " in (plain := _plain(text)) and plain != _plain(trajectory.task):
+            new.setdefault(plain, clip(redact_text(" ".join(text.split())), MAX_NAME))
+    return tuple(new.values())[:MAX_WORDINGS]
+
+
+def _meanings(slots: list[SlotMeaning]) -> tuple[tuple[str, str], ...]:
+    cleaned = ((slot.slot.strip("{}"), re.sub(r"[()]", "", _sentence(slot.meaning))) for slot in slots)
+    return tuple((slot, meaning) for slot, meaning in cleaned if meaning and len(meaning) <= _MEANING_LENGTH)
+
+
+def _sentences(sentences: list[Sentence]) -> tuple[str, ...]:
+    return tuple(_sentence(sentence.text) for sentence in sentences[:_MOST_SENTENCES] if sentence.text.strip())
+
+
+def _sentence(text: str) -> str:
+    return clip(redact_text(" ".join(text.split())), _SENTENCE_LENGTH)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("\u200b", "").casefold().split())
+
+
+DEFAULT_MODEL = "gpt-4.1-mini"
+INPUT_TOKENS = 24_000
+OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
+_SLOTS = {"system": frozenset[str](), "user": frozenset({"log"})}
+
+
+class OpenAISummarizer:
+    """Asks `model` through Chat Completions with a strict schema. At most two answers per trajectory.
+
+    Raises:
+        ServiceError: no key is set (`E_NO_KEY`), which no summary could mend.
+    """
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        *,
+        settings: OpenAISettings | None = None,
+        service: OpenAIService | None = None,
+        input_tokens: int = INPUT_TOKENS,
+    ) -> None:
+        self.model = model
+        self._service = service or OpenAIService(settings or OpenAISettings.from_env())
+        reachable = self._service.settings.has_key() or self._service.settings.is_local
+        if not reachable:
+            raise ServiceError("no key: set OPENAI_API_KEY, or summarize with: extractive", code="E_NO_KEY")
+        self._input_tokens = input_tokens
+        self._prompts = load_templates("summarize", _SLOTS)
+        self._spending = Spending()
+
+    @property
+    def name(self) -> str:
+        """`openai:<model>`."""
+        return f"openai:{self.model}"
+
+    @property
+    def spending(self) -> Spending:
+        """What this summarizer has asked for so far."""
+        return self._spending
+
+    def summarize(self, trajectory: Trajectory) -> Experience:
+        """Summarize one redacted trajectory; the extractive summary stands in for an answer that cannot be used.
+
+        Raises:
+            DataError: `E_EMPTY`, nothing in it worked and nobody judged it. Nothing was sent.
+        """
+        trajectory = redacted(trajectory)
+        extractive = extract(trajectory)
+        try:
+            return build_experience(trajectory, self._ask(trajectory), self.name)
+        except UnusableReply as fault:
+            reason = fault.reason
+        except ServiceError as error:
+            reason = error.code.removeprefix("E_").lower()
+        flagged = extractive.noting(f"summary:extractive:{reason}")
+        return build_experience(trajectory, flagged, ExtractiveSummarizer.name)
+
+    def _ask(self, trajectory: Trajectory) -> Summary:
+        """One answer, checked against the log; a second try with more room when it was cut off."""
+        log, cut = render_log(trajectory, secrets.token_hex(16), self._input_tokens)
+        messages = [
+            {"role": "system", "content": self._prompts["system"].text},
+            {"role": "user", "content": self._prompts["user"].fill({"log": log})},
+        ]
+        try:
+            reply = self._request(messages, OUTPUT_TOKENS[0])
+        except OpenAICallError as error:
+            if error.code != "E_LENGTH":
+                raise
+            reply = self._request(messages, OUTPUT_TOKENS[1])
+        summary = summary_of(reply, trajectory)
+        return summary.noting(f"summary:cut:{cut}") if cut else summary
+
+    def _request(self, messages: list[dict[str, str]], output_tokens: int) -> Reply:
+        estimate = estimate_tokens(json.dumps(messages, ensure_ascii=False))
+        with self._service.ledger.reserve(self.model, estimate, output_tokens) as reservation:
+
+            def send(client: OpenAI) -> Reply:
+                self._spending.requests += 1
+                raw = client.chat.completions.with_raw_response.parse(
+                    model=self.model,
+                    messages=messages,  # type: ignore[arg-type]
+                    response_format=Reply,
+                    max_completion_tokens=output_tokens,
+                )
+                used = _tokens_used(json.loads(raw.http_response.content), estimate)
+                self._spending.tokens += sum(used)
+                self._spending.cost += reservation.commit(*used)
+                return _answer(raw.parse())
+
+            return self._service.call(send, SUMMARY, what=f"summarizing with {self.name}")
+
+
+def _answer(completion: Any) -> Reply:
+    if not completion.choices:
+        raise OpenAICallError("the reply holds no answer", code="E_BAD_CONTENT")
+    message = completion.choices[0].message
+    if message.refusal:
+        raise OpenAICallError("the model refused", code="E_REFUSAL")
+    if not isinstance(message.parsed, Reply):
+        raise OpenAICallError("the answer is empty", code="E_BAD_CONTENT")
+    return message.parsed
+
+
+def _tokens_used(reply: Any, estimate: int) -> tuple[int, int]:
+    """(input, output) as the reply bills them; the estimate where it does not say."""
+    usage = reply.get("usage") if isinstance(reply, dict) else None
+    usage = usage if isinstance(usage, dict) else {}
+    counts = (usage.get("prompt_tokens", estimate), usage.get("completion_tokens", 0))
+    used = [count if isinstance(count, int) and count >= 0 else 0 for count in counts]
+    return used[0], used[1]
