@@ -25,7 +25,7 @@ LEVELS = {
     "records are found": ["index", "retrieve"],
     "records are shown": ["prompt", "procedure"],
     "what puts the stages together": ["ingest", "wiring", "maintenance", "memory"],
-    "doors": ["session", "integrations", "examples", "review", "benchmark", "cli"],
+    "doors": ["session", "integrations", "examples", "review", "cli"],
     "names": ["public", "__init__", "__main__"],
 }
 # The model offers one view of itself as a method, imported when it is called; a reader asks redaction's one list which
