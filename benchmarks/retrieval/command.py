@@ -1,4 +1,4 @@
-"""`python -m benchmarks retrieval`: how well the product finds what it should, on a set of tasks or a store of yours."""
+"""`python -m benchmarks retrieval`: how well what should be found is found, on a set of tasks or your store."""
 
 from __future__ import annotations
 
