@@ -1,57 +1,62 @@
-"""Which actions type text, press keys or fill the clipboard, and which of their parameters hold the text."""
+"""The verbs of actions: which ones type text, press keys, click or fill the clipboard, and which parameters hold text.
+
+Every room that looks at a step asks here; a verb is compared without its module, its case and its punctuation.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
-from ufo_experience.redact.names import listed
 from ufo_experience.schema import Step
-from ufo_experience.text.remembered import remembered
 
-_TYPING = listed(
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_TYPING = _names(
     "setedittext typekeys keyboardinput typetext inputtext type fill fillform write typewrite sendkeys settext "
     "inserttext entertext setvalue input pastetext typein typeinto presssequentially keyboardaction "
     "inputkeys typestring pyautoguitypewrite pyautoguiwrite keyboardtype typing browsertype browserfillform"
 )
-_PRESS = listed("press presskey presskeys presshotkey keypress key keydown keyboardpress pressakey hotkey pressenter")
-_COPY = listed("copy clipboardcopy setclipboard setclipboardtext writeclipboard copytext")
-_PASTE = listed("paste clipboardpaste pastefromclipboard")
+_PRESS = _names("press presskey presskeys presshotkey keypress key keydown keyboardpress pressakey hotkey pressenter")
+_COPY = _names("copy clipboardcopy setclipboard setclipboardtext writeclipboard copytext")
+_PASTE = _names("paste clipboardpaste pastefromclipboard")
 _PASTE_CHORD = re.compile(
     r"(?i)(?:\{(?:VK_)?(?:CONTROL|CTRL)(?: down)?\}|\^|(?:ctrl|control|cmd|command|meta) ?[+-] ?)v\b"
 )
 
 # Parameters of a typing action that steer it. Every other one is what was typed.
-_OPTIONS = listed(
+_OPTIONS = _names(
     "id name label control controlname controltext controllabel controltype controlid selector xpath css element "
     "elementid target ref role type kind button method mode application app process window windowtitle title index x y "
     "direction coordinate coordinates position interval delay duration timeout clear clearcurrenttext controlfocus "
     "submit enter pressenter double presses slowly device deviceid frame tab tabid placeholder field units action"
 )
-_LOCATORS = listed(
+_LOCATORS = _names(
     "name label control controlname controltext controllabel selector xpath element target field placeholder"
 )
 
 # Whether a step says which control it acts on.
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
-_POINTS = frozenset(
-    "click tap press drag touch doubleclick rightclick leftclick middleclick tripleclick dragto".split()
+_POINTS = _names(
+    "click tap press drag touch doubleclick rightclick leftclick middleclick tripleclick dragto "
+    "longpress mousedown mouseup clickinput doubletap dragrel"
 )
-_POINTS |= frozenset("longpress mousedown mouseup clickinput doubletap dragrel".split())
-_CLICKS = frozenset("click clickinput tap press leftclick touch".split())
-_MOVES = frozenset("scroll hscroll vscroll swipe wait sleep zoom".split())  # a place on the screen does for these
-_POSITIONS = frozenset("x y coordinate coordinates position point startbox endbox startcoordinate bbox box".split())
-_MOMENTARY = frozenset("index ref bid elementid nodeid mark".split())  # valid for one screenshot only
-_LASTING = frozenset(
-    "selector selectors xpath css name locator url appname packagename accessibilityid resourceid title".split()
-)
+_CLICKS = _names("click clickinput tap press leftclick touch")
+_MOVES = _names("scroll hscroll vscroll swipe wait sleep zoom")  # a place on the screen does for these
+_POSITIONS = _names("x y coordinate coordinates position point startbox endbox startcoordinate bbox box")
+_MOMENTARY = _names("index ref bid elementid nodeid mark")  # valid for one screenshot only
+_LASTING = _names("selector selectors xpath css name locator url appname packagename accessibilityid resourceid title")
 _SAYS_WHICH = _LASTING | {"text", "value", "key", "keys", "command"}  # for a click: which text, which key
 
 # The word a field carries its own name under, and the one it carries its value under, in a form-like mapping.
 FIELD_NAMES = ("name", "label", "field", "control", "element", "selector", "placeholder", "id", "type")
 FIELD_VALUES = frozenset({"value", "text", "content", "val", "keys", "input"})
 _TAKES_TEXT = _TYPING | _PRESS | _COPY
-_SWITCHES = listed("switchapplication selectapplicationwindow openapp launchapp")
+_SWITCHES = _names("switchapplication selectapplicationwindow openapp launchapp")
 
 
 def is_typing(action: str) -> bool:
@@ -135,7 +140,7 @@ def is_blind(step: Step) -> bool:
     return bool((given & _MOMENTARY and not given & _LASTING) or (words & _POINTS and not given & _SAYS_WHICH))
 
 
-@remembered(4_096)
+@lru_cache(4_096)
 def plain(name: str) -> str:
     """A name without module, case and punctuation: `pyautogui.typeWrite` is `typewrite`."""
     last = name.rsplit(".", 1)[-1]
