@@ -186,7 +186,7 @@ def row_of(one: Experience) -> Row:
 
 def task_key(request: Request, application: str | None) -> str:
     """What the runs of one task in one application share, whatever its values: a short digest."""
-    return content_id([application_key(application or ""), request.masked])[:16]
+    return content_id([application_key(application), request.masked])[:16]
 
 
 def embedded_text(row: Row) -> str:

@@ -66,11 +66,6 @@ def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None =
     return value
 
 
-def is_deep(text: bytes, value: Any) -> bool:
-    """True when a value, written as `text`, is nested deeper than `MAX_LEVELS`."""
-    return text.count(b"[") + text.count(b"{") > MAX_LEVELS and _is_deeper(value, MAX_LEVELS)
-
-
 def _is_deeper(value: Any, levels: int) -> bool:
     """True when containers are nested more than `levels` deep; walks level by level, so that depth costs no stack."""
     level = [value]
