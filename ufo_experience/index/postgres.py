@@ -19,7 +19,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
-from ufo_experience.embed.base import Embedder
+from ufo_experience.embed.base import Embedder, EmbedsPieces
 from ufo_experience.errors import StorageError
 from ufo_experience.index.base import (
     LIMIT,
@@ -53,11 +53,14 @@ _INSERT = """
 INSERT INTO ufo_experience.row (id, row, application, env, session, success, imported, task_key, length, digest, words)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, array_to_tsvector(%s::text[])) ON CONFLICT DO NOTHING
 """
-_LIST = """
-INSERT INTO ufo_experience.vector (id, embedder, digest) SELECT id, %(embedder)s, digest FROM ufo_experience.row
-WHERE %(ids)s::text[] IS NULL OR id = ANY(%(ids)s)
-ON CONFLICT (id, embedder) DO UPDATE SET (digest, embedding) = (excluded.digest, NULL)
+_INSERT_VECTOR = """
+INSERT INTO ufo_experience.vector (id, embedder, digest, embedding) VALUES (%s, %s, %s, %s::vector)
+ON CONFLICT (id, embedder) DO UPDATE SET (digest, embedding) = (excluded.digest, excluded.embedding)
 WHERE vector.digest <> excluded.digest
+"""
+_LIST = """
+INSERT INTO ufo_experience.vector (id, embedder, digest) SELECT id, %s, digest FROM ufo_experience.row
+ON CONFLICT DO NOTHING
 """
 _FROM = "FROM ufo_experience.row JOIN ufo_experience.record USING (id)"
 _READ = "SELECT id, row.row, row.task_key, record.trust, record.status"
@@ -90,8 +93,8 @@ _KEEP = """
 INSERT INTO ufo_experience.kept (kind, key, value, owner) VALUES (%s, %s, %s, %s)
 ON CONFLICT (kind, key) DO UPDATE SET (value, owner) = (excluded.value, excluded.owner)
 """
-_NEW = "SELECT id FROM ufo_experience.record WHERE NOT indexed AND NOT removed LIMIT %s"
-_NO_VECTOR = f"SELECT id FROM {_VECTOR} NULL LIMIT %(limit)s FOR UPDATE SKIP LOCKED"
+_NEW = "SELECT id FROM ufo_experience.record WHERE NOT indexed AND NOT removed LIMIT %(limit)s"
+_NO_VECTOR = f"SELECT id FROM {_VECTOR} NULL LIMIT %(limit)s"
 _SET_VECTOR = "UPDATE ufo_experience.vector SET embedding = %s::vector WHERE id = %s AND embedder = %s"
 
 
@@ -114,7 +117,7 @@ class PostgresIndex:
 
     def __init__(self, store: PostgresStore, embedder: Embedder | None = None) -> None:
         self._store, self._database, self._embedder = store, store.database, embedder
-        self._known, self._vectors_listed = _Known(), False
+        self._known, self._listed = _Known(), False
         store.indexing = self._insert
 
     # ---- asking ----
@@ -190,9 +193,10 @@ class PostgresIndex:
     def sync(self, progress: Progress | None = None) -> IndexReport:
         """Make the rows and vectors that are missing; see `ExperienceIndex.sync`."""
         began, report = time.monotonic(), IndexReport(added=self._catch_up())
+        report.records = self._all_rows().rows
         if self._embedder:
             self._embed(self._embedder, report, progress)
-        report.records, report.seconds = self.count(), time.monotonic() - began
+        report.seconds = time.monotonic() - began
         return report
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
@@ -205,12 +209,12 @@ class PostgresIndex:
                 self._insert(connection, group)
         with self._database.connection() as connection:
             connection.execute("ANALYZE ufo_experience.row")
-        self._known, self._vectors_listed = _Known(), False
+        self._known, self._listed = _Known(), False
         return self.sync(progress)
 
     def check(self) -> list[str]:
         """What is wrong with the index, in words."""
-        missing = len(self._database.select(_NEW, (None,)))
+        missing = len(self._database.select(_NEW, {"limit": None}))
         return [f"{missing} records have no row; run: ufo-experience index"] if missing else []
 
     def close(self) -> None:
@@ -218,53 +222,58 @@ class PostgresIndex:
         self._database.close()
 
     def _insert(self, connection: Connection, records: Sequence[Experience]) -> None:
-        """Insert the rows of records; their vectors are made by `sync`, so that no commit waits for a service."""
-        connection.cursor().executemany(_INSERT, [_columns(row_of(one)) for one in records])
+        """Insert the rows of records, with their vectors unless a service makes them: no commit waits for one."""
+        rows = [row_of(one) for one in records]
+        connection.cursor().executemany(_INSERT, [_columns(row) for row in rows])
         if self._embedder:
-            connection.execute(_LIST, {"embedder": self._embedder.name, "ids": [one.id for one in records]})
+            remote = isinstance(self._embedder, EmbedsPieces)
+            texts = [embedded_text(row) for row in rows]
+            vectors = [None] * len(rows) if remote else [_text(vector) for vector in self._embedder.embed(texts)]
+            values = [(row.id, self._embedder.name, _digest(text), vector)
+                      for row, text, vector in zip(rows, texts, vectors, strict=True)]  # fmt: skip
+            connection.cursor().executemany(_INSERT_VECTOR, values)
 
     def _catch_up(self) -> int:
         """Insert the rows of records that came without one: no index was open where they were added."""
         added = 0
         with suppress(StorageError):  # who may only read waits for those who write
-            while self._database.select(_NEW, (1,)):
-                with self._database.transaction() as connection:
-                    locked = connection.execute(f"{_NEW} FOR UPDATE SKIP LOCKED".encode(), (GROUP,)).fetchall()
-                    ids = [id for (id,) in locked]
-                    records = list(self._store.scan(ids))
-                    self._insert(connection, records)
-                    connection.execute("UPDATE ufo_experience.record SET indexed = true WHERE id = ANY(%s)", (ids,))
-                added += len(records)
-                if not ids:
-                    break  # another process is at it
+            while self._database.select(_NEW, {"limit": 1}) and (done := self._take_in()):
+                added += done
         return added
+
+    def _take_in(self) -> int:
+        """Insert the rows of some records, kept from others who are at it."""
+        with self._database.transaction() as connection:
+            ids = _locked(connection, _NEW, {"limit": GROUP})
+            self._insert(connection, list(self._store.scan(ids)))
+            connection.execute("UPDATE ufo_experience.record SET indexed = true WHERE id = ANY(%s)", (ids,))
+        return len(ids)
 
     def _embed(self, embedder: Embedder, report: IndexReport, progress: Progress | None) -> None:
         """Embed what has no vector yet, in pieces, each kept as soon as it is there."""
         before = replace(embedder.spending)
-        if not self._vectors_listed:
-            with self._database.transaction() as connection:
-                connection.execute(_LIST, {"embedder": embedder.name, "ids": None})
-            self._vectors_listed = True
-        while done := self._embed_piece(embedder):
+        if not self._listed:  # records that were learned with another embedder
+            with self._database.connection() as connection:
+                connection.execute(_LIST, (embedder.name,))
+            self._listed = True
+        given = {"embedder": embedder.name, "limit": PIECE}
+        while self._database.select(_NO_VECTOR, {**given, "limit": 1}) and (done := self._embed_piece(embedder, given)):
             report.embedded += done
             if progress:
-                progress("embedding", report.embedded, report.embedded)
+                progress("embedding", report.embedded, report.records)
         report.requests = embedder.spending.requests - before.requests
         report.cost = embedder.spending.cost - before.cost
 
-    def _embed_piece(self, embedder: Embedder) -> int:
-        given = {"embedder": embedder.name, "limit": PIECE}
+    def _embed_piece(self, embedder: Embedder, given: Mapping[str, Any]) -> int:
+        """Embed some rows, kept from others who are at it."""
         with self._database.transaction() as connection:
-            ids = [id for (id,) in connection.execute(_NO_VECTOR.encode(), given).fetchall()]
-            if not ids:
-                return 0
+            ids = _locked(connection, _NO_VECTOR, given)
             query = f"{_READ} {_FROM} WHERE id = ANY(%s)"
             rows = [_row(*columns) for columns in connection.execute(query.encode(), (ids,)).fetchall()]
-            vectors = embedder.embed([embedded_text(row) for row in rows])
+            vectors = embedder.embed([embedded_text(row) for row in rows]) if rows else []
             values = [(_text(vector), row.id, embedder.name) for row, vector in zip(rows, vectors, strict=True)]
             connection.cursor().executemany(_SET_VECTOR, values)
-        return len(ids)
+        return len(rows)
 
     # ---- what is known of all rows ----
 
@@ -326,7 +335,7 @@ def _columns(row: Row) -> tuple[Any, ...]:
     texts = row.request, *row.wordings
     words = {word[:LONGEST_WORD] for text in texts for word in (*text.words, *masked_words(text))}
     application = _plain(application_key(row.application))
-    digest = sha256(embedded_text(row).encode()).hexdigest()[:32]
+    digest = _digest(embedded_text(row))
     env = None if row.env is None else _plain(row.env)
     session = _plain(row.session)
     length = len(row.request.words)
@@ -361,6 +370,16 @@ def _row(id: str, data: dict[str, Any], task_key: str, trust: str, status: dict[
 
 
 _KEPT = ("env", "session", "success", "judged", "imported", "followable", "steps")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _locked(connection: Connection, query: str, values: Mapping[str, Any]) -> list[str]:
+    """The ids that a query finds and nobody else has locked; they are ours until the transaction ends."""
+    found = connection.execute(f"{query} FOR UPDATE SKIP LOCKED".encode("ascii"), values).fetchall()
+    return [id for (id,) in found]
 
 
 def _text(vector: Vector) -> str:

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.connection import wait
 from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import quote
@@ -106,12 +107,11 @@ class Database:
         self._idle.clear()  # after a fork: psycopg leaves alone what another process has opened
 
     def _idle_one(self) -> Connection | None:
-        """A connection that still answers: those a restart of the server has cut are let go of."""
-        with suppress(IndexError):
+        """A connection that is still there. One that has something to say was cut: nobody has asked it anything."""
+        with suppress(IndexError):  # another thread may take the last one
             while True:
                 connection = self._idle.pop()
-                with suppress(psycopg.Error):
-                    connection.execute("")
+                if not wait([connection], 0):
                     return connection
                 connection.close()
         return None

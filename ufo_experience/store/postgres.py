@@ -47,7 +47,7 @@ _ONE_AUTHOR = "SELECT pg_advisory_xact_lock(hashtext('ufo_experience ' || sessio
 _READ = "SELECT id, record::text, status FROM ufo_experience.record"
 _NOTE = "INSERT INTO ufo_experience.event (id, kind, event) VALUES (%s, %s, %s)"
 _STATUS = "UPDATE ufo_experience.record SET (trust, status) = (%s, %s::json) WHERE id = %s"
-_TICK = f"UPDATE ufo_experience.clock SET changes = changes + 1 WHERE slot = pg_backend_pid() %% {CLOCKS}"
+_TICK = f"UPDATE ufo_experience.clock SET changes = changes + 1 WHERE slot = pg_backend_pid() % {CLOCKS}"
 _log = logging.getLogger(__name__)
 
 Indexing = Callable[[Connection, Sequence[Experience]], None]
