@@ -137,10 +137,19 @@ class ExperienceIndex(Protocol):
         """Keep small values that cost a request. They are erased with the record that `owner` names."""
         ...
 
-    def sync(self, progress: Progress | None = None) -> IndexReport:
-        """Bring rows and vectors in line with the store. Raises `ServiceError` when the embedder cannot answer; rows
-        are then found by words.
+    def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
+        """Bring rows and vectors in line with the store; `thorough` is what the command `index` asks for: look at every
+        file, write what is kept in memory. Raises `ServiceError` when the embedder cannot answer; rows are then found
+        by words.
         """
+        ...
+
+    def missing(self) -> list[str]:
+        """The texts that have no vector of the embedder in use yet: what `sync` would ask it for."""
+        ...
+
+    def embedder_name(self) -> str | None:
+        """The embedder whose vectors were written last; None as long as there are none."""
         ...
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
@@ -192,6 +201,16 @@ def task_key(request: Request, application: str | None) -> str:
 def embedded_text(row: Row) -> str:
     """What an embedder is asked for: the task and its other wordings, values as plain words."""
     return ". ".join(one.safe for one in (row.request, *row.wordings))
+
+
+def application_of(name: str | None) -> str:
+    """An application as it is compared; zero bytes are no text to a server."""
+    return application_key(name).replace("\0", "")
+
+
+def env_of(name: str | None) -> str:
+    """An environment as it is compared."""
+    return (name or "").strip().casefold().replace("\0", "")
 
 
 def masked_words(request: Request) -> list[str]:

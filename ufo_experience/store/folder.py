@@ -169,14 +169,12 @@ class FolderStore(NotesEvents):
 
     def revision(self) -> str:
         """A token that differs after every committed change."""
-        self.watch.refresh()
-        return str(self.catalog.meta("change") or 0)
+        return str(self.change())
 
-    def changes(self, since: int) -> tuple[int, Rows]:
-        """The number of the last change, and (number, id, live) of what changed after another; for who follows."""
+    def change(self) -> int:
+        """The number of the last change; each record has that of its own."""
         self.watch.refresh()
-        ask = "SELECT number, id, live FROM record WHERE change > ? ORDER BY number"
-        return int(self.catalog.meta("change") or 0), self.catalog.read(ask, (since,))
+        return int(self.catalog.meta("change") or 0)
 
     def _rows(self, where: str, given: Sequence[Any]) -> Rows:
         self.watch.refresh()
