@@ -13,9 +13,8 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from ufo_experience.actions import is_press, is_switch, is_typing, plain
-from ufo_experience.redact.parameters import strings_in
-from ufo_experience.redact.sealing import tag_for, tag_of
-from ufo_experience.redact.slot_types import SLOT_TYPE
+from ufo_experience.redact.typed import strings_in
+from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step
 from ufo_experience.summarize.effective_steps import has_effect
@@ -59,11 +58,11 @@ class Way(Ended):
 
 
 class Typed(NamedTuple):
-    """What one run typed at a place: a seal, or the value where its request names it; the tag tells equal ones."""
+    """What one run typed at a place: a digest, the value where it is known; the tag tells equal ones."""
 
     session: str
     request: str
-    seal: str = ""
+    digest: str = ""
     value: str = ""
     tag: str = ""
 
@@ -82,7 +81,7 @@ def text_of(experience: Experience) -> str:
     """A run as the catalog keeps it: one line of JSON, without what stands in other columns of its row."""
     way, typed = way_of(experience), typed_by(experience)
     task = "" if way.task == way.request else way.task
-    places = [(*place, one.seal, one.value) for place, one in typed]
+    places = [(*place, one.digest, one.value) for place, one in typed]
     parts = [task, way.application, way.session, way.end, sorted(way.names), way.steps, places]
     return json.dumps(parts, separators=(",", ":"))
 
@@ -169,12 +168,17 @@ def typed_by(run: Experience) -> TypedRun:
     session, request = run.provenance.session or run.id, _request(run).strip()
     found: list[tuple[Place, Typed]] = []
     for place, slot in places_typed(run):
-        found.append((place, _typed(session, request, run.sealed.get(slot, ""), named_value(run, slot))))
+        found.append((place, _typed(session, request, run.digests.get(slot, ""), _value(run, slot))))
     return tuple(found)
 
 
-def _typed(session: str, request: str, seal: str, value: str) -> Typed:
-    return Typed(session, request, seal, value, tag_of(seal) if seal else tag_for(value) if value else "")
+def _typed(session: str, request: str, digest: str, value: str) -> Typed:
+    return Typed(session, request, digest, value, digest or value)
+
+
+def _value(run: Experience, slot: str) -> str:
+    kind = run.slots.get(slot, "")
+    return kind.removeprefix(FIXED) if kind.startswith(FIXED) else named_value(run, slot)
 
 
 def places_typed(run: Experience) -> Iterator[tuple[Place, str]]:

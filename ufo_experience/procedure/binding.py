@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from ufo_experience.procedure.procedure import LookedUp, Procedure, ProcedureStep
 from ufo_experience.procedure.rewording import fields_of, is_called_so, match_values
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.parameters import strings_in
+from ufo_experience.redact.typed import strings_in
 from ufo_experience.redact.slot_types import SLOT_TYPE, slot_type
 from ufo_experience.text.alike import SMALL_WORDS
 from ufo_experience.text.controls import bare, is_fixed

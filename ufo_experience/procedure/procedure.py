@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from ufo_experience.actions import is_press, is_typing, plain, typed_leaf
 from ufo_experience.errors import DataError
-from ufo_experience.redact import keystrokes
 from ufo_experience.redact.names import listed
 from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.redact.typed import is_chord
 from ufo_experience.schema import Around, Control, Experience, Step, Trust
 from ufo_experience.summarize.effective_steps import has_effect
 from ufo_experience.text.controls import is_fixed, role_of
@@ -303,7 +303,7 @@ def _hidden(step: Step, told: Step) -> tuple[str, ...]:
 def _only_chords(step: Step) -> bool:
     """True when a step without a control presses keys, and types no text into whatever has the focus."""
     leaf = typed_leaf(step)
-    return leaf is not None and keystrokes.is_chord(leaf[1], bare=True)
+    return leaf is not None and is_chord(leaf[1], bare=True)
 
 
 def _opens_address(step: Step) -> bool:

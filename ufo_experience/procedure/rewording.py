@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.redact.parameters import strings_in
+from ufo_experience.redact.typed import strings_in
 from ufo_experience.redact.slot_types import SLOT_TYPE, value_type
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.text.alike import SMALL_WORDS

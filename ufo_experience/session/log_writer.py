@@ -26,10 +26,9 @@ from typing import Any
 
 from ufo_experience.errors import DataError, StorageError
 from ufo_experience.prompt.builder import strip_block
-from ufo_experience.redact.fields import Field, fields_of
-from ufo_experience.redact.parameters import SECRET, rewrite_parameters
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.redact.vault import Vault
+from ufo_experience.redact.typed import SECRET, rewrite_parameters, secret_fields
+from ufo_experience.redact.values import Values
 from ufo_experience.schema import Control, Step
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json_lines, write_atomic
 from ufo_experience.session.protocols import Command, Decision, Outcomes, Result, Target
@@ -250,17 +249,15 @@ class Masker:
 
     def __init__(self) -> None:
         self._recent: deque[Step] = deque(maxlen=_LOOK_BACK)
-        self._vault = Vault({}, ())
+        self._values = Values({}, ())
         self.secrets = 0
 
     def parameters(self, command: Command, observation: str = "") -> dict[str, Any]:
         """The parameters of a command in their JSON form, without what is typed into a password field."""
         step = _as_step(command, observation)
         self._recent.append(step)
-        field = fields_of(tuple(self._recent))[-1]
-        if command.target is not None and command.target.is_password:
-            field = Field(secret=True)
-        hidden = rewrite_parameters(step, field, self._hide)
+        known = command.target is not None and bool(command.target.is_password)
+        hidden = rewrite_parameters(step, known or secret_fields(tuple(self._recent))[-1], self._hide)
         return {self.text(key): self.value(item) for key, item in hidden.items()}
 
     def value(self, value: Any) -> Any:
@@ -279,15 +276,15 @@ class Masker:
 
     def without_secrets(self, text: str) -> str:
         """A text without the secrets known so far, however they are escaped in it."""
-        return self._vault.without_secrets(text)
+        return self._values.without(text, secrets_only=True)
 
     def _hide(self, text: str, role: str) -> str:
         if role != SECRET or not text or PLACEHOLDER.fullmatch(text):
             return text
         if len(text.strip()) < _LEAST:
             return HIDDEN
-        placeholder = self._vault.add_secret(text, "password")
-        self.secrets = len(self._vault.slots)
+        placeholder = self._values.add(text, "password", secret=True)
+        self.secrets = len(self._values.slots)
         return placeholder
 
 
