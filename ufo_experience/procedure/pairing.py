@@ -21,10 +21,11 @@ from ufo_experience.text.meaning import meanings
 from ufo_experience.text.thesaurus import SKIPPED, thesaurus
 
 SMALL = SKIPPED | frozenset("and or on at by from with is be not no so also then please".split())
-_ALIKE = 0.6  # of the words of two requests, before they are laid side by side
+_ALIKE = 0.5  # of the words of two requests beside their values, before they are laid side by side
 _SAME_MEANING = 0.5  # cosine of two words, from which on one says the other
 _LONGEST = 4  # words of a value that stands without quotes or capitals
-_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.-][^\W_{_UNSPACED}]+)*")
 _SAME_KIND = {"amount": "number", "path": "file"}  # kinds a person writes for one another
 
 
@@ -36,6 +37,8 @@ class Piece:
     kind: str
     key: str
     lead: str = ""
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,10 @@ def pair(old: Request, new: Request) -> Pairing:
     """Pair the values and words of two requests."""
     a, b = _pieces(old), _pieces(new)
     matcher = SequenceMatcher(None, [one.key for one in a], [one.key for one in b], autojunk=False)
-    alike = matcher.ratio() >= _ALIKE
-    found = _beside(a, b, matcher) if alike else _by_kind(a, b)
+    alike = _read_alike(a, b)
+    found = _beside(a, b, matcher, (old.text, new.text)) if alike else _by_kind(a, b)
     values = {old_piece.text.casefold(): new_piece.text for old_piece, new_piece in found}
-    taken_old, taken_new = {id(one) for one, _ in found}, {id(one) for _, one in found}
-    rest_old = [one for one in a if id(one) not in taken_old]
-    rest_new = [one for one in b if id(one) not in taken_new]
+    rest_old, rest_new = _untaken(a, [one for one, _ in found]), _untaken(b, [one for _, one in found])
     keys_old, keys_new = {one.key for one in a}, {one.key for one in b}
     parsed = [one for one in a if one.kind]
     return Pairing(
@@ -110,6 +111,10 @@ def is_odd(word: str) -> bool:
     return len(own) > 2 and not thesaurus().is_known(own) and meanings().place(own) is None
 
 
+def _untaken(pieces: Sequence[Piece], taken: Sequence[Piece]) -> list[Piece]:
+    return [one for one in pieces if not any(other.start <= one.start < other.end for other in taken)]
+
+
 def _said(pieces: Iterable[Piece]) -> tuple[str, ...]:
     """Their words, the small ones left out."""
     return tuple(dict.fromkeys(one.text for one in pieces if one.text.casefold() not in SMALL))
@@ -121,33 +126,48 @@ def _pieces(request: Request) -> list[Piece]:
 
     def words(until: int) -> None:
         for match in _WORD.finditer(request.text, end, until):
-            found.append(_piece(match[0], "", found))
+            found.append(_piece(match[0], "", found, match.span()))
 
     for value in request.values:
         words(value.start)
-        found.append(_piece(value.text, _SAME_KIND.get(value.kind, value.kind), found))
+        found.append(_piece(value.text, _SAME_KIND.get(value.kind, value.kind), found, value[2:]))
         end = value.end
     words(len(request.text))
     return found
 
 
-def _piece(text: str, kind: str, before: Sequence[Piece]) -> Piece:
+def _piece(text: str, kind: str, before: Sequence[Piece], span: tuple[int, int]) -> Piece:
     lead = next((one.key for one in reversed(before) if one.text.casefold() not in SMALL), "")
-    return Piece(text, kind, f"<{kind}>" if kind else stem(text.casefold()), lead)
+    return Piece(text, kind, f"<{kind}>" if kind else stem(text.casefold()), lead, *span)
 
 
-def _beside(a: Sequence[Piece], b: Sequence[Piece], matcher: SequenceMatcher[str]) -> list[tuple[Piece, Piece]]:
+def _read_alike(a: Sequence[Piece], b: Sequence[Piece]) -> bool:
+    """True for requests that say the same in the same words, but for their values."""
+    one, other = ({x.key for x in side if not x.kind and x.text.casefold() not in SMALL} for side in (a, b))
+    return len(one & other) >= _ALIKE * max(len(one), len(other), 1)
+
+
+def _beside(
+    a: Sequence[Piece], b: Sequence[Piece], matcher: SequenceMatcher[str], texts: tuple[str, str]
+) -> list[tuple[Piece, Piece]]:
     """The values that stand at the same place of two requests that read alike."""
     found: list[tuple[Piece, Piece]] = []
     for kind, i, j, k, m in matcher.get_opcodes():
         one, other = a[i:j], b[k:m]
         if kind == "equal":
-            found += [(x, y) for x, y in zip(one, other, strict=True) if x.kind]
-        elif kind == "replace" and len(one) == len(other):
-            found += [(x, y) for x, y in zip(one, other, strict=True) if _is_value(x, y, first=x is a[0])]
+            both = list(zip(one, other, strict=True))
+            led = [at > 0 or _are_as_many(x.kind, a, b) for at, (x, _) in enumerate(both)]
+            found += [two for two, is_led in zip(both, led, strict=True) if two[0].kind and is_led]
+        elif kind == "replace" and len(one) == len(other) and all(x.kind for x in (*one, *other)):
+            found += zip(one, other, strict=True)
         elif kind == "replace" and max(len(one), len(other)) <= _LONGEST:
-            found += [(_joined(one), _joined(other))] if i else []
+            two = _joined(one, texts[0]), _joined(other, texts[1])
+            found += [two] if _is_value(*two, first=i == 0) else []
     return found
+
+
+def _are_as_many(kind: str, a: Sequence[Piece], b: Sequence[Piece]) -> bool:
+    return sum(one.kind == kind for one in a) == sum(one.kind == kind for one in b)
 
 
 def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
@@ -157,8 +177,11 @@ def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
     return not first and not _names_same(stem(new.text.casefold()), {old.key}) and old.text.casefold() not in SMALL
 
 
-def _joined(pieces: Sequence[Piece]) -> Piece:
-    return Piece(" ".join(one.text for one in pieces), "", pieces[0].key, pieces[0].lead)
+def _joined(pieces: Sequence[Piece], text: str) -> Piece:
+    first, last = pieces[0], pieces[-1]
+    whole = text[first.start : last.end].strip("\"'“”")
+    kind = first.kind if len(pieces) == 1 else ""
+    return Piece(whole, kind, first.key, first.lead, first.start, last.end)
 
 
 def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ufo_experience.errors import ExperienceError
 from ufo_experience.procedure.offer import LOOKED_THROUGH, PROVEN_AFTER
-from ufo_experience.procedure.procedure import needs_consent
+from ufo_experience.procedure.acts import needs_consent
 from ufo_experience.redact import redact_text
 from ufo_experience.redact.names import words_of
 from ufo_experience.session.following import RecallMode
