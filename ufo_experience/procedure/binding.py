@@ -308,8 +308,7 @@ class Binding:
         shorter = pairing.alike and pairing.dropped and not pairing.words and not pairing.added
         if not shorter or not (step.kind in ("type", "select") or step.role in _CHOSEN) or step.target is None:
             return step
-        own = stems_of(step.target.name)
-        only_before = own & stems_of(" ".join(pairing.dropped)) and not own & stems_of(self._new.text)
+        only_before = stems_of(step.target.name) & stems_of(" ".join(pairing.dropped))
         return replace(step, missing=(*step.missing, "asked for this time?")) if only_before else step
 
     @property
