@@ -40,7 +40,7 @@ from ufo_experience.benchmark.speed.loop import records
 from ufo_experience.benchmark.speed.machine import why_busy
 from ufo_experience.benchmark.speed.page import report_text
 from ufo_experience.benchmark.speed.run import Data, Engine, K, as_data, make_data, parse_sizes, run
-from ufo_experience.formats.ufo_example import to_ufo_example
+from ufo_experience.integrations.formats.ufo_example import to_ufo_example
 from ufo_experience.index.base import Vectors
 from ufo_experience.index.snapshot import MTIME_GRANULARITY_NS
 from ufo_experience.integrations.ufo import ExperienceRetriever, ExperienceSummarizer

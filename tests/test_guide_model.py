@@ -20,7 +20,7 @@ from ufo_experience.procedure.offer import offer
 from ufo_experience.schema import Hit
 from ufo_experience.service.client import OpenAIService, OpenAISettings
 from ufo_experience.service.limits import CircuitBreaker
-from ufo_experience.session.protocols import Target
+from ufo_experience.session import Target
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide.md"
 TASK = 'Put "Research" in as the department and save the form'

@@ -9,10 +9,8 @@ from __future__ import annotations
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, Spending
 from ufo_experience.errors import (
-    AgentError,
     BudgetError,
     ConflictError,
-    ConnectionLostError,
     CorruptError,
     DataError,
     ExperienceError,
@@ -171,8 +169,6 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "ServiceError",
     "MissingExtraError",
     "BudgetError",
-    "AgentError",
-    "ConnectionLostError",
     "StorageError",
     "LockedError",
     "ConflictError",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ufo_experience.formats.ufo_example import plan_lines, to_ufo_example
+from ufo_experience.integrations.formats.ufo_example import plan_lines, to_ufo_example
 from ufo_experience.prompt.cleaning import clean, clean_json, inert
 from ufo_experience.prompt.data_block import wording
 from ufo_experience.prompt.labels import Labels

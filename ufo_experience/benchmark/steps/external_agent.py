@@ -37,7 +37,8 @@ from ufo_experience.benchmark.steps import child_processes
 from ufo_experience.benchmark.steps.agents import decision_of, foreseen_in, in_view, named_command, notes_in, ways_in
 from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
 from ufo_experience.benchmark.steps.workplace import MakeAgent, Workplace
-from ufo_experience.errors import AgentError, DataError, UsageError
+from ufo_experience.errors import DataError, UsageError
+from ufo_experience.session.protocols import AgentError
 from ufo_experience.fileio.strict_json import parse
 from ufo_experience.prompt.data_block import wording
 from ufo_experience.session.protocols import AgentStatus, ContextNames, Decision, ResultStatus, Turn
