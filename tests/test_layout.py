@@ -19,7 +19,7 @@ MAX_CODE_LINES = 400  # without docstrings, comments and blank lines
 # it in this list; no two rooms import each other.
 LEVELS = {
     "model": ["errors", "schema", "ids", "settings", "actions"],
-    "foundations": ["text", "fileio", "service", "formats"],
+    "foundations": ["request", "actions", "text", "fileio", "service", "formats"],
     "a log becomes a clean run": ["traces", "redact", "trust"],
     "a run becomes a record": ["embed", "summarize", "store"],
     "records are found": ["index", "retrieve"],

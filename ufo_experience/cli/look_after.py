@@ -1,5 +1,6 @@
-"""Looking after records as commands: list, show, judge, approve, quarantine, remove, purge, import, export, verify,
-stats, sources."""
+"""Looking after records as commands: list, show, judge, approve, quarantine, remove, purge, export, verify, stats,
+sources.
+"""
 
 from __future__ import annotations
 
@@ -10,41 +11,36 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ufo_experience.cli.answers import answer_changes, answer_records, import_text, pairs, record_text, stats_text
+from ufo_experience.cli.answers import answer_changes, answer_records, record_text, stats_text
 from ufo_experience.cli.app import (
-    Db,
+    Context,
     DryRun,
     Ids,
-    Json,
     MaybeIds,
-    Network,
     Where,
+    Worked,
     app,
     open_memory,
     takes_filter,
-    telling_what_was_kept,
 )
 from ufo_experience.cli.console import counted
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.store.selection import RecordFilter, why_none
 
 if TYPE_CHECKING:
     from ufo_experience.maintenance.changes import ChangeReport
     from ufo_experience.memory import ExperienceMemory
-    from ufo_experience.store.selection import RecordFilter
 
 
 @app.command("list")
 @takes_filter
 def list_records(
+    ctx: Context,
     where: Where,
     limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="At most so many, the newest.")] = None,
-    db: Db = None,
-    json: Json = False,
 ) -> None:
-    """List the records of a store, the newest first."""
-    from ufo_experience.store.selection import why_none
-
-    with open_memory(db, json=json) as (console, memory):
+    """List what was learned, the newest first: each procedure with its runs."""
+    with open_memory(ctx) as (console, memory):
         found = memory.list(where=where, limit=limit)
         if not found and (why := why_none(memory.store, where)):
             console.note(why)
@@ -52,13 +48,9 @@ def list_records(
 
 
 @app.command()
-def show(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of records; a unique beginning will do.")],
-    db: Db = None,
-    json: Json = False,
-) -> None:
+def show(ctx: Context, ids: Ids) -> None:
     """Show records: task, outcome, trust, source and steps; whole with --json."""
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(ctx) as (console, memory):
         records = [memory.get(id) for id in ids]
         data = {"experiences": [record.model_dump(mode="json") for record in records]}
         console.answer(data, "\n\n".join(map(record_text, records)))
@@ -66,37 +58,28 @@ def show(
 
 @app.command()
 def judge(
+    ctx: Context,
     ids: Ids,
-    success: Annotated[bool | None, typer.Option("--success/--failure", help="How the run ended.")] = None,
+    success: Worked = None,
     reason: Annotated[str | None, typer.Option(help="Why it failed, or what was wrong.")] = None,
-    by: Annotated[Literal["person", "program", "llm"], typer.Option(help="Who says so.")] = "person",
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
+    judge: Annotated[Literal["person", "program", "llm"], typer.Option(help="Who says so.")] = "person",
 ) -> None:
     """Say how runs ended that nobody had judged."""
-    with open_memory(db, json=json, network=network) as (console, memory):
+    with open_memory(ctx) as (console, memory):
         if success is None:
             raise UsageError("say --success or --failure")
         full = [memory.get(id).id for id in ids]  # all are there before one is judged
-        answer_records(console, [memory.judge(id, success=success, by=by, reason=reason) for id in full])
+        answer_records(console, [memory.judge(id, success=success, by=judge, reason=reason) for id in full])
 
 
-Change = Callable[["ExperienceMemory", Sequence[str], "RecordFilter", bool], "ChangeReport"]
+Change = Callable[["ExperienceMemory", Sequence[str], RecordFilter, bool], "ChangeReport"]
 
 
 def change_command(change: Change) -> None:
     """Make a command of a change to records: named by ids or a filter, with a dry run; answered as `answer_changes`."""
 
-    def run(
-        where: Where,
-        ids: MaybeIds = None,
-        dry_run: DryRun = False,
-        db: Db = None,
-        network: Network = None,
-        json: Json = False,
-    ) -> None:
-        with open_memory(db, json=json, network=network) as (console, memory):
+    def run(ctx: Context, where: Where, ids: MaybeIds = None, dry_run: DryRun = False) -> None:
+        with open_memory(ctx) as (console, memory):
             answer_changes(console, change(memory, ids or (), where, dry_run), change.__name__)
 
     run.__name__, run.__doc__ = change.__name__, change.__doc__
@@ -118,16 +101,14 @@ def quarantine(memory: ExperienceMemory, ids: Sequence[str], where: RecordFilter
 @app.command()
 @takes_filter
 def remove(
+    ctx: Context,
     where: Where,
     ids: MaybeIds = None,
     undo: Annotated[bool, typer.Option("--undo", help="Bring back what was removed, until it is purged.")] = False,
     dry_run: DryRun = False,
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
 ) -> None:
     """Take records out of the store; the same log read again does not bring them back, --undo does. See purge."""
-    with open_memory(db, json=json, network=network) as (console, memory):
+    with open_memory(ctx) as (console, memory):
         if undo:
             answer_records(console, memory.undo_remove(*(ids or ())))
             return
@@ -137,16 +118,14 @@ def remove(
 @app.command()
 @takes_filter
 def purge(
+    ctx: Context,
     where: Where,
     ids: MaybeIds = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --all.")] = False,
     dry_run: DryRun = False,
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
 ) -> None:
     """Erase records for good, with all that was made of them: index, cache, copies, removed ones."""
-    with open_memory(db, json=json, network=network) as (console, memory):
+    with open_memory(ctx) as (console, memory):
         meant = replace(where, ids=tuple(ids or ()))
         if meant.all and not (yes or dry_run):
             number = counted(len(memory.purge(where=meant, dry_run=True)), "record")
@@ -154,53 +133,17 @@ def purge(
         answer_changes(console, memory.purge(where=meant, dry_run=dry_run), "purge")
 
 
-@app.command("import")
-def import_file(
-    file: Annotated[Path, typer.Argument(help="An export of this package, or UFO's experience.yaml or its folder.")],
-    approve: Annotated[bool, typer.Option("--approve", help="You vouch for it: it may be injected.")] = False,
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
-) -> None:
-    """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
-    from ufo_experience.integrations.skills import import_skills, is_skills
-    from ufo_experience.integrations.ufo.migration import migrate_into, yaml_file
-
-    with open_memory(db, json=json, create=True, network=network) as (console, memory):
-        if is_skills(file):
-            with telling_what_was_kept(console, memory):
-                added = import_skills(memory, file)
-            console.answer({"added": added}, f"{len(added)} added (quarantined until you approve them)")
-            return
-        with telling_what_was_kept(console, memory):
-            migration = migrate_into(memory, yaml_file(file) or file, approve=approve)
-        done = migration.report
-        data = {
-            "added": done.added,
-            "approved": done.approved,
-            "skipped": pairs(done.skipped, "source", "reason"),
-            "failed": pairs(done.failed, "source", "error"),
-            "unopened": [str(path) for path in migration.unopened],
-        }
-        for source, error in done.failed:
-            console.note(f"failed: {source}: {error}")
-        console.answer(data, import_text(done, migration.unopened, console.same_store))
-        if done.failed and not (done.added or done.skipped):
-            raise SystemExit(DataError.exit_code)
-
-
 @app.command()
 def export(
+    ctx: Context,
     format: Annotated[
         Literal["json", "yaml", "ufo", "skills"],
         typer.Option(help="ufo: its experience.yaml; skills: SKILL.md folders."),
     ] = "json",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write. Default: stdout.")] = None,
-    db: Db = None,
-    json: Json = False,
 ) -> None:
     """Write all records to one file; as skills: a folder for each approved success, in the folder `--output`."""
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(ctx) as (console, memory):
         if format == "skills":
             from ufo_experience.integrations.skills import export_skills
 
@@ -212,8 +155,8 @@ def export(
             return
         done = memory.export(format, output)
         data = {"records": done.records, "left_out": done.left_out, "format": format}
-        reasons = ", ".join(f"{count} {reason}" for reason, count in done.left_out.items())
-        if reasons:
+        if done.left_out:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in done.left_out.items())
             console.note(f"{sum(done.left_out.values())} left out: {reasons}")
         if done.file is None:
             console.answer({**data, "text": done.text}, done.text)
@@ -223,35 +166,32 @@ def export(
 
 @app.command()
 def verify(
+    ctx: Context,
     repair: Annotated[
         bool, typer.Option("--repair", help="Set aside what cannot be used (in corrupt/), and make the index again.")
     ] = False,
-    db: Db = None,
-    network: Network = None,
-    json: Json = False,
 ) -> None:
-    """Check every record, the index and its manifest; exit code 65 if anything is wrong."""
-    with open_memory(db, json=json, network=network) as (console, memory):
+    """Check every record and the index; exit code 65 if anything is wrong."""
+    with open_memory(ctx) as (console, memory):
         found = memory.verify(repair=repair)
         for problem in found.repaired:
             console.note(f"set aside: {problem.file}: {problem.message}")
         for problem in found.corrupt:
             console.note(f"corrupt: {problem.file}: {problem.message}")
         damaged = bool(found.corrupt) or found.index == "corrupt"
+        again = f"ufo-experience index{console.same_store}"
         if damaged and not repair:
             console.note(
                 f"to set it aside and make the index again: ufo-experience verify --repair{console.same_store}"
             )
         elif found.index in ("stale", "missing"):
-            console.note(f"the index is {found.index}; to bring it in line: ufo-experience index{console.same_store}")
+            console.note(f"the index is {found.index}; to bring it in line: {again}")
         data = {
             "records": found.records,
             "corrupt": [problem.model_dump() for problem in found.corrupt],
+            "repaired": [problem.model_dump() for problem in found.repaired],
             "index": found.index,
-            "generation": found.generation,
         }
-        if repair:
-            data["repaired"] = [problem.model_dump() for problem in found.repaired]
         text = f"{counted(found.records, 'record')}, {len(found.corrupt)} corrupt, index {found.index}"
         console.answer(data, text)
         if damaged:
@@ -259,21 +199,20 @@ def verify(
 
 
 @app.command()
-def stats(db: Db = None, json: Json = False) -> None:
+def stats(ctx: Context) -> None:
     """Say what is in a store: records by trust, outcome and application, use, index, size."""
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(ctx) as (console, memory):
         told = memory.stats()
         console.answer(asdict(told), stats_text(told, console.same_store))
 
 
 @app.command()
-def sources(db: Db = None, json: Json = False) -> None:
+def sources(ctx: Context) -> None:
     """List where the records came from, the newest first."""
-    with open_memory(db, json=json) as (console, memory):
+    with open_memory(ctx) as (console, memory):
         found = memory.sources()
-        rows: Sequence[Sequence[object]] = [
+        rows = [
             (f"{one.newest:%Y-%m-%d}", one.records, one.format or "-", one.source or "(a program)") for one in found
         ]
-        console.answer_table(
-            {"sources": [asdict(one) for one in found]}, ("newest", "records", "format", "source"), rows
-        )
+        data = {"sources": [asdict(one) for one in found]}
+        console.answer_table(data, ("newest", "records", "format", "source"), rows)
