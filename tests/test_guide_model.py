@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from openai import OpenAI
 
+from benchmarks.gpt_agent.form import FormApp
 from tests.guide_world import experience, fill
 from tests.openai_stub import OpenAIStub, failing
 from ufo_experience import Act, ExperienceMemory
 from ufo_experience.errors import UsageError
-from ufo_experience.examples.form import FormApp
 from ufo_experience.procedure.model_binding import model_binder
 from ufo_experience.procedure.offer import offer
 from ufo_experience.schema import Hit

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.session_parts import (
-    CONTINUE,
     FINISH,
     YES,
     Desktop,
-    ScriptedAgent,
     ScriptedEvaluator,
     ScriptedUser,
     act,
@@ -26,7 +24,7 @@ from tests.session_parts import (
 )
 from ufo_experience.errors import StorageError, UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.session import AgentStatus, Decision, LinuxSession, SavePolicy, Session
+from ufo_experience.session import Decision, SavePolicy, Session
 from ufo_experience.session.parts import score_of
 
 # ---- saving

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ufo_experience.integrations.formats.task_experience import require
 from ufo_experience.ids import new_id
+from ufo_experience.integrations.formats.task_experience import require
 from ufo_experience.schema import Experience, Trust, validate
 
 
