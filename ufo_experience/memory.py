@@ -436,7 +436,7 @@ class ExperienceMemory(Maintenance):
         Raises:
             SchemaError: naming the field.
         """
-        from ufo_experience.formats.triple import from_triple
+        from ufo_experience.integrations.formats.triple import from_triple
         from ufo_experience.redact import redact_json
         from ufo_experience.traces.in_memory import schema_steps
 

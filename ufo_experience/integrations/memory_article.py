@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, SchemaError, UsageError
-from ufo_experience.formats.task_experience import (
+from ufo_experience.integrations.formats.task_experience import (
     TaskExperience,
     build_experience_summary,
     from_task_experience,
