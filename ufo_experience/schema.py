@@ -348,7 +348,7 @@ class Experience(Model):
 
     def to_task_experience(self) -> dict[str, Any]:
         """This record as a `TaskExperience` dict (see `views.to_task_experience`)."""
-        from ufo_experience.formats.task_experience import to_task_experience
+        from ufo_experience.integrations.formats.task_experience import to_task_experience
 
         return to_task_experience(self)
 

@@ -13,14 +13,16 @@ from typing import NamedTuple
 
 from ufo_experience.actions import clicked_controls, is_click, is_typing
 from ufo_experience.index import runs
+from ufo_experience.redact import PLACEHOLDER
+from ufo_experience.redact.typed import strings_in
 from ufo_experience.schema import Experience, State, Step
 from ufo_experience.text import frames
+from ufo_experience.text.alike import plain_text
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.frames import readable_intent, record_frame
 from ufo_experience.text.index_terms import record_terms, term_hash
 from ufo_experience.text.own_case import feature_words, in_own_case
 from ufo_experience.text.slots import mask_slots
-from ufo_experience.trust.values import facts
 
 TEMPLATE_VERSION = "10"  # of the embedded text and of the terms; an index made with another one is refused
 WORDING = "\x1d"  # between the frames of the other wordings
@@ -115,8 +117,24 @@ def term_counts(experience: Experience) -> tuple[Mapping[str, float], int]:
     return {**counts, **structured, **agreed_on, **fields, run_term(experience): 1.0}, length
 
 
+def facts(experience: Experience) -> frozenset[str]:
+    """The names and values of a record that other runs may agree on, as `fact` writes them."""
+    found = set()
+    for step in experience.action.steps:
+        application = step.application or experience.state.application
+        for text in (step.target_control.name, step.observation, *strings_in(step.parameters)):
+            if text.strip() and not PLACEHOLDER.search(text) and len(text) <= 256:
+                found.add(fact(text, application))
+    return frozenset(found)
+
+
+def fact(text: str, application: str | None) -> str:
+    """A name or value within an application, in the form in which runs are compared."""
+    return f"{application_key(application) or ''}\x1f{plain_text(text)}"
+
+
 def fact_term(fact: str) -> str:
-    """The term of a name or value that runs may agree on (`trust.values.fact`); it has no say in a score."""
+    """The term of a name or value that runs may agree on (`fact`); it has no say in a score."""
     return f"\x00a {fact}"
 
 
