@@ -22,11 +22,6 @@ from ufo_experience.redact.keystrokes import is_chord
 from ufo_experience.redact.vault import slot_type
 from ufo_experience.retrieve import known_texts
 from ufo_experience.schema import Experience
-from ufo_experience.service import connection
-from ufo_experience.service.client import QUERY, OpenAIService
-from ufo_experience.service.errors import OpenAICallError
-from ufo_experience.service.limits import CircuitBreaker
-from ufo_experience.service.settings import OpenAISettings
 from ufo_experience.session.service import SessionServer
 from ufo_experience.trust.risk import risks
 from ufo_experience.trust.values import presentable
@@ -38,51 +33,6 @@ MORE = {"Content-Type": "application/json"}
 def stub() -> Iterator[OpenAIStub]:
     with OpenAIStub() as server:
         yield server
-
-
-def raw(body: bytes, **headers: str) -> Fault:
-    """A success whose body is these bytes."""
-    return lambda reply: Reply(
-        raw=body, headers=MORE | {name.replace("_", "-"): value for name, value in headers.items()}
-    )
-
-
-def fault_of(stub: OpenAIStub, chat: bool = False) -> OpenAICallError:
-    fake = FakeTime()
-    settings = OpenAISettings(api_key="sk-test", base_url=stub.url)
-    service = OpenAIService(settings, breaker=CircuitBreaker(clock=fake.clock), clock=fake.clock, sleep=fake.sleep)
-    messages = [{"role": "user", "content": "x"}]
-    ask = {
-        True: lambda client: client.chat.completions.parse(model="m", messages=messages),
-        False: lambda client: client.embeddings.create(model="m", input=["a"]),
-    }[chat]
-    with pytest.raises(OpenAICallError) as caught:
-        service.call(ask, QUERY, what="the test")
-    return caught.value
-
-
-def test_a_reply_is_read_up_to_a_limit_only(stub, monkeypatch):
-    monkeypatch.setattr(connection, "MAX_REPLY", 10_000)
-    stub.play(raw(b'{"data": "' + b"x" * 50_000 + b'"}'))
-    assert fault_of(stub).code == "E_BAD_REPLY"
-
-
-def test_a_compressed_reply_is_not_unpacked(stub):
-    """None is asked for, so a small reply that would become a huge one is refused as it is."""
-    stub.play(raw(gzip.compress(b"{" + b" " * 1_000_000 + b"}"), Content_Encoding="gzip"))
-    assert fault_of(stub).code == "E_BAD_REPLY"
-    assert stub.requests[0].headers["accept-encoding"] == "identity"
-
-
-def test_a_reply_that_is_nested_without_end_is_refused(stub):
-    stub.play(raw(b'{"a":' * 5_000 + b"1" + b"}" * 5_000))
-    assert fault_of(stub).code == "E_BAD_REPLY"
-
-
-@pytest.mark.parametrize("shape", [{"choices": None}, {"choices": [{"index": 0, "message": None}]}])
-def test_a_reply_without_its_parts_is_an_error_of_the_service(stub, shape):
-    stub.play(edited(lambda data: data.update(shape)))
-    assert fault_of(stub, chat=True).code in ("E_BAD_CONTENT", "E_BAD_REPLY")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pipes among files")
@@ -241,8 +191,6 @@ def test_a_process_that_answers_for_long_does_not_grow():
 ASKING = """
 import sys
 from ufo_experience.errors import ExperienceError
-from ufo_experience.service.client import QUERY, OpenAIService
-from ufo_experience.service.settings import OpenAISettings
 
 service = OpenAIService(OpenAISettings(api_key="sk-test", base_url=sys.argv[1]))
 try:

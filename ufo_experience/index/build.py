@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 
-from ufo_experience.embed.base import Embedder, Spending, TakesLength
+from ufo_experience.embed.base import Embedder, Spending
 from ufo_experience.errors import CorruptError, IndexMismatchError, StorageError
 from ufo_experience.index import open_index, without_password
 from ufo_experience.index.base import Content, Space, VectorIndex
@@ -71,7 +71,7 @@ def empty_snapshot(dim: int, manifest: Manifest | None = None) -> Snapshot:
 
 def begin(store: ExperienceStore, engine: str, embedder: Embedder) -> Snapshot:
     """A view of nothing whose vectors will be kept by `engine`."""
-    index = open_index(engine, Space(store.store_id, embedder.name, TEMPLATE_VERSION, embedder.dim), store=store)
+    index = open_index(engine, Space(store.store_id, embedder.name, TEMPLATE_VERSION, length_of(embedder)), store=store)
     return Snapshot(Catalog.build([]), index, engine=engine)
 
 
@@ -212,7 +212,7 @@ def _standing(
     with generations.publisher():
         if generations.number() != base.generation or generations.read_tail(base.generation):
             return None
-        now = _manifest(store, snapshot, embedder.name, embedder.dim, base.calibration)
+        now = _manifest(store, snapshot, embedder.name, length_of(embedder), base.calibration)
         own = {"generation": base.generation, "files": base.files, "created_at": base.created_at}
         return base if now.model_copy(update=own) == base else None
 
@@ -286,7 +286,7 @@ def publish(
         kept = previous.calibration if previous else None
         kept = kept if kept and kept.embedder == embedder.name else None
         snapshot = without(snapshot, find_removed(store, snapshot))
-        manifest = _manifest(store, snapshot, embedder.name, embedder.dim, calibration or kept)
+        manifest = _manifest(store, snapshot, embedder.name, length_of(embedder), calibration or kept)
         return write(_files(snapshot), manifest)
 
 
@@ -389,7 +389,7 @@ def _trusted_base(store: ExperienceStore, generations: Generations, embedder: Em
             return None
         if manifest.versions.get(RULES) != rules() or (manifest.embedder, manifest.dim) != (
             embedder.name,
-            embedder.dim,
+            length_of(embedder),
         ):
             return None
         generations.of(manifest).check()
@@ -405,7 +405,7 @@ def check_embedder(manifest: Manifest, embedder: Embedder) -> None:
     expect_dim(manifest, embedder)
     if manifest.embedder != embedder.name:
         made, asked = manifest.embedder, embedder.name
-    elif manifest.dim != embedder.dim:
+    elif manifest.dim != length_of(embedder):
         made, asked = f"{manifest.embedder} ({manifest.dim} dimensions)", f"{embedder.name} ({embedder.dim})"
     else:
         return
@@ -417,8 +417,13 @@ def check_embedder(manifest: Manifest, embedder: Embedder) -> None:
 
 def expect_dim(manifest: Manifest, embedder: Embedder) -> None:
     """Tell an embedder the length of its vectors in the index it made; another one is told nothing."""
-    if manifest.embedder == embedder.name and isinstance(embedder, TakesLength):
-        embedder.expect_dim(manifest.dim)
+    if manifest.embedder == embedder.name and embedder.dim is None:
+        embedder.embed(["length"], "query")
+
+
+def length_of(embedder: Embedder) -> int:
+    """The length of an embedder's vectors; asks for one where nobody knows."""
+    return embedder.dim or int(embedder.embed(["length"], "query").shape[1])
 
 
 class _Meter:

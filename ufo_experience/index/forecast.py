@@ -85,7 +85,7 @@ def _published(
 def _dim(embedder: Embedder) -> int | None:
     """Length of a vector, without asking a service for it."""
     behind = embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
-    return behind.known_dim if isinstance(behind, EmbedsPieces) else behind.dim
+    return behind.dim
 
 
 def _missing(embedder: Embedder, texts: list[str], seen: set[bytes]) -> tuple[list[str], int]:
@@ -94,7 +94,7 @@ def _missing(embedder: Embedder, texts: list[str], seen: set[bytes]) -> tuple[li
     """
     if not isinstance(embedder, CachedEmbedder):
         return texts, 0
-    missing = embedder.missing(texts)
+    missing = {embedder.key(text, "document").encode(): text for text in embedder.missing(texts)}
     absent = set(missing.values())
     new = [text for key, text in missing.items() if key not in seen]
     seen.update(missing)
@@ -103,4 +103,4 @@ def _missing(embedder: Embedder, texts: list[str], seen: set[bytes]) -> tuple[li
 
 def _count_requests(embedder: Embedder, texts: Sequence[str]) -> int:
     behind = embedder.embedder if isinstance(embedder, CachedEmbedder) else embedder
-    return sum(1 for _ in behind.batches(texts)) if isinstance(behind, EmbedsPieces) else 0
+    return len(behind.batches(texts)) if isinstance(behind, EmbedsPieces) else 0

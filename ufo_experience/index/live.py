@@ -14,7 +14,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
-from ufo_experience.embed.base import Embedder, Repairable
+from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import CorruptError, DataError, ExperienceError, ServiceError, StorageError
 from ufo_experience.fileio.atomic import Disk, replace_file
 from ufo_experience.fileio.regular import read_regular
@@ -26,6 +26,7 @@ from ufo_experience.index.build import (
     check_embedder,
     empty_snapshot,
     is_outdated,
+    length_of,
     load_snapshot,
     publish,
     sync_from,
@@ -141,7 +142,7 @@ class LiveIndex:
 
     def _why_by_words(self) -> str:
         """Why records have no vectors yet."""
-        from ufo_experience.service.errors import in_words
+        from ufo_experience.service import in_words
 
         try:
             code = read_regular(self._failure_path, MAX_CODE).decode("ascii", "replace")
@@ -151,8 +152,6 @@ class LiveIndex:
         return f"records not embedded yet{why}; to embed them: ufo-experience index --db {quote(self.store.location)}"
 
     def _sync(self, *, rebuild: bool, progress: Progress | None) -> IndexReport:
-        if rebuild and isinstance(self.embedder, Repairable):
-            self.embedder.repair()
         published = self.generations.stamp()
         start = None if rebuild else self._held(published)
         with self._lock:
@@ -242,7 +241,7 @@ class LiveIndex:
     def _begin(self, embedder: Embedder) -> Snapshot:
         """A view of nothing, with its vectors; without them where the model of `embedder` cannot be loaded."""
         try:
-            embedder.dim  # noqa: B018
+            length_of(embedder)
         except ServiceError as error:
             return replace(empty_snapshot(dim=1), reason=str(error))
         return begin(self.store, self.generations.engine, embedder)

@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from ufo_experience.errors import ServiceError
 from ufo_experience.procedure.binding import Binder
 from ufo_experience.redact import redact_text
-from ufo_experience.service.client import OpenAIService, Timeouts
+from ufo_experience.service import Service
 from ufo_experience.text.templates import load_templates
-from ufo_experience.text.tokens import estimate_tokens
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 DEFAULT_MODEL = "gpt-4.1-mini"
-TIMEOUTS = Timeouts(timeout=15, budget=30)
+TIMEOUT = 15.0  # seconds
 OUTPUT_TOKENS = 300
 
 _log = logging.getLogger(__name__)
@@ -43,7 +38,7 @@ class Reply(BaseModel):
     slots: list[Bound]
 
 
-def model_binder(service: OpenAIService, model: str = DEFAULT_MODEL) -> Binder:
+def model_binder(service: Service, model: str = DEFAULT_MODEL) -> Binder:
     """A binder that asks `model` once for each way; for `ExperienceMemory.guide(binder=…)`.
 
     The task is redacted before it is sent. What the model answers counts only if it stands in the task (see
@@ -54,28 +49,11 @@ def model_binder(service: OpenAIService, model: str = DEFAULT_MODEL) -> Binder:
     def ask(task: str, slots: Mapping[str, str]) -> Mapping[str, str]:
         asked = json.dumps({"task": redact_text(task), "slots": dict(slots)}, ensure_ascii=False)
         try:
-            reply = _ask(service, model, system, asked)
+            messages = [{"role": "system", "content": system}, {"role": "user", "content": asked}]
+            reply = service.ask(messages, Reply, model=model, timeout=TIMEOUT, max_tokens=OUTPUT_TOKENS)
         except ServiceError as error:
             _log.warning("open slots stay open: %s", error)
             return {}
-        return {one.slot: one.value for one in reply.slots if one.value} if reply else {}
+        return {one.slot: one.value for one in reply.slots if one.value}
 
     return ask
-
-
-def _ask(service: OpenAIService, model: str, system: str, asked: str) -> Reply | None:
-    estimate = estimate_tokens(system + asked)
-    with service.ledger.reserve(model, estimate, OUTPUT_TOKENS) as reservation:
-
-        def send(client: OpenAI) -> Reply | None:
-            completion = client.chat.completions.parse(
-                model=model,
-                messages=[{"role": "system", "content": system}, {"role": "user", "content": asked}],
-                response_format=Reply,
-                max_completion_tokens=OUTPUT_TOKENS,
-            )
-            usage = completion.usage
-            reservation.commit(*((usage.prompt_tokens, usage.completion_tokens) if usage else (estimate, 0)))
-            return completion.choices[0].message.parsed if completion.choices else None
-
-        return service.call(send, TIMEOUTS, what=f"asking {model} for open slots")
