@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from time import process_time
 from types import FunctionType, ModuleType
 
 import pytest
 
 from tests.builders import a_record, a_record_of, memory_of
-from tests.openai_stub import FakeTime, Fault, OpenAIStub, Reply, edited
+from tests.openai_stub import OpenAIStub
 from ufo_experience.fileio.disk import Disk
 from ufo_experience.redact import redact_text
 from ufo_experience.redact.keystrokes import is_chord
@@ -186,39 +182,3 @@ def test_a_process_that_answers_for_long_does_not_grow():
     from tools.endurance import main
 
     assert main(["--questions", "1000"]) == 0
-
-
-ASKING = """
-import sys
-from ufo_experience.errors import ExperienceError
-
-service = OpenAIService(OpenAISettings(api_key="sk-test", base_url=sys.argv[1]))
-try:
-    service.call(lambda client: client.embeddings.create(model="m", input=["a"]), QUERY, what="the test")
-except ExperienceError as error:
-    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    print(error.code, int(peak.split()[1]) // 1024)
-"""
-HUGE = {
-    "600 MB": lambda: raw(b'{"data": "' + b"x" * 600_000_000 + b'"}'),
-    "1 GB in gzip": lambda: raw(gzip.compress(b"{" + b" " * 1_000_000_000 + b"}", 9), Content_Encoding="gzip"),
-    "a string of 41 MB": lambda: raw(b'{"data": "' + b"x" * 41_000_000 + b'"}'),
-    "41 MB of numbers": lambda: raw(b'{"data": [' + b"0.5," * 10_250_000 + b"0]}"),
-    "41 MB of strings": lambda: raw(b'{"data": [' + b'"a",' * 10_250_000 + b"0]}"),
-    "41 MB of objects": lambda: raw(b'{"data": [' + b"{}," * 13_600_000 + b"0]}"),
-    "a million levels": lambda: raw(b'{"a":' * 1_000_000 + b"1" + b"}" * 1_000_000),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no such count here")
-@pytest.mark.parametrize("name", HUGE)
-def test_no_reply_takes_more_than_two_hundred_megabytes(name, stub):
-    """Peak of resident memory of a process that asks once and is answered like this."""
-    stub.play(HUGE[name]())
-    line = [sys.executable, "-c", ASKING, stub.url]
-    done = subprocess.run(line, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=120)
-    code, megabytes = done.stdout.split()
-    assert (code[:6], done.stderr) == ("E_BAD_", "")
-    assert int(megabytes) < 200, f"{megabytes} MB"
-    print(name, megabytes)

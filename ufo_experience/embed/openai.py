@@ -120,20 +120,25 @@ class OpenAIEmbedder:
     def _embed(self, inputs: Sequence[str], piece: slice, kind: Kind, stop: threading.Event | None) -> list[Piece]:
         """Embed one piece. What is too long for the service, or takes it too long, is halved."""
         texts = inputs[piece]
-        try:
-            return [(piece, self._request(texts, kind, stop))]
-        except ServiceError as error:
-            halved = error.code == "E_TOO_LONG" or (error.code == "E_TIMEOUT" and len(texts) > 1 and kind == "document")
-            if not halved or (len(texts) == 1 and len(texts[0]) < _SMALLEST_CUT):
-                raise
-            if error.code == "E_TIMEOUT":
-                self._most = max(1, min(self._most, len(texts) // 2))
+        if len(texts) <= self._most:
+            try:
+                return [(piece, self._request(texts, kind, stop))]
+            except ServiceError as error:
+                if not self._halves(error, texts, kind):
+                    raise
         if len(texts) == 1:
             ((_, vectors),) = self._embed([texts[0][: len(texts[0]) // 2]], slice(0, 1), kind, stop)
             return [(piece, vectors)]
         middle = piece.start + len(texts) // 2
         halves = slice(piece.start, middle), slice(middle, piece.stop)
         return [found for half in halves for found in self._embed(inputs, half, kind, stop)]
+
+    def _halves(self, error: ServiceError, texts: Sequence[str], kind: Kind) -> bool:
+        """True when half of these texts may go through; after a time-out all others are sent as small, too."""
+        if error.code == "E_TIMEOUT" and len(texts) > 1 and kind == "document":
+            self._most = min(self._most, len(texts) // 2)
+            return True
+        return error.code == "E_TOO_LONG" and (len(texts) > 1 or len(texts[0]) >= _SMALLEST_CUT)
 
     def _request(self, texts: Sequence[str], kind: Kind, stop: threading.Event | None) -> Vectors:
         query = kind == "query"
