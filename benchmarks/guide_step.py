@@ -17,7 +17,7 @@ from ufo_experience.procedure.binding import bind
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import procedure_of
 from ufo_experience.schema import Experience, validate
-from ufo_experience.traces.surroundings import ListedControl, around
+from ufo_experience.traces.in_view import ListedControl, around
 
 KINDS = ("Button", "Edit", "ListItem", "TabItem")
 ROUNDS = 2_000

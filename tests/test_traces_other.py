@@ -14,7 +14,7 @@ import pytest
 from ufo_experience.errors import TraceError, UsageError
 from ufo_experience.schema import UNKNOWN_TASK, Trajectory
 from ufo_experience.traces import FORMATS, ReadReport, load_reader, read_traces
-from ufo_experience.traces.python_calls import calls_of
+from ufo_experience.traces.calls import calls_of_source
 
 ROW = {
     "step": 1,

@@ -115,7 +115,7 @@ def ingest(
 ) -> None:
     """Read logs into experience records and index them."""
     from ufo_experience.schema import Trust
-    from ufo_experience.traces.reader import LEARNED
+    from ufo_experience.traces.files import LEARNED
 
     with open_memory(db, json=json, create=True, network=network) as (console, memory):
         stopped = telling_what_was_kept(console, memory)
