@@ -3,7 +3,7 @@
 for trajectory in read_traces("logs/"):
     print(trajectory.task, trajectory.outcome.success)
 
-Another package adds a format with one class, named in its entry points under `ufo_experience.traces`: see `TraceReader`.
+Another package adds a format with one class (`TraceReader`), named in its entry points under `ufo_experience.traces`.
 """
 
 from __future__ import annotations

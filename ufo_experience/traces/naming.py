@@ -39,22 +39,27 @@ _VERB = re.compile(
     rf"(?i:(?<!\w)(?:{_any(_WORDS['verbs']['en'] + '|' + _WORDS['verbs']['de'])})(?!\w))|{_any(_WORDS['verbs']['zh'])}"
 )
 _QUOTED = re.compile(
-    r"[\"“”«„](?P<one>[^\"“”«»„\n]{1,60})[\"“”»]|(?<!\w)['‘`](?P<two>[^'‘’`\n]{1,60})['’`](?!\w)"
+    r"[\"“«„](?P<one>[^\"“”«»„\n]{1,60})[\"“”»]|(?<!\w)['‘`](?P<two>[^'‘’`\n]{1,60})['’`](?!\w)"
     r"|[「『《](?P<three>[^」』》\n]{1,60})[」』》]"
 )
 _CELL = r"\$?[A-Z]{1,3}\$?\d{1,6}(?: ?[:：到至] ?\$?[A-Z]{1,3}\$?\d{1,6})?"
-_FILLER = r"(?:[ \t]*(?i:on|onto|at|in|the|a|an|its|labell?ed|called|named|titled|again|now|auf|den|die|das|dem)(?!\w))*[ \t]*"
+_FILLERS = "on|onto|at|in|the|a|an|its|labelled|labeled|called|named|titled|again|now|auf|den|die|das|dem"
+_FILLER = rf"(?:[ \t]*(?i:{_FILLERS})(?!\w))*[ \t]*"
 _LATIN_NOUN = rf"(?P<noun>(?:[^\W\u2e80-\U0002ffff][\w&+/'.-]{{0,40}} ){{1,5}}?)(?P<kind>{_LATIN_ROLE})"
 _PLAIN = re.compile(
-    rf"{_FILLER}(?:(?i:cells?|zelle) )?(?P<cell>{_CELL})(?![\w.])"
-    rf"|{_FILLER}{_LATIN_NOUN}"
+    rf"{_FILLER}(?:(?i:cells?|zelle) )?(?P<cell>{_CELL})(?![\w.])|{_FILLER}(?P<file>[\w-]+\.[a-z]\w{{1,3}})(?!\w)"
     rf"|{_FILLER}(?i:{_any(_WORDS['roles']['de'])}) (?P<german>[A-ZÄÖÜ][\w-]{{1,40}})"
+    rf"|{_FILLER}{_LATIN_NOUN}"
 )
 _CHINESE = re.compile(
-    rf"(?P<latin>[A-Za-z0-9][A-Za-z0-9 .&+/$:_'()-]{{0,40}}?) ?(?:[（(][^）)]{{1,20}}[）)])?(?P<role>{_ZH_ROLE})"
-    rf"|(?P<chinese>{_ZH_NAME}{{0,8}}?)(?P<kind>{_ZH_ROLE})(?!的(?:{_ZH_NAME}){{1,8}}(?:{_ZH_ROLE}))"
+    rf"{_QUOTED.pattern.replace('<one>', '<q1>').replace('<two>', '<q2>').replace('<three>', '<q3>')}"
+    rf"|(?P<cell>(?<![A-Za-z0-9]){_CELL})(?![A-Za-z0-9])"
+    rf"|(?P<latin>[A-Za-z0-9][A-Za-z0-9 .&+/$:_'()-]{{0,40}}?) ?(?:[（(][^）)]{{1,20}}[）)])?(?={_ZH_ROLE})"
+    rf"|(?:(?<=的)|\A)(?P<title>[A-Z][A-Za-z0-9.&+/-]*(?: [A-Z][A-Za-z0-9.&+/-]*){{0,4}}|[A-Za-z0-9_-]+\.\w{{2,4}}\b)"
+    rf"|(?P<plain>(?<!{_ZH_NAME}){_ZH_NAME}{{1,8}}?(?={_ZH_ROLE}))|(?P<alone>{_any(_WORDS['alone'])})"
 )
-_CHINESE_TITLE = re.compile(r"[ “]{0,2}(?P<title>[A-Z][\w.&+/-]*(?: [A-Z][\w.&+/-]*){0,4})")
+_CHINESE_ROLE = re.compile(rf"(?:所在的)?(?P<role>(?:{_ZH_ROLE})+)")
+_NOT_AFTER = tuple(_WORDS["not_after_verb"].split("|"))
 _THIS = re.compile(rf"(?i:(?<!\w)(?:{_any(_WORDS['this'])})(?![A-Za-z]))")
 _CLAUSE = re.compile(r"(?<=[.!?;,:])\s+|(?<=[。！？；，：、\n])")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；;\n])")
@@ -63,14 +68,18 @@ _PAST = re.compile(_any(_WORDS["past"]))
 _IS_CHINESE = re.compile(r"[\u3400-\u9fff]")
 _ROLE_BESIDE = re.compile(rf"\W{{0,2}}(?P<role>{_LATIN_ROLE}|(?:所在的)?(?:{_ZH_ROLE}))")
 _ROLE_BEFORE = re.compile(rf"(?P<role>{_LATIN_ROLE}) ?(?i:labell?ed |called |named |namens )?\W?\Z")
-_KEYS, _VAGUE = (frozenset(_WORDS[kind].split()) for kind in ("keys", "vague"))
+_CELLS = re.compile(rf"(?<![A-Za-z0-9.])({_CELL})(?![A-Za-z0-9]|\.\w)")
+_OF = re.compile(r"[^，。,;]{0,8}的[^，。,;]{0,3}")  # between the name of a place and that of what is in it
+_FAR = 16  # characters between a Chinese verb and the first name it may mean
+_KEYS = frozenset(_WORDS["keys"].split())
+_VAGUE = frozenset([*_WORDS["vague"].split(), *_FILLERS.split("|")])
 
 
 def names_in(text: str) -> list[Named]:
     """The controls a text says are acted on, in its order, each once; keys are none."""
     found: dict[str, Named] = {}
     for sentence in _SENTENCE.split(text[:MAX_SAID]):
-        for named in _acted_on(sentence, None):
+        for named in _acted_on(sentence, []):
             found.setdefault(named.name.casefold(), named)
     return list(found.values())
 
@@ -78,15 +87,20 @@ def names_in(text: str) -> list[Named]:
 def name_of_next(text: str) -> Named | None:
     """The control a thought says is acted on next; None when it names none.
 
-    It is the first of the last sentence that is about now: not of what was done, nor of what comes later.
+    It is the first of the last sentence about now: not of what was done, nor of what comes later.
     """
-    found: list[Named] = []
-    last: Named | None = None
+    found: Named | None = None
+    history: list[Named] = []
     for sentence in _SENTENCE.split(text[:MAX_SAID]):
-        said = [named for named in _acted_on(sentence, last) if named.name]
-        last = next(reversed([*_mentions(sentence), *said]), last)
-        found += said[:1] if not found or not _LATER.match(sentence) else []
-    return found[-1] if found else None
+        first = next(iter([*_acted_on(sentence, history)]), None)
+        if first and (found is None or not _LATER.match(sentence)):
+            found = first
+    return found
+
+
+def cells_in(text: str) -> list[Named]:
+    """The cells a text names, each once."""
+    return [Named(_cell(cell), "cell", "thought") for cell in dict.fromkeys(_CELLS.findall(text[:MAX_SAID]))]
 
 
 def name_each(count: int, comments: Sequence[str], thought: str) -> list[Named | None]:
@@ -107,40 +121,41 @@ def _by(by: By, named: Named | None) -> Named | None:
     return named and named._replace(by=by)
 
 
-def _acted_on(sentence: str, last: Named | None) -> Iterator[Named]:
-    """The controls of a sentence with a verb of acting on one; `last` is what "this" means at its begin."""
+def _acted_on(sentence: str, history: list[Named]) -> Iterator[Named]:
+    """The controls of a sentence with a verb of acting on one; `history` is what was mentioned so far, for "this"."""
     for clause in _CLAUSE.split(sentence):
-        mentioned = list(_mentions(clause))
-        if (_LATER.match(clause) and _IS_CHINESE.search(clause)) or _PAST.search(clause):
-            last = next(reversed(mentioned), last)
-            continue
-        for verb in _VERB.finditer(clause):
-            rest = clause[verb.end() :]
-            named = _after_verb(rest, clause[: verb.start()])
-            if named is None and last and (this := _THIS.search(rest)) and this.start() < 4:
-                named = last
-            if named is not None:
-                yield named
-                break
-        last = next(reversed(mentioned), last)
+        chinese = _IS_CHINESE.search(clause) is not None
+        if not (chinese and (_LATER.match(clause) or _PAST.search(clause))):
+            for verb in _VERB.finditer(clause):
+                rest, before = clause[verb.end() :], clause[: verb.start()]
+                named = _of_chinese(rest, history) if chinese else _after_verb(rest, before, history)
+                if named is not None:
+                    yield named
+                    break
+        history += _mentions(clause)
 
 
-def _after_verb(rest: str, before: str) -> Named | None:
+def _after_verb(rest: str, before: str, history: list[Named]) -> Named | None:
     """The control named after a verb; where nothing is, that before it ("auf „Speichern“ klicken")."""
     plain = _PLAIN.match(rest)
     quoted = _QUOTED.search(rest)
     if plain and plain["cell"]:
-        return Named(plain["cell"].replace("$", ""), "cell")
-    if quoted and (not plain or quoted.start() < plain.end()) and _is_near(rest[: quoted.start()]):
+        return Named(_cell(plain["cell"]), "cell")
+    if quoted and (not plain or quoted.start() <= plain.end() + 2) and _is_near(rest[: quoted.start()]):
         return _of_quoted(quoted, rest)
-    if _IS_CHINESE.search(rest):
-        return _of_chinese(rest)
     if plain:
         return _of_plain(plain)
+    if history and (this := _THIS.match(rest.strip())):
+        return history[-1] if not rest.strip()[this.end() :].strip(" .!") else None
     if not rest.strip(" .!。"):
         found = list(_QUOTED.finditer(before))
         return _of_quoted(found[-1], before) if found else None
     return None
+
+
+def _cell(name: str) -> str:
+    """A cell or a range of cells: `$A$1到C3` is "A1:C3"."""
+    return re.sub(r" ?[:：到至] ?", ":", name.replace("$", ""))
 
 
 def _is_near(between: str) -> bool:
@@ -148,14 +163,11 @@ def _is_near(between: str) -> bool:
     return len(between) <= 60 and len(between.split()) <= 6
 
 
-def _mentions(text: str) -> Iterator[Named]:
+def _mentions(text: str) -> list[Named]:
     """All that is named in a text, acted on or not."""
-    for match in _QUOTED.finditer(text):
-        if named := _of_quoted(match, text):
-            yield named
-    for match in _CHINESE.finditer(text):
-        if (match["latin"] or "").strip():
-            yield Named(match["latin"].strip(), match["role"])
+    if _IS_CHINESE.search(text):
+        return [named for named, _, _ in _chinese_names(text)]
+    return [named for match in _QUOTED.finditer(text) if (named := _of_quoted(match, text))]
 
 
 def _of_quoted(match: re.Match[str], text: str) -> Named | None:
@@ -168,8 +180,8 @@ def _of_quoted(match: re.Match[str], text: str) -> Named | None:
 
 
 def _of_plain(match: re.Match[str]) -> Named | None:
-    if match["german"]:
-        return Named(match["german"], "")
+    if name := match["german"] or match["file"]:
+        return Named(name)
     noun, kind = match["noun"].strip(), match["kind"]
     if noun[:1].isupper():  # "Sign in", "Privacy and security"
         return Named(noun, kind.casefold())
@@ -178,15 +190,42 @@ def _of_plain(match: re.Match[str]) -> Named | None:
     return Named(f"{noun} {kind}", kind.casefold())
 
 
-def _of_chinese(rest: str) -> Named | None:
-    if cell := re.match(rf"\W{{0,2}}(?P<cell>{_CELL})", rest):
-        return Named(cell["cell"].replace("$", ""), "cell")
-    match = _CHINESE.search(rest)
-    if match and match.start() <= 24:
-        if (match["latin"] or "").strip():
-            return Named(match["latin"].strip(), match["role"])
-        if match["chinese"] or len(match["kind"]) > 2:
-            return Named(match["chinese"] + match["kind"], match["kind"])
-    if title := _CHINESE_TITLE.match(rest):
-        return Named(title["title"])
-    return None
+def _of_chinese(rest: str, history: list[Named]) -> Named | None:
+    """The control named after a Chinese verb; of "the File menu's Open" (`File菜单下的Open`) the last."""
+    if rest.startswith(_NOT_AFTER):
+        return None
+    found = _chinese_names(rest)
+    if (this := _THIS.match(rest)) and not (found and found[0][1] <= this.end() + 1 and found[0][0].role != ""):
+        return _meant(rest[this.end() :], history)
+    acted: Named | None = None
+    end = 0
+    for named, start, stop in found:
+        if (acted is None and start > _FAR) or (acted is not None and not _OF.fullmatch(rest[end:start])):
+            break
+        acted, end = named, stop
+    return acted
+
+
+def _meant(noun: str, history: list[Named]) -> Named | None:
+    """What "it", or "this button", means: what was mentioned last, of this role where one is said."""
+    role = _CHINESE_ROLE.match(noun.removeprefix("个"))
+    if role is None and noun[:1] and noun[:1] not in "，。 就来即可后以":
+        return None
+    wanted = role["role"] if role else ""
+    return next((one for one in reversed(history) if one.role.endswith(wanted)), None)
+
+
+def _chinese_names(text: str) -> list[tuple[Named, int, int]]:
+    """What a Chinese text names, each with where it begins and ends, its role included."""
+    found = []
+    for match in _CHINESE.finditer(text):
+        role = _CHINESE_ROLE.match(text, match.end())
+        kind = role["role"] if role else ""
+        name = next((group for group in match.groups() if group), "").strip(" ,:;，。")
+        if match["plain"]:
+            name += kind
+        if match["cell"]:
+            name, kind = _cell(name), "cell"
+        if name and (kind or name.casefold() not in _KEYS):
+            found.append((Named(name, kind), match.start(), role.end() if role else match.end()))
+    return found

@@ -44,7 +44,7 @@ _GIVEN = {
     **dict.fromkeys("click dblclick tap check uncheck hover drag_to clear focus reload go_back go_forward".split(), ""),
 }  # fmt: skip
 _NAMED_BY = {"get_by_label", "get_by_text", "get_by_placeholder", "get_by_alt_text", "get_by_title", "get_by_test_id"}
-_SELECTORS = {"locator", "frame_locator"}
+_FRAMES = {"frame_locator", "content_frame"}
 _BY_PLACE = {"first": 1, "nth": None}
 
 _INTERNAL = re.compile(
@@ -100,20 +100,27 @@ def chains_in(code: str) -> Iterator[list[_Link]]:
 
 def _read_arguments(link: _Link, text: str, at: int) -> int:
     """Read the arguments of a call up to its closing bracket; returns the place behind it."""
-    depth = 1
+    depth, pattern_of = 1, ""
     while depth and (token := _TOKEN.match(text, at)):
-        at = token.end()
+        at, key = token.end(), pattern_of or token["key"] or ""
         if mark := token["mark"]:
             depth += 1 if mark in "([{" else -1
             continue
-        value = token["regex"] or token["bare"]
+        value = _pattern(token["regex"]) if token["regex"] else token["bare"]
         if token["text"]:
-            value = _unquoted(token["text"])
-        if value and token["key"]:
-            link.options[_CAMEL.sub("_", token["key"]).lower()] = value
-        elif value and (depth == 1 or token["text"]):
+            value = _pattern(_unquoted(token["text"])) if pattern_of else _unquoted(token["text"])
+        if value == "re.compile":
+            pattern_of = key or "pattern"
+        elif value and key and value != "r":
+            link.options[_CAMEL.sub("_", key).lower()], pattern_of = value, ""
+        elif value and not key and (depth == 1 or token["text"]):
             link.given.append(value)
     return at
+
+
+def _pattern(regex: str) -> str:
+    """The words of a regular expression, as far as it is made of words."""
+    return re.sub(r"\\(.)", r"\1", regex.strip("^$"))
 
 
 def _unquoted(literal: str) -> str:
@@ -130,10 +137,12 @@ def located(links: list[_Link]) -> _Located:
     name, role, around, place = "", "", "", None
     for link in links:
         first = next(iter(link.given), "")
-        if link.name == "get_by_role" or link.name in _NAMED_BY | _SELECTORS:
+        if link.name == "get_by_role" or link.name in _NAMED_BY or link.name == "locator":
             around, place = name or around or role, None
             role = first if link.name == "get_by_role" else ""
             name = link.options.get("name", "") if link.name == "get_by_role" else first
+        elif link.name in _FRAMES:
+            name = role = around = ""
         elif link.name == "filter":
             around = link.options.get("has_text") or " ".join(link.given[-1:]) or around
             name = "" if links.index(link) + 1 < len(links) else name
@@ -261,7 +270,7 @@ class PlaywrightMcpReader(RowsReader):
         text = read_text(path, max_bytes=MAX_LOG)
         heads = list(_CALLED.finditer(text))
         ends = [*(head.start() for head in heads[1:]), len(text)]
-        yield None, {"calls": [(head["name"], text[head.end() : end]) for head, end in zip(heads, ends, strict=True)]}
+        yield None, {"calls": [(head["name"], text[head.end() : end]) for head, end in zip(heads, ends, strict=False)]}
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         names: dict[str, tuple[str, str]] = {}

@@ -1,7 +1,7 @@
 """What most formats share: a file of objects, one run each, in which the same things stand under other keys.
 
-A format of this kind is a class with tables of keys (`RowsReader`). The steps and outcomes of files that follow no fixed
-format are read under the names people commonly give them (`add_row`, `stated_outcome`).
+A format of this kind is a class with tables of keys (`RowsReader`). The steps and outcomes of files that follow no
+fixed format are read under the names people commonly give them (`add_row`, `stated_outcome`).
 """
 
 from __future__ import annotations

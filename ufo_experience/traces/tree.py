@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from ufo_experience.traces.calls import Call
-from ufo_experience.traces.naming import Named, name_each
+from ufo_experience.traces.naming import Named, cells_in, name_each
 from ufo_experience.traces.values import as_dict, as_dicts, as_list, first_name, first_of
 
 _TREES = ("accessibility_tree", "a11y_tree", "linearized_accessibility_tree", "ui_elements", "elements", "marks")
@@ -61,7 +61,8 @@ def elements_in(tree: Any) -> Iterator[Element]:
 def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list[Named | None]:
     """The name of each call's control: from the tree where it has one, else from comments and words.
 
-    Words name what is clicked, not where the pointer moves or scrolls; a drag begins where it moved before.
+    Words name what is clicked, not where the pointer moves or scrolls. Of a drag they name cells at most, from where it
+    begins (the pointer moved there before) to where it ends.
     """
     commented = name_each(len(calls), [call.comment for call in calls], "")
     drags = any("drag" in call.name.casefold() for call in calls)
@@ -69,14 +70,20 @@ def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list
     if not any(map(place_of, calls)):
         aims = list(range(len(calls)))  # marks of elements and such
     aimed = list(dict.fromkeys(aim for aim in aims if aim is not None))
-    spoken = name_each(len(aimed), [], words)
-    if drags and not any(spoken):
-        spoken = name_each(1, [], words) * len(aimed)
+    spoken = _of_drag(words, len(aimed)) if drags else name_each(len(aimed), [], words)
     by_aim = dict(zip(aimed, spoken, strict=True))
     return [
         (at(*place) if at and (place := place_of(call)) else None) or comment or by_aim.get(aim)
         for call, aim, comment in zip(calls, aims, commented, strict=True)
     ]
+
+
+def _of_drag(words: str, count: int) -> list[Named | None]:
+    """The cells of a drag: the last range a thought names, or the last cells."""
+    cells = cells_in(words)
+    if cells and ":" in cells[-1].name:
+        return [cells[-1]] * count
+    return [*cells[-count:]] if len(cells) >= count else [None] * count
 
 
 def place_of(call: Call) -> tuple[float, float] | None:
