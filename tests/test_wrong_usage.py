@@ -1,4 +1,4 @@
-"""docs/errors.md: what wrong usage is answered with, made by running it. UPDATE_DOCS=1 writes the page anew."""
+"""What wrong usage is answered with: `data/wrong_usage.md`, made by running it. UPDATE_DOCS=1 writes it anew."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from ufo_experience import (
 )
 from ufo_experience.cli.serve import SAMPLES
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"
+PAGE = Path(__file__).resolve().parent / "data" / "wrong_usage.md"
 HEAD = """# What wrong usage is answered with
 
-Made by `tests/test_error_page.py`, which runs every row and checks that it fails as told. Exit codes: 0 ok, 2 usage, 65
+Made by `tests/test_wrong_usage.py`, which runs every row and checks that it fails as told. Exit codes: 0 ok, 2 usage, 65
 bad data, 69 service unavailable, 73 cannot write, 75 try again later, 77 refused for safety. With `--json` the same
 message stands in `{"error": {"code", "message"}}` on stdout.
 
