@@ -18,14 +18,14 @@ MAX_CODE_LINES = 400  # without docstrings, comments and blank lines
 # Levels of rooms, from what everything builds on to what people call. A module may import its own level and those above
 # it in this list; no two rooms import each other.
 LEVELS = {
-    "model": ["errors", "schema", "ids", "settings"],
+    "model": ["errors", "schema", "ids", "settings", "actions"],
     "foundations": ["text", "fileio", "service", "formats"],
     "a log becomes a clean run": ["traces", "redact", "trust"],
     "a run becomes a record": ["embed", "summarize", "store"],
     "records are found": ["index", "retrieve"],
     "records are shown": ["prompt", "procedure"],
     "what puts the stages together": ["ingest", "wiring", "maintenance", "memory"],
-    "doors": ["session", "integrations", "examples", "review", "benchmark", "cli"],
+    "doors": ["session", "integrations", "examples", "review", "cli"],
     "names": ["public", "__init__", "__main__"],
 }
 # The model offers one view of itself as a method, imported when it is called; a reader asks redaction's one list which

@@ -10,8 +10,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from ufo_experience.actions import plain
 from ufo_experience.redact import redact, redact_text
-from ufo_experience.redact.actions import plain
 from ufo_experience.redact.checksums import (
     is_card,
     is_generated,

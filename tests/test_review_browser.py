@@ -19,8 +19,8 @@ import uvicorn
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from benchmarks.steps.browser import Browser
 from ufo_experience import ExperienceMemory
-from ufo_experience.benchmark.steps.browser import Browser
 from ufo_experience.review.app import build_app
 
 pytestmark = pytest.mark.browser

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ufo_experience.actions import is_blind
 from ufo_experience.errors import TraceError
-from ufo_experience.redact.actions import is_blind
 from ufo_experience.schema import UNKNOWN_TASK, Trajectory
 from ufo_experience.traces import FORMATS, ReadReport, read_traces
 from ufo_experience.traces.actions import calls_in

@@ -8,10 +8,10 @@ import gc
 import os
 import sys
 
-from ufo_experience.cli import advice, bench, pipeline, records, servers
+from ufo_experience.cli import advice, pipeline, records, servers
 from ufo_experience.cli.app import app
 
-__all__ = ["advice", "app", "bench", "main", "pipeline", "records", "servers"]
+__all__ = ["advice", "app", "main", "pipeline", "records", "servers"]
 
 _COLLECT_AFTER = 200_000  # objects: what a command loads is not looked through again and again
 

@@ -43,7 +43,7 @@ PANELS = {
         ),
         "sources",
     ),
-    "Measure": ("demo", "calibrate", "bench"),
+    "Measure": ("demo", "calibrate"),
 }
 
 

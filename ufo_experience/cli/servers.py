@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gc
 import webbrowser
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -67,11 +67,13 @@ def serve_mcp(
     With --allow-writes a store that is not there yet is made: a client's first run is its first record.
     """
     with open_memory(db, json=False, create=allow_writes) as (_, memory):
-        from ufo_experience.integrations.mcp_server import build_server
+        from ufo_experience.integrations.mcp_server import build_server, serve_stdio
 
         if host not in LOOPBACK:
             raise RefusedError(f"--host {host}: the server answers this machine only ({', '.join(LOOPBACK)})")
         server = build_server(memory, allow_writes=allow_writes, allow_approve=allow_approve)
         gc.set_threshold(*_USUAL)
-        options: dict[str, Any] = {"host": host, "port": port} if http else {}
-        server.run("streamable-http" if http else "stdio", **options)
+        if not http:
+            serve_stdio(server)
+            return
+        server.run("streamable-http", host=host, port=port)

@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ufo_experience.actions import clicked_controls, is_click, is_typing
 from ufo_experience.index import runs
-from ufo_experience.redact.actions import clicked_controls, is_click, is_typing
 from ufo_experience.schema import Experience, State, Step
 from ufo_experience.text import frames
 from ufo_experience.text.applications import application_key

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ufo_experience.redact.actions import is_press, is_switch, is_typing, plain
+from ufo_experience.actions import is_press, is_switch, is_typing, plain
 from ufo_experience.redact.parameters import strings_in
 from ufo_experience.redact.sealing import tag_for, tag_of
 from ufo_experience.redact.slot_types import SLOT_TYPE

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ufo_experience.actions import is_blind
 from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.redact.actions import is_blind
 from ufo_experience.schema import Experience, Step
 from ufo_experience.traces.osworld import steps_of
 

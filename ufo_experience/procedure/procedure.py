@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ufo_experience.actions import is_press, is_typing, plain, typed_leaf
 from ufo_experience.errors import DataError
 from ufo_experience.redact import keystrokes
-from ufo_experience.redact.actions import is_press, is_typing, plain, typed_leaf
 from ufo_experience.redact.names import listed
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Around, Control, Experience, Step, Trust

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from ufo_experience.actions import clicked_controls
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.actions import clicked_controls
 from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.text.own_case import feature_words, in_own_case

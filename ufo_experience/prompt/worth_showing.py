@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ufo_experience.actions import is_switch, plain
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.actions import is_switch, plain
 from ufo_experience.redact.slot_types import value_types
 from ufo_experience.schema import Experience, Hit, Step
 from ufo_experience.text.alike import reads_alike

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ufo_experience.redact.actions import control_names, is_copy, is_paste, is_press, is_typing, typed_leaf
+from ufo_experience.actions import control_names, is_copy, is_paste, is_press, is_typing, typed_leaf
 from ufo_experience.redact.names import (
     is_login_name,
     is_search_name,

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
-from ufo_experience.redact.actions import is_click, is_press, is_typing, typed_leaf
+from ufo_experience.actions import is_click, is_press, is_typing, typed_leaf
 from ufo_experience.redact.names import listed
 from ufo_experience.schema import Step
 

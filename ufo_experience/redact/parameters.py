@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 from pydantic import JsonValue
 
-from ufo_experience.redact import keystrokes
-from ufo_experience.redact.actions import (
+from ufo_experience.actions import (
     FIELD_NAMES,
     FIELD_VALUES,
     is_copy,
@@ -16,6 +15,7 @@ from ufo_experience.redact.actions import (
     plain,
     takes_text,
 )
+from ufo_experience.redact import keystrokes
 from ufo_experience.redact.fields import Field
 from ufo_experience.redact.names import is_secret_name
 from ufo_experience.redact.text import PLACEHOLDER

@@ -18,7 +18,7 @@ from hashlib import blake2b, shake_256
 from itertools import combinations
 from typing import NamedTuple
 
-from ufo_experience.redact.actions import is_typing
+from ufo_experience.actions import is_typing
 from ufo_experience.redact.fields import Field
 from ufo_experience.redact.names import is_login_name
 from ufo_experience.redact.secrets import find_secrets

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
+from ufo_experience.actions import clicked_controls
 from ufo_experience.redact import keystrokes
-from ufo_experience.redact.actions import clicked_controls
 from ufo_experience.redact.checksums import is_stand_in
 from ufo_experience.redact.fields import Field, fields_of
 from ufo_experience.redact.nouns import find_nouns

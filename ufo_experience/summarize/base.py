@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Protocol
 
+from ufo_experience.actions import clicked_controls, is_blind
 from ufo_experience.embed.base import Spending
 from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.redact import PLACEHOLDER, redact
-from ufo_experience.redact.actions import clicked_controls, is_blind
 from ufo_experience.schema import (
     MAX_TAGS,
     MAX_TEXT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from ufo_experience.redact.actions import plain, typed_leaf
+from ufo_experience.actions import plain, typed_leaf
 from ufo_experience.redact.names import listed, words_of
 from ufo_experience.schema import Step
 from ufo_experience.summarize.shortest_path import VisibleBefore, shortest_path

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
-from ufo_experience.redact.actions import plain
+from ufo_experience.actions import plain
 from ufo_experience.redact.names import listed, words_of
 from ufo_experience.schema import Step
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from ufo_experience.redact.actions import is_blind
+from ufo_experience.actions import is_blind
 from ufo_experience.redact.names import is_secret_name
 from ufo_experience.schema import (
     MAX_NAME,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ufo_experience.redact.actions import is_typing, typed_leaf
+from ufo_experience.actions import is_typing, typed_leaf
 from ufo_experience.schema import Seen, Step
 from ufo_experience.text.controls import is_fixed, role_of
 from ufo_experience.text.slots import find_slots, find_whole

@@ -6,7 +6,7 @@ never put into a prompt.
 
 from __future__ import annotations
 
-from ufo_experience.redact.actions import is_blind
+from ufo_experience.actions import is_blind
 from ufo_experience.schema import UNKNOWN_TASK, Experience
 
 NO_TASK, NO_STEP, NO_TARGET = "no task", "no step", "no named target"

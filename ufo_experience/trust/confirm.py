@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from itertools import dropwhile
 
-from ufo_experience.redact.actions import is_press, is_typing, plain
+from ufo_experience.actions import is_press, is_typing, plain
 from ufo_experience.redact.hints import Hinted, Searched, begun, hints_of
 from ufo_experience.redact.names import lets_in
 from ufo_experience.redact.text import PLACEHOLDER

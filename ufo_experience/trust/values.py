@@ -22,7 +22,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from ufo_experience.redact.actions import clicked_controls, is_option, plain
+from ufo_experience.actions import clicked_controls, is_option, plain
 from ufo_experience.redact.keystrokes import is_chord
 from ufo_experience.redact.slot_types import slot_type
 from ufo_experience.redact.text import PLACEHOLDER
