@@ -18,7 +18,7 @@ import pytest
 
 from tests.builders import a_run, a_step
 from tests.disks import UnsyncedDisk
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import UsageError
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.ingest import _redacted, _without_our_prompts, ingest, seldom_collecting
@@ -31,7 +31,7 @@ from ufo_experience.store import open_store
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.summarize import ExtractiveSummarizer
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.builder import LogDefaults
+from ufo_experience.traces.draft import LogDefaults
 
 
 def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:

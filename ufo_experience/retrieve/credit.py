@@ -10,11 +10,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from ufo_experience.index.base import Row
+from ufo_experience.trust.policy import HIDE_AFTER
 
 STALE = 0.8  # factor on the score of what was not seen to work for long
 _PRIOR = 2.0
-_WITHHOLD_BELOW = 0.3
-_WITHHOLD_AFTER = 3  # times hurt, before anything is withheld
 
 
 def usefulness(row: Row) -> float:
@@ -31,4 +30,4 @@ def usage_factor(row: Row, stale_before: datetime | None = None) -> float:
 
 def is_harmful(row: Row) -> bool:
     """True for a record that hurt so often that it is not shown any more."""
-    return row.hurt >= _WITHHOLD_AFTER and usefulness(row) < _WITHHOLD_BELOW
+    return row.hurt >= HIDE_AFTER and row.hurt > row.helped

@@ -10,23 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.index.base import ExperienceIndex
-from ufo_experience.request import estimate_tokens
-from ufo_experience.service.client import OpenAIService, OpenAISettings, Timeouts
-from ufo_experience.service.errors import OpenAICallError
-
-if TYPE_CHECKING:
-    from openai import OpenAI
+from ufo_experience.service import QUERY, Service
 
 JUDGED = 10  # tasks of one question: among so many are .98 of the right ones
 TRUTH = 0.98  # the share of its verdicts in which a judge is taken to be right: it sets what its "yes" is worth
-_SECONDS = 5.0
-_OUTPUT_TOKENS = 3_000  # most answers take ten; a model that reasons first needs room for that, too
 _KIND = "verdict"
 _SYSTEM = """You are given a task for a computer user and a numbered list of tasks whose steps are known. Say which of \
 them are the same procedure, so that following their steps would do the task: other names, dates, amounts or files are \
@@ -60,43 +53,26 @@ class _Verdict(BaseModel):
 class OpenAIJudge:
     """A chat model behind the OpenAI service, or any compatible one."""
 
-    def __init__(self, model: str, settings: OpenAISettings) -> None:
+    def __init__(self, model: str, service: Service) -> None:
         """Make no request yet."""
-        self.model = model
-        self._service = OpenAIService(settings)
+        self.model, self._service = model, service
 
     @property
     def name(self) -> str:
-        """Service and model."""
-        return f"openai:{self.model} {self._service.settings.endpoint}"
+        """Model and service."""
+        return f"openai:{self.model} {self._service.access.endpoint}"
 
     def same(self, task: str, known: Sequence[str]) -> list[bool]:
         """Of each known task whether it is the same procedure as `task`; see `Judge`."""
         question = json.dumps({"task": task, "known": dict(enumerate(known, 1))}, ensure_ascii=False)
         messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question}]
-        estimate = estimate_tokens(_SYSTEM + question)
-        with self._service.ledger.reserve(self.model, estimate, _OUTPUT_TOKENS) as reservation:
-
-            def send(client: OpenAI) -> _Verdict:
-                reply = client.chat.completions.parse(
-                    model=self.model,
-                    messages=messages,  # type: ignore[arg-type]
-                    response_format=_Verdict,
-                    max_completion_tokens=_OUTPUT_TOKENS,
-                )
-                usage = reply.usage
-                reservation.commit(usage.prompt_tokens if usage else estimate, usage.completion_tokens if usage else 0)
-                parsed = reply.choices[0].message.parsed if reply.choices else None
-                if parsed is None or not all(1 <= number <= len(known) for number in parsed.same):
-                    raise OpenAICallError("the judge's answer is none", code="E_BAD_CONTENT")
-                return parsed
-
-            timeouts = Timeouts(timeout=_SECONDS, budget=_SECONDS)
-            verdict = self._service.call(send, timeouts, what=f"judging with {self.model}")
-        return [number in verdict.same for number in range(1, len(known) + 1)]
+        said = self._service.ask(messages, _Verdict, model=self.model, timeout=QUERY).same
+        if not all(1 <= number <= len(known) for number in said):
+            raise ServiceError("the judge's answer is none", code="E_BAD_CONTENT")
+        return [number in said for number in range(1, len(known) + 1)]
 
 
-def open_judge(spec: str, settings: OpenAISettings, model: str | None) -> Judge | None:
+def open_judge(spec: str, service: Service, model: str | None) -> Judge | None:
     """The judge of a spec: `auto` (the configured chat `model`, none where that is None), `off`, or `openai:MODEL`.
 
     Raises:
@@ -105,11 +81,9 @@ def open_judge(spec: str, settings: OpenAISettings, model: str | None) -> Judge 
     provider, _, named = spec.partition(":")
     if spec == "off" or (spec == "auto" and model is None):
         return None
-    if spec == "auto":
-        return OpenAIJudge(str(model), settings)
-    if provider != "openai" or not named:
+    if spec != "auto" and (provider != "openai" or not named):
         raise UsageError(f"unknown judge {spec!r}; known are: auto, off, openai:MODEL")
-    return OpenAIJudge(named, settings)
+    return OpenAIJudge(named or str(model), service)
 
 
 def verdicts(judge: Judge, index: ExperienceIndex, task: str, known: Sequence[tuple[str, str]]) -> list[bool]:

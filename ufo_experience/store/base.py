@@ -54,36 +54,38 @@ class Event(Model):
     content: Name = ""
 
 
-@dataclass(frozen=True)
-class Status:
-    """What the events of a record come to: a fold over them, oldest first."""
+class Status(Model):
+    """What the events of a record come to: a fold over them, oldest first. `Status()` is that of a new record.
 
-    trust: Trust
-    usage: Usage = field(default_factory=Usage)
+    `trust` None means that nobody has said anything: what the record says counts.
+    """
+
+    trust: Trust | None = None
+    content: Name = ""
+    usage: Usage = Usage.model_construct()
     verdict: Verdict | None = None
     removed: bool = False
 
-    @classmethod
-    def of(cls, experience: Experience) -> Status:
-        """The status of a record nothing has happened to."""
-        return cls(experience.trust, experience.usage)
-
     def after(self, event: Event) -> Status:
         """The status after one more event."""
-        given: dict[str, Any] = {"trust": self.trust, "usage": self.usage, "verdict": self.verdict}
-        if event.kind in ("trust", "verdict", "usage"):
-            named = {name: value for name in given if (value := getattr(event, name)) is not None}
-            return Status(**{**given, **named}, removed=self.removed)
-        if event.kind in ("removed", "restored"):
-            return Status(**given, removed=event.kind == "removed")
-        return Status(**{**given, "usage": used(self.usage, event)}, removed=self.removed)
+        match event.kind:
+            case "trust":
+                change: dict[str, Any] = {"trust": event.trust, "content": event.content}
+            case "verdict":
+                change = {"verdict": event.verdict}
+            case "usage":
+                change = {"usage": event.usage or Usage()}
+            case "help" | "harm":
+                change = {"usage": used(self.usage, event)}
+            case "removed" | "restored":
+                change = {"removed": event.kind == "removed"}
+        return self.model_copy(update=change)
 
     def over(self, experience: Experience) -> Experience:
         """The record as it is now."""
         outcome = self.verdict.over(experience.outcome) if self.verdict else experience.outcome
-        if (self.trust, self.usage, outcome) == (experience.trust, experience.usage, experience.outcome):
-            return experience
-        return experience.model_copy(update={"trust": self.trust, "usage": self.usage, "outcome": outcome})
+        now = {"trust": self.trust or experience.trust, "usage": self.usage, "outcome": outcome}
+        return experience.model_copy(update=now)
 
 
 def used(usage: Usage, event: Event) -> Usage:
