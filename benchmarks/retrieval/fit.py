@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from benchmarks.retrieval import sets
 from benchmarks.retrieval.beir import Entry, TaskSet
-from benchmarks.retrieval.boosting import Boosting, fit
 from benchmarks.retrieval.bm25 import PlainBM25
+from benchmarks.retrieval.boosting import Boosting, fit
 from benchmarks.retrieval.memory_index import MemoryIndex
 from benchmarks.retrieval.metrics import ndcg
 from ufo_experience.index.base import Filter, Row, task_key

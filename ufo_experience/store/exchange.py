@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, LockedError, NotFoundError, SchemaError
-from ufo_experience.fileio.atomic import Disk, replace_file
-from ufo_experience.fileio.regular import open_regular
-from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import content_id, is_id
 from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.integrations.formats.ufo_example import to_ufo_example
@@ -24,9 +21,11 @@ from ufo_experience.redact import redact_json, redact_record
 from ufo_experience.schema import Experience, Trust, Usage, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.codec import canonical
+from ufo_experience.store.files import Disk, open_regular, replace_file
 from ufo_experience.store.folder.commit import writing_copies
 from ufo_experience.store.folder.layout import VIEW as VIEW
 from ufo_experience.store.records import encode_record
+from ufo_experience.store.strict_json import parse
 
 FORMAT = "ufo_experience"
 VERSION = 1
