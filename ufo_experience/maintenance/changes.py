@@ -18,15 +18,13 @@ from ufo_experience.errors import (
     StorageError,
     UsageError,
 )
-from ufo_experience.store.files import Disk, is_there, make_folder, remove_tree, replace_file, storage_errors
-from ufo_experience.store.files import read_regular
-from ufo_experience.store.strict_json import parse
 from ufo_experience.ids import is_id
 from ufo_experience.index.build import prune
 from ufo_experience.index.document import embedded_text
 from ufo_experience.index.generations import Generations
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
+from ufo_experience.request import forget
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import (
@@ -34,12 +32,21 @@ from ufo_experience.store.exchange import (
     as_entry,
     write_view,
 )
+from ufo_experience.store.files import (
+    Disk,
+    is_there,
+    make_folder,
+    read_regular,
+    remove_tree,
+    replace_file,
+    storage_errors,
+)
 from ufo_experience.store.folder.commit import writing_copies
 from ufo_experience.store.folder.layout import CORRUPT, REMOVED
 from ufo_experience.store.folder.signing import signer_from_environment
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.selection import RecordFilter, chosen, resolve_among
-from ufo_experience.text.remembered import forget_texts
+from ufo_experience.store.strict_json import parse
 from ufo_experience.trust.risk import risks
 
 MAX_COPY_BYTES = 1 << 30
@@ -120,7 +127,7 @@ def remove(
     except (StorageError, LockedError) as error:  # the records are gone; what is left goes with the next generation
         return ChangeReport(tuple(gone), warning=f"the index still holds their words: {error}")
     finally:
-        forget_texts()
+        forget()
     return ChangeReport(tuple(gone))
 
 
@@ -215,7 +222,7 @@ def purge(store: ExperienceStore, generations: Generations, where: RecordFilter 
         store.remove([one.id for one in survey.found], reason="purged")
         _forget_copies(store, survey.found)
     prune(store, generations)
-    forget_texts()
+    forget()
     for error in survey.unread:
         raise CorruptError(f"may be meant too: {error.reason}", file=error.file, code=error.code)
     return survey.found

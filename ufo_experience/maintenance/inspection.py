@@ -9,12 +9,12 @@ from datetime import datetime
 from pathlib import Path
 
 from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatchError
-from ufo_experience.store.files import storage_errors
 from ufo_experience.index.build import check_origin, is_outdated, load_snapshot
 from ufo_experience.index.generations import Generations, ids_digest
 from ufo_experience.index.snapshot import Snapshot
 from ufo_experience.schema import Experience, Problem, Trust
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.files import storage_errors
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.trust.policy import TrustPolicy
 from ufo_experience.trust.risk import risks

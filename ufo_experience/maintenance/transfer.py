@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.store.files import Disk, replace_file
-from ufo_experience.store.files import check_output, open_regular, read_regular
 from ufo_experience.ingest import ingest
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.base import ExperienceStore
@@ -24,6 +22,7 @@ from ufo_experience.store.exchange import (
     in_view,
     ufo_view,
 )
+from ufo_experience.store.files import Disk, check_output, open_regular, read_regular, replace_file
 from ufo_experience.summarize import open_summarizer
 from ufo_experience.traces.safe_yaml import load_yaml
 
