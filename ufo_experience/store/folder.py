@@ -308,15 +308,19 @@ class FolderStore(NotesEvents):
             self.watch.refresh()
         return [self.get(id) for id in wanted]
 
+    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """What was removed and can be restored, by id; what cannot be read is left out."""
+        files = self._removed_files()
+        for id in sorted(files.keys() if ids is None else files.keys() & set(ids)):
+            with suppress(DataError):
+                yield self.watch.read(files[id])[0]
+
     def purge(self, ids: Iterable[str]) -> list[Experience]:
         """Erase records, removed ones too, and what was said of them; only `removed` events with their ids stay."""
         wanted = set(ids)
         with self.writing():
-            gone = list(self.scan(sorted(wanted)))
+            gone = [*self.scan(wanted), *self.scan_removed(wanted)]
             files = {id: path for id, path in self._removed_files().items() if id in wanted}
-            for id, path in files.items():
-                with suppress(DataError):
-                    gone.append(self.watch.read(path)[0])
             rows = self._rows(*_among("path IS NOT NULL", wanted))
             self._rewrite_events(wanted, [event("removed", id, reason="purged") for id in sorted(wanted)])
             paths = {*files.values(), *(self.root / row[1] for row in rows)}
