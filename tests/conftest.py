@@ -74,7 +74,7 @@ def data_folder() -> Path:
 def learned_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of the sample sessions, failures too, with its index. Not to be changed: `learned` is a copy."""
     from tests.builders import open_memory
-    from ufo_experience.cli.demo import SAMPLES
+    from ufo_experience.cli.serve import SAMPLES
 
     folder = tmp_path_factory.mktemp("learned") / "db"
     with open_memory(folder) as memory:

@@ -17,17 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ufo_experience.errors import (
-    CorruptError,
-    DataError,
-    FormatVersionError,
-    SchemaError,
-    StorageError,
-    UsageError,
-)
-from ufo_experience.session.blackboard import Blackboard, ImageMemoryItem, ImageMemoryItemNames
+from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError, StorageError, UsageError
+from ufo_experience.session import Blackboard, ImageMemoryItem, ImageMemoryItemNames, Memory, MemoryItem
 from ufo_experience.session.images import check_data_url, encode_image, image_type
-from ufo_experience.session.memory import Memory, MemoryItem
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -548,7 +540,7 @@ def test_whoever_reads_while_another_saves_finds_a_whole_file(tmp_path: Path) ->
     path = tmp_path / "board.json"
     program = (
         "import sys\n"
-        "from ufo_experience.session.blackboard import Blackboard\n"
+        "from ufo_experience.session import Blackboard\n"
         "boards = [Blackboard(), Blackboard()]\n"
         "for size, board in zip((10, 200_000), boards):\n"
         "    board.add_requests('x' * size)\n"

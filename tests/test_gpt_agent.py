@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gpt_agent.agent import main, make_session
+from benchmarks.gpt_agent.form import FormApp
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
-from ufo_experience.examples.form import FormApp
-from ufo_experience.examples.gpt_agent import main, make_session
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block, read_step
 from ufo_experience.service.client import OpenAIService, OpenAISettings

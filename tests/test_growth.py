@@ -9,11 +9,11 @@ import pytest
 
 from tests import retrieval_sets
 from tests.builders import open_memory
-from ufo_experience.formats.triple import from_triple
 from ufo_experience.index.base import Filter
 from ufo_experience.index.catalog import PARTS, Catalog, entry_of
 from ufo_experience.index.document import TEMPLATE_VERSION, features_of, indexed_text, own_text, procedure, task_text
 from ufo_experience.index.runs import Run, typed_by, way_of
+from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.retrieve.lexical import BM25, LexicalIndex
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.text.frames import read_frame, record_frame

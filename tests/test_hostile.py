@@ -13,6 +13,7 @@ from time import process_time
 from types import FunctionType, ModuleType
 
 import pytest
+from ufo_experience.session.service import SessionServer
 
 from tests.builders import a_record, a_record_of, memory_of
 from tests.openai_stub import FakeTime, Fault, OpenAIStub, Reply, edited
@@ -27,7 +28,6 @@ from ufo_experience.service.client import QUERY, OpenAIService
 from ufo_experience.service.errors import OpenAICallError
 from ufo_experience.service.limits import CircuitBreaker
 from ufo_experience.service.settings import OpenAISettings
-from ufo_experience.session.service import SessionServer
 from ufo_experience.trust.risk import risks
 from ufo_experience.trust.values import presentable
 

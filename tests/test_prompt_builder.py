@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.cost import LINEAR, growth
 from ufo_experience.errors import SchemaError, UsageError
-from ufo_experience.formats.ufo_example import from_ufo_example
+from ufo_experience.integrations.formats.ufo_example import from_ufo_example
 from ufo_experience.prompt.builder import (
     PromptBlock,
     build_prompt,

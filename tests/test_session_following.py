@@ -9,17 +9,24 @@ from typing import Any
 import pytest
 
 from tests.guide_world import BACKUP, NEW_TASK, click, experience
-from tests.session_parts import YES, config, log, run
+from tests.session_parts import YES, ScriptedEvaluator, config, log, run
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.block import RESUMED
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Usage
-from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.interact import ScriptedEvaluator
-from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
-from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
-from ufo_experience.session.session_types import LinuxSession
+from ufo_experience.session import (
+    AgentStatus,
+    Command,
+    Decision,
+    LinuxSession,
+    LocalCommandDispatcher,
+    SavePolicy,
+    SessionConfig,
+    SessionParts,
+    Target,
+    Turn,
+)
 
 
 class BackupApp:
@@ -92,8 +99,6 @@ class Reader:
         self.turns: list[Turn] = []
 
     async def act(self, turn: Turn) -> Decision:
-        if turn.proposed is not None:
-            return turn.proposed
         self.turns.append(turn)
         if self.app.saved is not None:
             return Decision(AgentStatus.FINISH)

@@ -19,8 +19,8 @@ from pydantic import BaseModel, Field
 
 from ufo_experience.errors import DataError, SchemaError, UsageError
 from ufo_experience.schema import MAX_DEPTH
+from ufo_experience.session import Memory, MemoryItem
 from ufo_experience.session.files import dump, plain
-from ufo_experience.session.memory import Memory, MemoryItem
 
 RESERVED = [name for name in vars(MemoryItem) if not name.startswith("_")]
 

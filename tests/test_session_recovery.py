@@ -8,21 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.session_parts import YES, Desktop, act, assign, click, config, fill, linux, log, parts, run
+from tests.session_parts import YES, Desktop, ScriptedAgent, act, assign, click, config, fill, linux, log, parts, run
 from ufo_experience.errors import DataError
-from ufo_experience.session.interact import ScriptedAgent
-from ufo_experience.session.protocols import (
-    DATA_COLLECTION,
+from ufo_experience.session import (
     AgentError,
     Command,
     ConnectionLostError,
     ContextNames,
+    LinuxSession,
+    RecoveryPolicy,
     Result,
     ResultStatus,
+    Session,
     Target,
 )
-from ufo_experience.session.recovery import Done, Failure, RecoveryPolicy, attempt, execute
-from ufo_experience.session.session_types import LinuxSession, Session
+from ufo_experience.session.protocols import DATA_COLLECTION
+from ufo_experience.session.recovery import Done, Failure, attempt, execute
 
 # ---- recovery
 

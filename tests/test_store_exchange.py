@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
 from ufo_experience.errors import CorruptError, DataError, SchemaError
-from ufo_experience.formats.triple import to_triple
+from ufo_experience.integrations.formats.triple import to_triple
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import export_json, export_yaml, import_json, ufo_view, write_view
 from ufo_experience.store.folder.store import FileStore

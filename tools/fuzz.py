@@ -20,11 +20,11 @@ from typing import Any
 
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import ExperienceError
 from ufo_experience.index.manifest import Manifest, decode
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
-from ufo_experience.prompt.data_block import parse_block
+from ufo_experience.prompt.block import parse_block
 from ufo_experience.redact import redact
 from ufo_experience.schema import Experience, Hit, validate
 from ufo_experience.store.exchange import import_json

@@ -321,8 +321,8 @@ class Verdict(Model):
 class Experience(Model):
     """One remembered experience. `slots` maps a placeholder in the steps (`input:1`) to the type of its value.
 
-    `sealed` holds, for placeholders whose value the task does not name, what is needed to know the value again when
-    another run typed the same, and no clear text (see `redaction.sealing`).
+    `digests` holds keyed digests of typed values that the task does not name: a second run of the task that typed the
+    same knows a constant of the procedure, whose slot then says `= value` (see `redact.keep_constants`).
     """
 
     id: Annotated[str, _as_text(pattern=r"^[0-9a-f]{32}$")]
@@ -336,7 +336,7 @@ class Experience(Model):
     provenance: Provenance = Provenance.model_construct()
     usage: Usage = Usage.model_construct()
     slots: Names = Field(default_factory=dict)
-    sealed: Names = Field(default_factory=dict)
+    digests: Names = Field(default_factory=dict)
     preconditions: Lines = ()
     avoid_when: Lines = ()
     schema_version: Literal[1] = 1
@@ -348,7 +348,7 @@ class Experience(Model):
 
     def to_task_experience(self) -> dict[str, Any]:
         """This record as a `TaskExperience` dict (see `views.to_task_experience`)."""
-        from ufo_experience.formats.task_experience import to_task_experience
+        from ufo_experience.integrations.formats.task_experience import to_task_experience
 
         return to_task_experience(self)
 
@@ -377,9 +377,9 @@ class Trajectory(Model):
     """One run as its log tells it: a sub-task, or (with `subtask` None) the whole request.
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
-    `slots` is filled by redaction (placeholder → type), and `sealed` (see `Experience`); `sensitive` holds values a
-    reader knows to be secret, for redaction to remove everywhere. It is never written out, nor is `visibility`, which
-    the summarizer uses.
+    `slots` and `digests` (see `Experience`) are filled by redaction; `sensitive` holds values a reader knows to be
+    secret, for redaction to remove everywhere, `typed` what redaction took a digest of. Neither is ever written out,
+    nor is `visibility`, which the summarizer uses.
     """
 
     request: Text
@@ -399,7 +399,8 @@ class Trajectory(Model):
     problems: tuple[Problem, ...] = ()
     tips: Lines = ()
     slots: Names = Field(default_factory=dict)
-    sealed: Names = Field(default_factory=dict, exclude=True)
+    digests: Names = Field(default_factory=dict, exclude=True)
+    typed: dict[str, str] = Field(default_factory=dict, repr=False, exclude=True)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     visibility: Visibility = Field(default_factory=Visibility, repr=False, exclude=True)
 

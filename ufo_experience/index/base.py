@@ -6,7 +6,6 @@ one FAISS file (`sqlite.py`, `vectors.py`); on a PostgreSQL server it is columns
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -223,13 +222,22 @@ def masked_words(request: Request) -> list[str]:
     return found
 
 
-def share(asked: Sequence[str], text: Sequence[str], rarity: Mapping[str, float], average: float) -> float:
-    """BM25 of a text for a question, by that of the question for itself: 0 (no word shared) to 1 (all of them)."""
-    most = _bm25(asked, asked, rarity, average)
-    return min(1.0, _bm25(asked, text, rarity, average) / most) if most else 0.0
+class Share:
+    """BM25 of texts for a question, by that of the question for itself: 0 (no word shared) to 1 (all of them)."""
 
+    def __init__(self, asked: Sequence[str], rarity: Mapping[str, float], average: float) -> None:
+        """`rarity` has the weight of each word of the question, `average` is the length of a text in words."""
+        self._words, self._rarity, self._average = frozenset(asked), rarity, average or 1.0
+        self._most = self._bm25(asked)
 
-def _bm25(asked: Sequence[str], text: Sequence[str], rarity: Mapping[str, float], average: float) -> float:
-    counts = Counter(text)
-    length = _K1 * (1 - _B + _B * len(text) / (average or 1.0))
-    return sum(rarity[word] * counts[word] * (_K1 + 1) / (counts[word] + length) for word in set(asked) & counts.keys())
+    def of(self, text: Sequence[str]) -> float:
+        """The share of a text."""
+        return min(1.0, self._bm25(text) / self._most) if self._most else 0.0
+
+    def _bm25(self, text: Sequence[str]) -> float:
+        length = _K1 * (1 - _B + _B * len(text) / self._average)
+        total = 0.0
+        for word in self._words.intersection(text):
+            count = text.count(word)
+            total += self._rarity[word] * count * (_K1 + 1) / (count + length)
+        return total

@@ -44,10 +44,10 @@ class Columns:
         """How many rows there are."""
         return int(np.count_nonzero(self._data["trust"] > _ABSENT))
 
-    def lengths(self) -> tuple[float, float]:
-        """The mean length of a text in words, and in masked words."""
+    def lengths(self) -> dict[str, float]:
+        """The mean length of a text in words, as it is and masked."""
         there = self._data[self._data["trust"] > _ABSENT]
-        return (float(there["raw"].mean()), float(there["masked"].mean())) if len(there) else (1.0, 1.0)
+        return {name: float(there[name].mean()) if len(there) else 1.0 for name in ("raw", "masked")}
 
     def mask(self, filter: Filter, only: Sequence[int] | None) -> Mask:
         """Which numbers pass a filter; `only` are the numbers of its ids."""

@@ -11,11 +11,12 @@ import math
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,13 @@ from ufo_experience.index.base import (
     IndexReport,
     Progress,
     Row,
+    Share,
     Vector,
     application_of,
     embedded_text,
     env_of,
     masked_words,
     row_of,
-    share,
 )
 from ufo_experience.index.columns import Columns
 from ufo_experience.index.vectors import VectorIndex, packed, unpacked
@@ -49,7 +50,7 @@ FILE = "vectors.faiss"
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
-MATCHES = 4_000  # rows that are looked at for their words, about: common words are left to the shares
+MATCHES = 1_000  # rows that are looked at for words alone; words that are more common count in pairs
 KEPT_ROWS = 8_192
 SCHEMA = """
     DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS word; DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS vector;
@@ -68,11 +69,8 @@ SCHEMA = """
     CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID
 """
 _NEAREST = """
-    SELECT number FROM (
-        SELECT row.number AS number, words.rank AS near,
-            ROW_NUMBER() OVER (PARTITION BY row.task_key, row.success ORDER BY words.rank, row.id) AS place
-        FROM words JOIN row ON row.number = words.rowid / {places} WHERE words MATCH ? AND {where})
-    WHERE place <= ? ORDER BY near LIMIT ?
+    SELECT DISTINCT row.number FROM words JOIN row ON row.number = words.rowid / {places}
+    WHERE words MATCH ? AND {where} ORDER BY words.rank LIMIT ?
 """
 
 
@@ -90,7 +88,8 @@ class SqliteIndex:
         self._kept_rows: dict[int, Row] = {}
         self._vectors: VectorIndex | None = None
         self._vectors_of, self._vectors_up_to = "", 0  # the embedder of those in memory, and the last row they are of
-        self._lengths, self._size = (1.0, 1.0), 0
+        self._lengths, self._size = {"raw": 1.0, "masked": 1.0}, 0
+        self._known_counts: dict[str, dict[str, int]] = {}
         self._seen: tuple[int, tuple[int, int]] | None = None
         self._catalog.require("index", "1", SCHEMA)
 
@@ -110,9 +109,16 @@ class SqliteIndex:
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
         cosines = {} if vector is None else self._cosines(vector, numbers)
-        rows = self._load(sorted(numbers))
-        weights = {column: self._weights(found) for column, found in counts.items()}
-        found = [self._compared(row, asked, weights, cosines.get(number)) for number, row in rows.items()]
+        raw, masked = (Share(asked[name], self._weights(counts[name]), self._lengths[name]) for name in ("raw", "masked"))
+        found = [
+            Candidate(
+                row,
+                max(raw.of(one.words) for one in (row.request, *row.wordings)),
+                max(masked.of(masked_words(one)) for one in (row.request, *row.wordings)),
+                cosines.get(number),
+            )
+            for number, row in self._load(sorted(numbers)).items()
+        ]
         return sorted(found, key=lambda one: (-max(one.words, one.masked, one.cosine or 0.0), one.row.id))
 
     def rows(
@@ -138,55 +144,66 @@ class SqliteIndex:
         return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
 
     def _counts(self, column: str, words: Iterable[str]) -> dict[str, int]:
-        """In how many texts each word stands."""
+        """In how many texts each word stands; what was asked for since the last change is still in memory."""
+        known = self._known_counts.setdefault(column, {})
+        missing = {word for word in words if word not in known}
         ask = "SELECT term, doc FROM word WHERE term IN (SELECT value FROM json_each(?)) AND col = ?"
-        there = dict(self._catalog.read(ask, (json.dumps(sorted(set(words))), column)))
-        return {word: there.get(word, 0) for word in words}
+        there = dict(self._catalog.read(ask, (json.dumps(sorted(missing)), column))) if missing else {}
+        known.update((word, there.get(word, 0)) for word in missing)
+        return {word: known[word] for word in words}
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
         texts = max(self._size, 1)
         return {word: math.log(1 + (max(texts - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
     def _by_words(self, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
-        chosen: list[str] = []
-        matches = 0
-        for word, count in sorted(counts.items(), key=lambda item: item[1]):
-            if count and len(chosen) < RAREST and (not chosen or matches + count <= MATCHES):
-                chosen.append(word)
-                matches += count
-        if not chosen:
+        match = _match(column, counts)
+        if not match:
             return []
         where, given = _where(filter)
-        either = " OR ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in chosen)
         ask = _NEAREST.format(places=PLACES, where=where)
-        found = self._catalog.read(ask, (f"{{{column}}} : ({either})", *given, SAME_TASK, limit))
-        return [number for (number,) in found]
+
+        def nearest(k: int) -> list[int]:
+            return [number for (number,) in self._catalog.read(ask, (match, *given, k))]
+
+        return self._of_many_tasks(nearest, limit)
 
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
-        """The nearest by cosine, few runs of one task: where those of one task crowd the first, more are asked for."""
         with self._lock:
             index = self._vectors_in_memory()
             if index is None or not len(index) or len(vector) != index.dim:
                 return []
             only = None if filter.only is None else self._numbers_of(filter.only)
             allowed = self._columns.mask(filter, only)
-            k = limit
-            while True:
-                near = index.nearest(vector, allowed, k).tolist()
-                found = self._few_of_each_task(near)[:limit]
-                if len(found) == limit or len(near) < k:
-                    return found
-                k *= 8
+
+            def nearest(k: int) -> list[int]:
+                numbers = index.nearest(vector, allowed, k).tolist()
+                if len(numbers) > k:  # those of a quantizer
+                    cosine = self._cosines(vector, numbers)
+                    numbers = sorted(cosine, key=lambda number: -cosine[number])[:k]
+                return numbers
+
+            return self._of_many_tasks(nearest, limit)
+
+    def _of_many_tasks(self, nearest: Callable[[int], list[int]], limit: int) -> list[int]:
+        """The nearest, few of them runs of one task: where those crowd the first places, more are asked for."""
+        k = 2 * limit
+        while True:
+            near = nearest(k)
+            found = self._few_of_each_task(near)[:limit]
+            if len(found) == limit or len(near) < k:
+                return found
+            k *= 8
 
     def _few_of_each_task(self, numbers: list[int]) -> list[int]:
         ask = "SELECT number, task_key, success FROM row WHERE number IN (SELECT value FROM json_each(?))"
         task = {number: (key, success) for number, key, success in self._catalog.read(ask, (json.dumps(numbers),))}
-        seen: dict[Any, int] = {}
+        runs: Counter[Any] = Counter()
         found = []
         for number in numbers:
             key = task.get(number)
-            seen[key] = seen.get(key, 0) + 1
-            if key is not None and seen[key] <= SAME_TASK:
+            runs[key] += 1
+            if key is not None and runs[key] <= SAME_TASK:
                 found.append(number)
         return found
 
@@ -199,18 +216,6 @@ class SqliteIndex:
             return {}
         cosines = unpacked([data for _, data in found]) @ np.asarray(vector, np.float32)
         return dict(zip((number for number, _ in found), cosines.tolist(), strict=True))
-
-    def _compared(
-        self,
-        row: Row,
-        asked: Mapping[str, list[str]],
-        weights: Mapping[str, Mapping[str, float]],
-        cosine: float | None,
-    ) -> Candidate:
-        texts = (row.request, *row.wordings)
-        raw = max(share(asked["raw"], one.words, weights["raw"], self._lengths[0]) for one in texts)
-        masked = max(share(asked["masked"], masked_words(one), weights["masked"], self._lengths[1]) for one in texts)
-        return Candidate(row, raw, masked, cosine)
 
     def _numbers_of(self, ids: Iterable[str]) -> list[int]:
         ask = "SELECT number FROM row WHERE id IN (SELECT value FROM json_each(?))"
@@ -373,6 +378,7 @@ class SqliteIndex:
             for number, *_ in new:
                 self._kept_rows.pop(number, None)
             self._columns.put(new)
+            self._known_counts = {}
             self._lengths, self._size = self._columns.lengths(), self._columns.rows
 
     # ---- FAISS ----
@@ -442,6 +448,22 @@ class SqliteIndex:
 
 
 # ---- SQL ----
+
+
+def _match(column: str, counts: Mapping[str, int]) -> str:
+    """What FTS5 is asked for: the rarest words, and pairs of the next ones, which are too common by themselves."""
+    rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
+    alone: list[str] = []
+    matches = 0
+    for word in rarest:
+        matches += counts[word]
+        if matches <= MATCHES:
+            alone.append(word)
+    quoted = {word: '"' + word.replace('"', '""') + '"' for word in rarest}
+    common = [quoted[word] for word in rarest if word not in alone]
+    pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
+    either = " OR ".join([*(quoted[word] for word in alone), *pairs])
+    return f"{{{column}}} : ({either})" if either else ""
 
 
 def _where(filter: Filter) -> tuple[str, list[Any]]:

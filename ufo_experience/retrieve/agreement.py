@@ -24,7 +24,7 @@ from ufo_experience.schema import Experience
 from ufo_experience.text.alike import masked_alike
 from ufo_experience.text.applications import application_key
 from ufo_experience.text.slots import mask_slots
-from ufo_experience.trust.values import fact
+from ufo_experience.index.document import fact
 
 _MOST = 64  # rows looked at for one value
 _MOST_RUNS = 32  # of like fields, the newest, that are compared
@@ -49,7 +49,7 @@ class Records(Protocol):
 
 
 class CatalogAgreement:
-    """`trust.values.Agreement` over the trusted, successful, own runs of a catalog; `records` gives them by id."""
+    """What runs agree on, over the trusted, successful, own runs of a catalog; `records` gives them by id."""
 
     def __init__(
         self, catalog: Catalog, trusted: Mask, records: Records | None = None, before: CatalogAgreement | None = None

@@ -1,4 +1,4 @@
-"""What the runs of one task typed alike, and so is a constant of the procedure; their records hold it sealed.
+"""What the runs of one task typed alike, and so is a constant of the procedure; their records hold its digest.
 
 A place is a control and the turn at which a run typed into it. A value is a constant of its place when runs of
 different sessions and requests typed it there and no run of a like request typed anything else.
@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from ufo_experience.index.runs import Place, Typed, TypedRun, places_typed
-from ufo_experience.redact.sealing import opened
 from ufo_experience.schema import Experience
 from ufo_experience.text.remembered import remembered
 from ufo_experience.text.slots import find_slots, find_whole
@@ -41,7 +40,7 @@ def constants_of(experience: Experience, known: Places, task: str) -> dict[str, 
 
 def _constant(typed: Sequence[Typed], task: str) -> str | None:
     """The one value that is typed at a place whenever the task is like this one; None when none is."""
-    tags = dict.fromkeys(one.tag for one in typed if one.seal)  # what every request names is no constant
+    tags = dict.fromkeys(one.tag for one in typed if one.digest)  # what every request names is no constant
     found = [value for tag in tags if (value := _held(typed, tag, task))]
     return found[0] if len(found) == 1 else None
 
@@ -52,15 +51,16 @@ def _held(typed: Sequence[Typed], tag: str, task: str) -> str | None:
     What the runs of a value have in common in their requests (a department, a name) the value may follow from: then it
     counts only for a task that names that too, and only if no run that named it typed anything else.
     """
-    runs = [one for one in typed if one.tag == tag]
+    values = {one.value for one in typed if one.tag == tag and one.value}
+    runs = [one for one in typed if one.tag == tag or one.value in values]
     if min(len({one.session for one in runs}), len({one.request.lower() for one in runs})) < RUNS:
         return None
     shared = _values_shared(one.request for one in runs)
     if not _names_all(task, shared):
         return None
-    if any(_names_all(one.request, shared) for one in typed if one.tag != tag):
+    if any(_names_all(one.request, shared) for one in typed if one not in runs):
         return None
-    return next((one.value for one in runs if one.value), None) or opened([one.seal for one in runs])
+    return next((one.value for one in runs if one.value), None)
 
 
 def _values_shared(requests: Iterable[str]) -> frozenset[str]:

@@ -17,9 +17,9 @@ from ufo_experience.errors import DataError, LockedError, NotFoundError, SchemaE
 from ufo_experience.fileio.atomic import Disk, replace_file
 from ufo_experience.fileio.regular import open_regular
 from ufo_experience.fileio.strict_json import parse
-from ufo_experience.formats.triple import from_triple
-from ufo_experience.formats.ufo_example import to_ufo_example
 from ufo_experience.ids import content_id, is_id
+from ufo_experience.integrations.formats.triple import from_triple
+from ufo_experience.integrations.formats.ufo_example import to_ufo_example
 from ufo_experience.redact import redact_json, redact_record
 from ufo_experience.schema import Experience, Trust, Usage, validate
 from ufo_experience.store.base import ExperienceStore

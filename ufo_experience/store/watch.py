@@ -11,6 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -83,7 +84,7 @@ class Watch:
             for path, experience, content in written:
                 _keep(db, self._place(path), experience.id, content, False, change)
             folders = {path.parent for path, _, _ in written}
-            times = [(self._relative(path), path.stat().st_mtime_ns) for path in (*folders, self._root / RECORDS)]
+            times = [(self._relative(path), path.stat().st_mtime_ns) for path in folders]
             db.executemany("INSERT OR REPLACE INTO folder VALUES (?, ?)", times)
 
         written = list(written)
@@ -95,14 +96,11 @@ class Watch:
         folders = self._root / RECORDS
         with storage_errors(folders):
             events = _stat(self._root / EVENTS)
-            found = {RECORDS: folders.stat().st_mtime_ns} if folders.is_dir() else {}
-            if found:
-                with os.scandir(folders) as entries:
-                    found |= {
-                        f"{RECORDS}/{one.name}": one.stat(follow_symlinks=False).st_mtime_ns
-                        for one in entries
-                        if one.is_dir(follow_symlinks=False)
-                    }
+            found = {}
+            with os.scandir(folders) if folders.is_dir() else nullcontext(()) as entries:
+                for one in entries:
+                    if one.is_dir(follow_symlinks=False):
+                        found[f"{RECORDS}/{one.name}"] = one.stat(follow_symlinks=False).st_mtime_ns
             damaged = tuple(self._there(self._root / path) for path in self._damaged)
         return Look((events.st_size, events.st_mtime_ns) if events else (0, 0), found, damaged)
 

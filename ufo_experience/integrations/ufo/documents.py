@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ufo_experience.errors import DataError
-from ufo_experience.formats.ufo_example import to_ufo_example
+from ufo_experience.integrations.formats.ufo_example import to_ufo_example
 from ufo_experience.prompt.cleaning import clean, clean_json
 from ufo_experience.schema import Experience, Step
 from ufo_experience.store.base import ExperienceStore
