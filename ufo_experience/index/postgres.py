@@ -21,6 +21,7 @@ from typing import Any
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import StorageError
+from ufo_experience.ids import is_id
 from ufo_experience.index.base import (
     LIMIT,
     RAREST,
@@ -54,7 +55,8 @@ LONGEST_WORD = 500  # characters; PostgreSQL takes 2,046 bytes
 MASKED = "~"  # begins a word of a masked text: both kinds stand in one `tsvector`
 
 _INSERT = """
-INSERT INTO ufo_experience.row (id, row, application, env, session, success, imported, task_key, digest, raw, masked, words)
+INSERT INTO ufo_experience.row
+    (id, row, application, env, session, success, imported, task_key, digest, raw, masked, words)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, array_to_tsvector(%s::text[])) ON CONFLICT DO NOTHING
 """
 _INSERT_VECTOR = """
@@ -84,6 +86,7 @@ SELECT id, task_key, {_ENDED} AS ended, -(embedding <#> %(vector)s::vector) AS s
 ORDER BY embedding <#> %(vector)s::vector LIMIT {CROWD}
 """
 _COSINE = f"(SELECT -(embedding <#> %(vector)s::vector) FROM {_VECTORS} AND vector.id = row.id)"
+_LENGTHS = "SELECT count(*), coalesce(avg(raw), 1)::float8, coalesce(avg(masked), 1)::float8 FROM ufo_experience.row"
 _COUNT_WORDS = """
 SELECT word, (SELECT count(*) FROM ufo_experience.row WHERE words @@ lexeme)
 FROM unnest(%s::text[], %s::tsquery[]) AS asked (word, lexeme)
@@ -145,16 +148,15 @@ class PostgresIndex:
         known = self._all_rows()
         inside, values = _inside(filter or Filter())
         values["wider"] = WIDER * limit
-        shares: dict[str, Share] = {}
-        parts = []
-        for name, words in (("raw", request.words), ("masked", masked_words(request))):
-            counts = self._counts(_as_kept(words, name), known)
-            weights = {word: known.weight(count) for word, count in counts.items()}
-            shares[name] = Share(_as_kept(words, name), weights, known.average[name])
-            there = [word for word, count in sorted(counts.items(), key=lambda item: item[::-1]) if count]
+        asked, parts = _texts(request), []
+        counts = self._counts({*asked["raw"], *asked["masked"]}, known)
+        weights = {word: known.weight(count) for word, count in counts.items()}
+        for name, words in asked.items():
+            there = sorted({word for word in words if counts[word]}, key=lambda word: (counts[word], word))
             if there:
-                values |= {f"{name}_words": list(map(_lexeme, there)), f"{name}_weights": [weights[word] for word in there]}
-                values |= {f"{name}_rarest": " | ".join(map(_lexeme, there[:RAREST])), f"{name}_average": known.average[name]}
+                lexemes = [_lexeme(word) for word in there]
+                values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[word] for word in there]}
+                values |= {f"{name}_rarest": " | ".join(lexemes[:RAREST]), f"{name}_average": known.average[name]}
                 parts.append(_BY_WORDS.format(name=name, inside=inside))
         if vector is not None:
             values |= {"vector": _text(vector), "embedder": self._embedder().name}
@@ -163,15 +165,17 @@ class PostgresIndex:
             return []
         near = " UNION ".join(_FEW_OF_EACH_TASK.format(found=part) for part in parts)
         query = f"{_READ}, {'NULL' if vector is None else _COSINE} {_FROM} WHERE id IN ({near})"
-        found = [_compared(_row(*columns), shares, cosine) for *columns, cosine in self._database.select(query, values)]
-        return _best(found, limit)
+        shares = {name: Share(words, weights, known.average[name]) for name, words in asked.items()}
+        found = self._database.select(query, values)
+        return _best([_compared(_row(*columns), shares, cosine) for *columns, cosine in found], limit)
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
     ) -> list[Row]:
         """The rows of some ids, of a task, of a filter, by id."""
         self._catch_up()
-        inside, values = _inside(filter or Filter(), None if ids is None else list(ids), task_key)
+        filter = filter or Filter()
+        inside, values = _inside(filter if ids is None else replace(filter, only=frozenset(ids)), task_key)
         found = self._database.select(f"{_READ} {_FROM} WHERE {inside} ORDER BY id", values)
         return [_row(*columns) for columns in found]
 
@@ -306,8 +310,7 @@ class PostgresIndex:
         """Counted, or, in a large store, what was known a minute ago."""
         now = time.monotonic()
         if self._known.until < now:
-            query = "SELECT count(*), coalesce(avg(raw), 1)::float8, coalesce(avg(masked), 1)::float8 FROM ufo_experience.row"
-            rows, raw, masked = self._database.select(query)[0]
+            rows, raw, masked = self._database.select(_LENGTHS)[0]
             found = self._database.select(_FREQUENT) if rows >= LARGE else []
             frequent = {word: part for words, parts in found for word, part in zip(words, parts, strict=False)}
             until = now + FRESH_S if rows >= LARGE else 0.0
@@ -324,34 +327,37 @@ class PostgresIndex:
 # ---- questions in SQL ----
 
 
-def _inside(
-    filter: Filter, ids: Sequence[str] | None = None, task_key: str | None = None
-) -> tuple[str, dict[str, Any]]:
+_CONDITIONS = {
+    "application": "application = %(application)s",
+    "env": "env = %(env)s",
+    "session": "session <> %(session)s",
+    "only": "id = ANY(%(only)s)",
+    "task_key": "task_key = %(task_key)s",
+}
+
+
+def _inside(filter: Filter, task_key: str | None = None) -> tuple[str, dict[str, Any]]:
     """The condition of a filter and its values."""
-    parts, values = ["NOT removed"], dict[str, Any]()
-    own, imported = filter.min_trust, filter.min_trust_imported or filter.min_trust
-    if own.rank or imported.rank:
+    given = {
+        "application": None if filter.application is None else application_of(filter.application),
+        "env": None if filter.env is None else env_of(filter.env),
+        "session": _plain(filter.exclude_session) if filter.exclude_session else None,
+        "only": None if filter.only is None else [id for id in filter.only if is_id(id)],
+        "task_key": task_key,
+    }
+    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    parts = ["NOT removed", *(_CONDITIONS[name] for name in values)]
+    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
+    if filter.min_trust.rank or imported.rank:
         parts.append("trust = ANY(CASE WHEN imported THEN %(imported)s::text[] ELSE %(own)s::text[] END)")
-        for name, least in (("own", own), ("imported", imported)):
+        for name, least in (("own", filter.min_trust), ("imported", imported)):
             values[name] = [level.value for level in Trust if level.rank >= least.rank]
-    for condition, name, value in (
-        ("application = %(application)s", "application", None if filter.application is None else application_of(filter.application)),
-        ("env = %(env)s", "env", None if filter.env is None else env_of(filter.env)),
-        ("session <> %(session)s", "session", filter.exclude_session),
-        ("task_key = %(task_key)s", "task_key", task_key),
-        ("id = ANY(%(only)s)", "only", None if filter.only is None else sorted(filter.only)),
-        ("id = ANY(%(ids)s)", "ids", ids),
-    ):
-        if value is not None:
-            parts.append(condition)
-            values[name] = _plain(value) if isinstance(value, str) else [_plain(id) for id in value]
     return " AND ".join(parts), values
 
 
 def _compared(row: Row, shares: Mapping[str, Share], cosine: float | None) -> Candidate:
-    texts = (row.request, *row.wordings)
-    raw = max(shares["raw"].of(_as_kept(one.words, "raw")) for one in texts)
-    masked = max(shares["masked"].of(_as_kept(masked_words(one), "masked")) for one in texts)
+    texts = [_texts(one) for one in (row.request, *row.wordings)]
+    raw, masked = (max(share.of(text[name]) for text in texts) for name, share in shares.items())
     return Candidate(row, raw, masked, cosine)
 
 
@@ -368,21 +374,19 @@ def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:
 
 # ---- rows as they are kept ----
 
+_KEPT = ("env", "session", "success", "judged", "imported", "followable", "steps")
+
 
 def _columns(row: Row) -> tuple[Any, ...]:
     """What is kept of a row; trust, usage and a later verdict stay with its record."""
-    kept = {name: getattr(row, name) for name in ("env", "session", "success", "judged", "imported", "followable", "steps")}
+    kept = {name: getattr(row, name) for name in _KEPT}
     kept |= {"request": row.request.to_json(), "wordings": [one.to_json() for one in row.wordings]}
     kept |= {"created_at": row.created_at.isoformat(), "digests": dict(row.digests)}
     names = application_of(row.application), env_of(row.env), _plain(row.session)
-    lengths = len(row.request.words), len(masked_words(row.request))
-    words = {
-        word
-        for text in (row.request, *row.wordings)
-        for word in (*_as_kept(text.words, "raw"), *_as_kept(masked_words(text), "masked"))
-    }
-    digest = _digest(embedded_text(row))
-    return row.id, json.dumps(kept), *names, row.success, row.imported, row.task_key, digest, *lengths, sorted(words)
+    texts = [_texts(one) for one in (row.request, *row.wordings)]
+    words = sorted({word for text in texts for words in text.values() for word in words})
+    told = row.success, row.imported, row.task_key, _digest(embedded_text(row))
+    return row.id, json.dumps(kept), *names, *told, len(texts[0]["raw"]), len(texts[0]["masked"]), words
 
 
 def _row(id: str, kept: dict[str, Any], task_key: str, trust: str, status: dict[str, Any]) -> Row:
@@ -400,7 +404,8 @@ def _row(id: str, kept: dict[str, Any], task_key: str, trust: str, status: dict[
 
 def _put_vectors(connection: Connection, embedder: str, found: Iterable[tuple[Row, Vector | None]]) -> None:
     values = [
-        (row.id, embedder, _digest(embedded_text(row)), None if vector is None else _text(vector)) for row, vector in found
+        (row.id, embedder, _digest(embedded_text(row)), None if vector is None else _text(vector))
+        for row, vector in found
     ]
     connection.cursor().executemany(_INSERT_VECTOR, values)
 
@@ -411,9 +416,10 @@ def _unlocked(connection: Connection, query: str, values: Mapping[str, Any]) -> 
     return [id for (id,) in found]
 
 
-def _as_kept(words: Sequence[str], name: str) -> list[str]:
-    mark = MASKED if name == "masked" else ""
-    return [mark + word[:LONGEST_WORD] for word in words]
+def _texts(request: Request) -> dict[str, list[str]]:
+    """The words of a request as they are and masked, as the index keeps them."""
+    masked = [MASKED + word[:LONGEST_WORD] for word in masked_words(request)]
+    return {"raw": [word[:LONGEST_WORD] for word in request.words], "masked": masked}
 
 
 def _lexeme(word: str) -> str:
