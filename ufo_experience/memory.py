@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.on_screen import OnScreen
     from ufo_experience.retrieve.structured import ActionAdvice
-    from ufo_experience.traces.builder import LogGaps
+    from ufo_experience.traces.draft import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
 Hits = list[Hit]  # named here: inside the class `list` is a method
@@ -144,7 +144,7 @@ class ExperienceMemory(Maintenance):
         from ufo_experience.summarize import open_summarizer
 
         level = None if trust is None else trust_level(trust)
-        engine = open_summarizer(summarizer or self.settings.summarizer, self.wiring.service_settings)
+        engine = open_summarizer(summarizer or self.settings.summarizer, self.wiring.service)
         report = seldom_collecting(ingest)(
             sources,
             self.store,
@@ -224,7 +224,7 @@ class ExperienceMemory(Maintenance):
 
         run = judged_run(task, steps, success, judge, application=application, **details)
         level = None if trust is None else trust_level(trust)
-        engine = open_summarizer(summarizer, self.wiring.service_settings)
+        engine = open_summarizer(summarizer, self.wiring.service)
         experience = learn(run, engine, trust=level, wordings=wordings)
         self.take_in([experience])
         return self.store.get(experience.id)

@@ -7,9 +7,9 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ufo_experience.embed import CACHE_FILE, VERDICTS_FILE, open_embedder
-from ufo_experience.embed.base import Embedder, Repairable
-from ufo_experience.embed.plain import as_embedder
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.base import Embedder, as_embedder
+from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.index.build import expect_dim
 from ufo_experience.index.generations import Generations, open_generations
 from ufo_experience.index.live import LiveIndex
@@ -24,9 +24,9 @@ from ufo_experience.trust.policy import TrustPolicy
 
 # Asking a service is imported where it is done: most questions ask none.
 if TYPE_CHECKING:
+    from ufo_experience.costs import Ledger
     from ufo_experience.retrieve.judge import Judge
-    from ufo_experience.service.ledger import Ledger
-    from ufo_experience.service.settings import OpenAISettings, Provider
+    from ufo_experience.service import Provider, Service
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 OFFLINE = ("hashing", "local", "fastembed", "model2vec")
@@ -48,6 +48,7 @@ class Wiring:
         self.store, self.settings = store, settings
         kept = generations or open_generations(store, settings.index, lock_timeout=settings.lock_timeout)
         self._ledger: Ledger | None = None
+        self._services: dict[Provider | None, Service] = {}
         self._embedder = None if embedder is None else as_embedder(embedder)
         self._finder: CandidateFinder | None = None
         self._records = KeptRecords(store)
@@ -55,29 +56,23 @@ class Wiring:
         self._lock = threading.RLock()
         self.live = LiveIndex(store, kept, self)
 
-    def service_settings(self, provider: Provider | None = None) -> OpenAISettings:
-        """How to reach the OpenAI service, as the environment and the settings say; all share one ledger."""
-        from ufo_experience.service.settings import OpenAISettings
+    def service(self, provider: Provider | None = None) -> Service:
+        """How to reach a model, as the environment and the settings say; all share one ledger."""
+        from ufo_experience.service import Access, Service
 
-        chosen = self.settings
         with self._lock:
-            if self._ledger is None:
-                self._ledger = open_ledger(self.store, chosen)
-        return OpenAISettings.from_env(
-            provider,
-            ledger=self._ledger,
-            concurrency=chosen.concurrency,
-            requests_per_minute=chosen.requests_per_minute,
-            tokens_per_minute=chosen.tokens_per_minute,
-            allow_http=chosen.allow_http_service,
-        )
+            if provider not in self._services:
+                if self._ledger is None:
+                    self._ledger = open_ledger(self.store, self.settings)
+                access = Access.from_env(provider, allow_http=self.settings.allow_http_service)
+                self._services[provider] = Service(access, ledger=self._ledger)
+            return self._services[provider]
 
     def close(self) -> None:
-        """Close the files of cached vectors and verdicts; they are opened again when they are needed."""
+        """Close connections; they are opened again when they are needed."""
         with self._lock:
-            for one in (self._embedder, self._judge):
-                if isinstance(one, Repairable):
-                    one.close()
+            for one in self._services.values():
+                one.close()
 
     def forget(self) -> None:
         """Drop what is kept of records that may be gone: the next question reads anew."""
@@ -102,9 +97,7 @@ class Wiring:
             if self._judge is None and self.settings.judge != "none":
                 from ufo_experience.retrieve.judge import open_judge
 
-                self._judge = open_judge(
-                    self.settings.judge, self.service_settings(), self.store.cache_folder / VERDICTS_FILE
-                )
+                self._judge = open_judge(self.settings.judge, self.service())
             return self._judge
 
     def finder(self) -> CandidateFinder:
@@ -133,8 +126,12 @@ class Wiring:
             if self._embedder is None:
                 spec = self._embedder_spec()
                 provider = PROVIDERS.get(spec.partition(":")[0])
-                access = self.service_settings(provider) if provider else None
-                self._embedder = open_embedder(spec, settings=access, cache=self.store.cache_folder / CACHE_FILE)
+                access = self.service(provider) if provider else None
+                self._embedder = open_embedder(spec, service=access)
+                if not isinstance(self._embedder, HashingEmbedder):
+                    from ufo_experience.embed.cache import CACHE_FILE, CachedEmbedder, CacheFile
+
+                    self._embedder = CachedEmbedder(self._embedder, CacheFile(self.store.cache_folder / CACHE_FILE))
             return self._embedder
 
     def offline(self) -> Embedder | None:
@@ -157,17 +154,14 @@ class Wiring:
 
 
 def _has_key() -> bool:
-    from ufo_experience.service.settings import OpenAISettings
+    from ufo_experience.service import Access
 
-    return OpenAISettings.from_env().has_key()
+    return Access.from_env().api_key is not None
 
 
 def open_ledger(store: ExperienceStore, settings: Settings) -> Ledger:
     """One ledger for all that a store's stages ask of a service, and the books of the day if they have a cap."""
-    from ufo_experience.service.ledger import Ledger
+    from ufo_experience.costs import Ledger
 
-    if settings.max_cost_per_day is None:
-        return Ledger(settings.max_cost)
-    from ufo_experience.service.daily_ledger import DailySpending
-
-    return Ledger(settings.max_cost, daily=DailySpending(store.cache_folder / SPENDING, settings.max_cost_per_day))
+    books = store.cache_folder / SPENDING
+    return Ledger(settings.max_cost, max_cost_per_day=settings.max_cost_per_day, books=books)

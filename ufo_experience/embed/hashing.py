@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +24,6 @@ from ufo_experience.schema import MAX_TEXT
 from ufo_experience.text.remembered import on_forgetting
 from ufo_experience.text.slots import mask_slots
 from ufo_experience.text.terms import stem, without_politeness, words
-
-if TYPE_CHECKING:
-    from ufo_experience.service.client import OpenAISettings
 
 DIM = 1024
 MIN_DIM, MAX_DIM = 16, 65_536
@@ -116,44 +112,19 @@ class HashingEmbedder:
     def __init__(self, dim: int = DIM) -> None:
         if not MIN_DIM <= dim <= MAX_DIM:
             raise UsageError(f"hashing needs {MIN_DIM} to {MAX_DIM} dimensions, not {dim}")
-        self._dim = dim
-
-    @classmethod
-    def from_spec(cls, rest: str, settings: OpenAISettings | None) -> HashingEmbedder:
-        """Build from nothing, or from `<dimensions>`, as `name` writes them.
-
-        Raises:
-            IndexMismatchError: the features of another version are asked for.
-        """
-        parts = _SPEC.fullmatch(rest)
-        if parts is None:
-            raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
-        if parts[2] and int(parts[2]) != FEATURES_VERSION:
-            raise IndexMismatchError(
-                f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild"
-            )
-        return cls(int(parts[1]) if parts[1] else DIM)
+        self.dim = dim
+        self.spending = Spending()
 
     @property
     def name(self) -> str:
         """`hashing`, or `hashing:<dimensions>`; from the second version of the features on it ends in `v<version>`."""
-        detail = str(self._dim) if self._dim != DIM else ""
+        detail = str(self.dim) if self.dim != DIM else ""
         detail += f"v{FEATURES_VERSION}" if FEATURES_VERSION > 1 else ""
         return f"hashing:{detail}" if detail else "hashing"
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return self._dim
-
-    @property
-    def spending(self) -> Spending:
-        """Nothing: no service is asked."""
-        return Spending()
-
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows; queries and documents alike."""
-        vectors = np.zeros((len(texts), self._dim), np.float32)
+        vectors = np.zeros((len(texts), self.dim), np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._cells(features(text[:MAX_TEXT]))
         return vectors
@@ -162,8 +133,24 @@ class HashingEmbedder:
         """Add the features up in their cells, in their order, scaled to length 1."""
         codes = np.fromiter(map(_code, worth), np.int64, len(worth))
         values = np.fromiter(worth.values(), np.float64, len(worth))
-        cells = np.bincount((codes >> 1) % self._dim, np.where(codes & 1, values, -values), self._dim)
+        cells = np.bincount((codes >> 1) % self.dim, np.where(codes & 1, values, -values), self.dim)
         norm = math.sqrt(math.fsum((cells[cells != 0] ** 2).tolist()))
         if norm < 1e-9:  # every feature met its opposite
             cells[0] = norm = 1.0
         return cells / norm
+
+
+def from_spec(rest: str) -> HashingEmbedder:
+    """Build from nothing, or from `<dimensions>`, as `name` writes them.
+
+    Raises:
+        IndexMismatchError: the features of another version are asked for.
+    """
+    parts = _SPEC.fullmatch(rest)
+    if parts is None:
+        raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
+    if parts[2] and int(parts[2]) != FEATURES_VERSION:
+        raise IndexMismatchError(
+            f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild"
+        )
+    return HashingEmbedder(int(parts[1]) if parts[1] else DIM)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
-from ufo_experience.embed import CACHE_FILE, VERDICTS_FILE
-from ufo_experience.embed.cache import EmbeddingCache
+from ufo_experience.embed.cache import CACHE_FILE
 from ufo_experience.errors import (
     CorruptError,
     DataError,
@@ -208,8 +207,7 @@ def purge(store: ExperienceStore, generations: Generations, where: RecordFilter 
     with writing_copies(store.cache_folder, _COPIES_WAIT_S, Disk()):
         survey = _survey(store, where, named)
         survey.found += _purge_removed(store, where, named)
-        _purge_cache(store.cache_folder / CACHE_FILE, survey.kept)
-        _purge_cache(store.cache_folder / VERDICTS_FILE, ())
+        (store.cache_folder / CACHE_FILE).unlink(missing_ok=True)
         if folder:
             forms = {where.source or "", _in_json(where.source or "")} - {""}
             spelled = [f'"{form}{end}' for form in forms for end in ('"', "/", "\\")]
@@ -251,20 +249,6 @@ def _survey(store: ExperienceStore, where: RecordFilter, named: set[str] | None)
 
 def _texts(one: Experience) -> list[str]:
     return [one.id, one.state.request, one.state.task, one.provenance.source, one.provenance.session]
-
-
-def _purge_cache(path: Path, texts: Iterable[str]) -> None:
-    """Keep the vectors of these texts only: they count as sensitive as their text, and one whose record is damaged
-    has no text any more. Caches that were moved aside go whole.
-    """
-    with storage_errors(path):
-        for aside in path.parent.glob(f"{path.name}.corrupt-*"):
-            aside.unlink(missing_ok=True)
-    if path.is_file():
-        with EmbeddingCache(path) as cache:
-            cache.keep_only(texts)
-            if cache.warning:
-                raise StorageError(f"{path}: not purged: {cache.warning}")
 
 
 def _purge_copies(folder: Path, texts: Iterable[str]) -> None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from ufo_experience.embed import CACHE_FILE, VERDICTS_FILE
-from ufo_experience.embed.cache import EmbeddingCache
 from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatchError
 from ufo_experience.fileio.atomic import storage_errors
 from ufo_experience.index.build import check_origin, is_outdated, load_snapshot
@@ -124,8 +122,6 @@ def _size(folder: Path) -> int:
 
 def repair(store: ExperienceStore) -> list[Problem]:
     """Set aside what cannot be used, with the reason beside it; returns what it was. Caches are made again later."""
-    for name in (CACHE_FILE, VERDICTS_FILE):
-        EmbeddingCache(store.cache_folder / name).repair()
     return store.set_aside_corrupt() if isinstance(store, FileStore) else []
 
 
@@ -133,10 +129,6 @@ def verify(store: ExperienceStore, generations: Generations) -> Verification:
     """Read every byte of records, index, cached vectors and verdicts."""
     records = store.verify()
     found = Verification(records.records, list(records.corrupt))
-    for cache in (EmbeddingCache(store.cache_folder / name) for name in (CACHE_FILE, VERDICTS_FILE)):
-        damage = cache.check()
-        if damage:
-            found.corrupt.append(Problem(file=str(cache.path), code=CorruptError.default_code, message=damage))
     try:
         generation = generations.current()
         if generation is None:

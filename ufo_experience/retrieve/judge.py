@@ -3,36 +3,29 @@
 Words and vectors cannot tell every near miss from a rewording ("archive" and "move back to the inbox"). A judge that
 cannot answer lets nothing pass: what it was to judge is withheld. Off unless the setting `judge` names a model.
 
-What it said is kept in a file, by a digest of service, model and question: no text is in it, a purge empties it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from ufo_experience.embed.cache import EmbeddingCache, text_hash
 from ufo_experience.errors import ServiceError, UsageError
-from ufo_experience.service.client import SUMMARY, OpenAIService, OpenAISettings
-from ufo_experience.service.errors import OpenAICallError
+from ufo_experience.service import Service
 from ufo_experience.text.remembered import on_forgetting
-from ufo_experience.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
-    from openai import OpenAI
 
 JUDGED = 10  # hits of one question at most
 _TRUTH = 0.997  # the share of its verdicts in which a judge is taken to be right: it sets what its "yes" is worth
 _ODDS = _TRUTH / (1 - _TRUTH)
 _OUTPUT_TOKENS = 3_000  # most answers take ten; a model that reasons first needs room for that, too
 _KEPT = 1_024  # answers that are remembered
-_ON_DISK = 32_768  # answers in the file, some 150 bytes each; when it is full, all are forgotten
 _SYSTEM = """You are given a task for a computer user and a numbered list of tasks whose steps are known. Say which of \
 them are the same procedure, so that following their steps would do the task: other names, dates, amounts or files are \
 fine, and so is another wording. Another feature, another object, another scope, the other direction or the opposite \
@@ -60,13 +53,11 @@ class _Verdict(BaseModel):
 class OpenAIJudge:
     """A chat model behind the OpenAI service, or any compatible one; equal questions are asked once."""
 
-    def __init__(self, model: str, settings: OpenAISettings, file: Path | None = None) -> None:
-        """Make no request yet. `file` is where answers are kept for other processes, too."""
+    def __init__(self, model: str, service: Service) -> None:
+        """Make no request yet."""
         self.model = model
-        self._service = OpenAIService(settings)
-        self._address = settings.azure_endpoint or settings.base_url
-        self._kept: dict[bytes, list[bool]] = {}
-        self._file = None if file is None else EmbeddingCache(file)
+        self._service = service
+        self._kept: dict[str, list[bool]] = {}
         on_forgetting(self._kept.clear)
 
     def same(self, task: str, known: Sequence[str]) -> list[bool]:
@@ -76,64 +67,23 @@ class OpenAIJudge:
             ServiceError: the service cannot answer, or names numbers that were not given.
         """
         question = json.dumps({"task": task, "known": dict(enumerate(known, 1))}, ensure_ascii=False)
-        key = text_hash("\x1f".join((self._address, self.model, _SYSTEM, question)))
-        if key not in self._kept:
-            answer = self._read(key, len(known))
-            if not answer:
-                answer = self._ask(question, len(known))
-                self._keep(key, answer)
+        if question not in self._kept:
+            answer = self._ask(question, len(known))
             while len(self._kept) >= _KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = answer
-        return self._kept[key]
-
-    def repair(self) -> None:
-        """Put a damaged file of answers out of use."""
-        if self._file is not None:
-            self._file.repair()
-
-    def close(self) -> None:
-        """Close the file of answers; it is opened again when it is needed."""
-        if self._file is not None:
-            self._file.close()
-
-    def _read(self, key: bytes, count: int) -> list[bool]:
-        """What another process was told; nothing where it was not asked."""
-        found = {} if self._file is None else self._file.get([key], count)
-        return [one > 0 for one in found[key].tolist()] if key in found else []
-
-    def _keep(self, key: bytes, answer: Sequence[bool]) -> None:
-        if self._file is None:
-            return
-        if len(self._file) >= _ON_DISK:
-            self._file.keep_only(())
-        self._file.put([(key, key, np.array(answer, np.float32))])
+            self._kept[question] = answer
+        return self._kept[question]
 
     def _ask(self, question: str, count: int) -> list[bool]:
         messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question}]
-        estimate = estimate_tokens(_SYSTEM + question)
-        with self._service.ledger.reserve(self.model, estimate, _OUTPUT_TOKENS) as reservation:
-
-            def send(client: OpenAI) -> _Verdict:
-                reply = client.chat.completions.parse(
-                    model=self.model,
-                    messages=messages,  # type: ignore[arg-type]
-                    response_format=_Verdict,
-                    max_completion_tokens=_OUTPUT_TOKENS,
-                )
-                usage = reply.usage
-                reservation.commit(usage.prompt_tokens if usage else estimate, usage.completion_tokens if usage else 0)
-                parsed = reply.choices[0].message.parsed if reply.choices else None
-                if parsed is None or not all(1 <= number <= count for number in parsed.same):
-                    raise OpenAICallError("the judge's answer is none", code="E_BAD_CONTENT")
-                return parsed
-
-            verdict = self._service.call(send, SUMMARY, what=f"judging with {self.model}")
-        return [number in verdict.same for number in range(1, count + 1)]
+        said = self._service.ask(messages, _Verdict, model=self.model, max_tokens=_OUTPUT_TOKENS)
+        if not all(1 <= number <= count for number in said.same):
+            raise ServiceError("the judge's answer is none", code="E_BAD_CONTENT")
+        return [number in said.same for number in range(1, count + 1)]
 
 
-def open_judge(spec: str, settings: OpenAISettings, file: Path | None = None) -> Judge | None:
-    """The judge of a spec: `none`, or `openai:MODEL`; `file` is where its answers are kept.
+def open_judge(spec: str, service: Service) -> Judge | None:
+    """The judge of a spec: `none`, or `openai:MODEL`.
 
     Raises:
         UsageError: it is neither.
@@ -143,7 +93,7 @@ def open_judge(spec: str, settings: OpenAISettings, file: Path | None = None) ->
         return None
     if provider != "openai" or not model:
         raise UsageError(f"unknown judge {spec!r}; known are: none, openai:MODEL")
-    return OpenAIJudge(model, settings, file)
+    return OpenAIJudge(model, service)
 
 
 def after_yes(score: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -163,7 +113,7 @@ def verdicts(judge: Judge, task: str, known: Sequence[str], notes: list[str]) ->
     try:
         return list(judge.same(task, known))
     except ServiceError as error:
-        from ufo_experience.service.errors import in_words
+        from ufo_experience.service import in_words
 
         notes.append(f"the judge could not be asked: {in_words(error.code)}")
         return [None] * len(known)

@@ -7,31 +7,23 @@ the service itself), its extractive summary is used instead and `provenance.note
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from ufo_experience.embed.base import Spending
+from ufo_experience.costs import Spending
 from ufo_experience.errors import ServiceError
 from ufo_experience.redact import redact_text
 from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Experience, Step, Trajectory, clip
-from ufo_experience.service.client import SUMMARY, OpenAIService, OpenAISettings
-from ufo_experience.service.errors import OpenAICallError
+from ufo_experience.service import DEFAULT_CHAT, Service
 from ufo_experience.summarize.base import Summary, build_experience, redacted
 from ufo_experience.summarize.effective_steps import has_effect, is_skipped
 from ufo_experience.summarize.extractive import ExtractiveSummarizer, extract
 from ufo_experience.summarize.log_prompt import render_log
 from ufo_experience.text.slots import find_slots, mask_slots
 from ufo_experience.text.templates import load_templates
-from ufo_experience.text.tokens import estimate_tokens
-
-if TYPE_CHECKING:
-    from openai import OpenAI
-
 
 _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300
@@ -177,7 +169,6 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("\u200b", "").casefold().split())
 
 
-DEFAULT_MODEL = "gpt-4.1-mini"
 INPUT_TOKENS = 24_000
 OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
 _SLOTS = {"system": frozenset[str](), "user": frozenset({"log"})}
@@ -192,20 +183,17 @@ class OpenAISummarizer:
 
     def __init__(
         self,
-        model: str = DEFAULT_MODEL,
+        model: str = DEFAULT_CHAT,
         *,
-        settings: OpenAISettings | None = None,
-        service: OpenAIService | None = None,
+        service: Service | None = None,
         input_tokens: int = INPUT_TOKENS,
     ) -> None:
         self.model = model
-        self._service = service or OpenAIService(settings or OpenAISettings.from_env())
-        reachable = self._service.settings.has_key() or self._service.settings.is_local
-        if not reachable:
+        self._service = service or Service()
+        if not self._service.access.is_usable:
             raise ServiceError("no key: set OPENAI_API_KEY, or summarize with: extractive", code="E_NO_KEY")
         self._input_tokens = input_tokens
         self._prompts = load_templates("summarize", _SLOTS)
-        self._spending = Spending()
 
     @property
     def name(self) -> str:
@@ -214,8 +202,8 @@ class OpenAISummarizer:
 
     @property
     def spending(self) -> Spending:
-        """What this summarizer has asked for so far."""
-        return self._spending
+        """What its service was asked for so far."""
+        return self._service.ledger.spending
 
     def summarize(self, trajectory: Trajectory) -> Experience:
         """Summarize one redacted trajectory; the extractive summary stands in for an answer that cannot be used.
@@ -243,7 +231,7 @@ class OpenAISummarizer:
         ]
         try:
             reply = self._request(messages, OUTPUT_TOKENS[0])
-        except OpenAICallError as error:
+        except ServiceError as error:
             if error.code != "E_LENGTH":
                 raise
             reply = self._request(messages, OUTPUT_TOKENS[1])
@@ -251,40 +239,4 @@ class OpenAISummarizer:
         return summary.noting(f"summary:cut:{cut}") if cut else summary
 
     def _request(self, messages: list[dict[str, str]], output_tokens: int) -> Reply:
-        estimate = estimate_tokens(json.dumps(messages, ensure_ascii=False))
-        with self._service.ledger.reserve(self.model, estimate, output_tokens) as reservation:
-
-            def send(client: OpenAI) -> Reply:
-                self._spending.requests += 1
-                raw = client.chat.completions.with_raw_response.parse(
-                    model=self.model,
-                    messages=messages,  # type: ignore[arg-type]
-                    response_format=Reply,
-                    max_completion_tokens=output_tokens,
-                )
-                used = _tokens_used(json.loads(raw.http_response.content), estimate)
-                self._spending.tokens += sum(used)
-                self._spending.cost += reservation.commit(*used)
-                return _answer(raw.parse())
-
-            return self._service.call(send, SUMMARY, what=f"summarizing with {self.name}")
-
-
-def _answer(completion: Any) -> Reply:
-    if not completion.choices:
-        raise OpenAICallError("the reply holds no answer", code="E_BAD_CONTENT")
-    message = completion.choices[0].message
-    if message.refusal:
-        raise OpenAICallError("the model refused", code="E_REFUSAL")
-    if not isinstance(message.parsed, Reply):
-        raise OpenAICallError("the answer is empty", code="E_BAD_CONTENT")
-    return message.parsed
-
-
-def _tokens_used(reply: Any, estimate: int) -> tuple[int, int]:
-    """(input, output) as the reply bills them; the estimate where it does not say."""
-    usage = reply.get("usage") if isinstance(reply, dict) else None
-    usage = usage if isinstance(usage, dict) else {}
-    counts = (usage.get("prompt_tokens", estimate), usage.get("completion_tokens", 0))
-    used = [count if isinstance(count, int) and count >= 0 else 0 for count in counts]
-    return used[0], used[1]
+        return self._service.ask(messages, Reply, model=self.model, max_tokens=output_tokens, job=True)
