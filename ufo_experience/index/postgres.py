@@ -8,24 +8,21 @@ PostgreSQL's own statistics later on: learning counts no words, so that no count
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 from typing import Any
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import StorageError
-from ufo_experience.ids import is_id
+from ufo_experience.index import sql
 from ufo_experience.index.base import (
     LIMIT,
     RAREST,
-    SAME_TASK,
     Candidate,
     Filter,
     IndexReport,
@@ -36,7 +33,8 @@ from ufo_experience.index.base import (
     application_of,
     embedded_text,
     env_of,
-    masked_words,
+    row_as_json,
+    row_from_json,
     row_of,
 )
 from ufo_experience.request import Request
@@ -49,65 +47,7 @@ from ufo_experience.store.records import without_seal
 LARGE = 5_000  # rows from which on PostgreSQL's statistics stand for counting
 FRESH_S = 60.0  # how long what is known of all rows of a large store is relied on
 WIDER = 3  # times the limit: rows that SQL finds by their distinct words; the best by all their words are kept
-CROWD = 2_000  # nearest vectors among which runs of one task may crowd
 PIECE = 256  # texts embedded in one transaction
-LONGEST_WORD = 500  # characters; PostgreSQL takes 2,046 bytes
-MASKED = "~"  # begins a word of a masked text: both kinds stand in one `tsvector`
-
-_INSERT = """
-INSERT INTO ufo_experience.row
-    (id, row, application, env, session, success, imported, task_key, digest, raw, masked, words)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, array_to_tsvector(%s::text[])) ON CONFLICT DO NOTHING
-"""
-_INSERT_VECTOR = """
-INSERT INTO ufo_experience.vector (id, embedder, digest, embedding) VALUES (%s, %s, %s, %s::vector)
-ON CONFLICT (id, embedder) DO UPDATE SET (digest, embedding) = (excluded.digest, excluded.embedding)
-WHERE vector.digest <> excluded.digest OR vector.embedding IS NULL
-"""
-_FROM = "FROM ufo_experience.row JOIN ufo_experience.record USING (id)"
-_READ = "SELECT id, row.row, row.task_key, record.trust, record.status"
-_ENDED = "coalesce((record.status->'verdict'->>'success')::boolean, row.success)"  # a later verdict counts
-_FEW_OF_EACH_TASK = f"""
-(SELECT id FROM (
-    SELECT id, score, row_number() OVER (PARTITION BY task_key, ended ORDER BY score DESC, id) AS place FROM ({{found}})
-) WHERE place <= {SAME_TASK} ORDER BY score DESC, id LIMIT %(wider)s)
-"""
-_BY_WORDS = f"""
-SELECT id, task_key, {_ENDED} AS ended, (
-    SELECT sum(weight) FROM unnest(%({{name}}_words)s::tsquery[], %({{name}}_weights)s::float8[]) AS asked (word, weight)
-    WHERE words @@ word
-) / (1 + {{name}} / %({{name}}_average)s::float8) AS score
-{_FROM} WHERE words @@ %({{name}}_rarest)s::tsquery AND {{inside}}
-"""
-_VECTORS = "ufo_experience.vector WHERE embedder = %(embedder)s AND embedding IS NOT NULL"
-_BY_VECTOR = f"""
-SELECT id, task_key, {_ENDED} AS ended, -(embedding <#> %(vector)s::vector) AS score
-{_FROM} JOIN (SELECT id, embedding FROM {_VECTORS}) AS vector USING (id) WHERE {{inside}}
-ORDER BY embedding <#> %(vector)s::vector LIMIT {CROWD}
-"""
-_COSINE = f"(SELECT -(embedding <#> %(vector)s::vector) FROM {_VECTORS} AND vector.id = row.id)"
-_LENGTHS = "SELECT count(*), coalesce(avg(raw), 1)::float8, coalesce(avg(masked), 1)::float8 FROM ufo_experience.row"
-_COUNT_WORDS = """
-SELECT word, (SELECT count(*) FROM ufo_experience.row WHERE words @@ lexeme)
-FROM unnest(%s::text[], %s::tsquery[]) AS asked (word, lexeme)
-"""
-_FREQUENT = """
-SELECT most_common_elems::text::text[], most_common_elem_freqs FROM pg_stats
-WHERE schemaname = 'ufo_experience' AND tablename = 'row' AND attname = 'words'
-"""
-_KEEP = """
-INSERT INTO ufo_experience.kept (kind, key, value, owner) VALUES (%s, %s, %s, %s)
-ON CONFLICT (kind, key) DO UPDATE SET (value, owner) = (excluded.value, excluded.owner)
-"""
-_NEW = "SELECT id FROM ufo_experience.record WHERE NOT indexed AND NOT removed LIMIT %(limit)s"
-_NO_VECTOR = """
-SELECT id FROM ufo_experience.vector WHERE embedder = %(embedder)s AND embedding IS NULL LIMIT %(limit)s
-"""
-_USE_EMBEDDER = (  # records that were learned with another one are listed for this one
-    "UPDATE ufo_experience.store SET embedder = %(embedder)s WHERE embedder IS DISTINCT FROM %(embedder)s",
-    "INSERT INTO ufo_experience.vector (id, embedder, digest) SELECT id, %(embedder)s, digest FROM ufo_experience.row"
-    " ON CONFLICT DO NOTHING",
-)
 
 
 @dataclass(frozen=True)
@@ -145,29 +85,29 @@ class PostgresIndex:
     ) -> list[Candidate]:
         """The rows nearest by words, by masked words and by cosine; see `ExperienceIndex`."""
         self._catch_up()
-        known = self._all_rows()
-        inside, values = _inside(filter or Filter())
-        values["wider"] = WIDER * limit
-        asked, parts = _texts(request), []
+        known, asked = self._all_rows(), sql.words_of(request)
         counts = self._counts({*asked["raw"], *asked["masked"]}, known)
         weights = {word: known.weight(count) for word, count in counts.items()}
+        inside, values = sql.inside(filter or Filter())
+        values["wider"] = WIDER * limit
+        parts = []
         for name, words in asked.items():
             there = sorted({word for word in words if counts[word]}, key=lambda word: (counts[word], word))
             if there:
-                lexemes = [_lexeme(word) for word in there]
+                lexemes = [sql.lexeme(word) for word in there]
                 values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[word] for word in there]}
                 values |= {f"{name}_rarest": " | ".join(lexemes[:RAREST]), f"{name}_average": known.average[name]}
-                parts.append(_BY_WORDS.format(name=name, inside=inside))
+                parts.append(sql.BY_WORDS.format(name=name, inside=inside))
         if vector is not None:
-            values |= {"vector": _text(vector), "embedder": self._embedder().name}
-            parts.append(_BY_VECTOR.format(inside=inside))
+            values |= {"vector": sql.vector_text(vector), "embedder": self._embedder().name}
+            parts.append(sql.BY_VECTOR.format(inside=inside))
         if not parts:
             return []
-        near = " UNION ".join(_FEW_OF_EACH_TASK.format(found=part) for part in parts)
-        query = f"{_READ}, {'NULL' if vector is None else _COSINE} {_FROM} WHERE id IN ({near})"
+        near = " UNION ".join(sql.FEW_OF_EACH_TASK.format(found=part) for part in parts)
+        cosine = "NULL" if vector is None else sql.COSINE
+        found = self._database.select(f"{sql.READ}, {cosine} {sql.FROM} WHERE id IN ({near})", values)
         shares = {name: Share(words, weights, known.average[name]) for name, words in asked.items()}
-        found = self._database.select(query, values)
-        return _best([_compared(_row(*columns), shares, cosine) for *columns, cosine in found], limit)
+        return _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
@@ -175,8 +115,8 @@ class PostgresIndex:
         """The rows of some ids, of a task, of a filter, by id."""
         self._catch_up()
         filter = filter or Filter()
-        inside, values = _inside(filter if ids is None else replace(filter, only=frozenset(ids)), task_key)
-        found = self._database.select(f"{_READ} {_FROM} WHERE {inside} ORDER BY id", values)
+        inside, values = sql.inside(filter if ids is None else replace(filter, only=frozenset(ids)), task_key)
+        found = self._database.select(f"{sql.READ} {sql.FROM} WHERE {inside} ORDER BY id", values)
         return [_row(*columns) for columns in found]
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
@@ -187,8 +127,8 @@ class PostgresIndex:
     def count(self, filter: Filter | None = None) -> int:
         """How many rows pass a filter."""
         self._catch_up()
-        inside, values = _inside(filter or Filter())
-        return int(self._database.select(f"SELECT count(*) {_FROM} WHERE {inside}", values)[0][0])
+        inside, values = sql.inside(filter or Filter())
+        return int(self._database.select(f"SELECT count(*) {sql.FROM} WHERE {inside}", values)[0][0])
 
     # ---- small values that cost a request ----
 
@@ -201,7 +141,7 @@ class PostgresIndex:
         """Keep small values, erased with the record that `owner` names; who may only read keeps none."""
         rows = [(kind, key, value, owner or None) for key, value in sorted(values.items())]
         with suppress(StorageError), self._database.transaction() as connection:
-            connection.cursor().executemany(_KEEP, rows)
+            connection.cursor().executemany(sql.KEEP, rows)
 
     # ---- following the store ----
 
@@ -244,8 +184,9 @@ class PostgresIndex:
         """The texts that have no vector of the embedder in use yet."""
         self._catch_up()
         given = {"embedder": self._embedder().name}
-        query = f"{_READ} {_FROM} WHERE id NOT IN (SELECT id FROM {_VECTORS}) AND NOT removed ORDER BY id"
-        return [embedded_text(_row(*columns)) for columns in self._database.select(query, given)]
+        without = f"NOT removed AND id NOT IN (SELECT id FROM {sql.VECTORS})"
+        found = self._database.select(f"{sql.READ} {sql.FROM} WHERE {without} ORDER BY id", given)
+        return [embedded_text(_row(*columns)) for columns in found]
 
     def embedder_name(self) -> str | None:
         """The embedder whose vectors were written last; None as long as there are none."""
@@ -254,7 +195,7 @@ class PostgresIndex:
 
     def check(self) -> list[str]:
         """What is wrong with the index, in words."""
-        missing = len(self._database.select(_NEW, {"limit": None}))
+        missing = len(self._database.select(sql.NEW, {"limit": None}))
         return [f"{missing} records have no row; run: ufo-experience index"] if missing else []
 
     def close(self) -> None:
@@ -263,7 +204,7 @@ class PostgresIndex:
     def _insert(self, connection: Connection, records: Sequence[Experience]) -> None:
         """Insert the rows of records, with their vectors unless a service makes them: no commit waits for one."""
         rows = [row_of(one) for one in records]
-        connection.cursor().executemany(_INSERT, [_columns(row) for row in rows])
+        connection.cursor().executemany(sql.INSERT, [_columns(row) for row in rows])
         embedder = self._embedder()
         vectors = embedder.embed([embedded_text(row) for row in rows]) if self._at_once() else [None] * len(rows)
         _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
@@ -272,13 +213,13 @@ class PostgresIndex:
         """Insert the rows of records that came without one: no index was open where they were added."""
         added = 0
         with suppress(StorageError):  # who may only read waits for those who write
-            while self._database.select(_NEW, {"limit": 1}) and (done := self._take_in()):
+            while self._database.select(sql.NEW, {"limit": 1}) and (done := self._take_in()):
                 added += done
         return added
 
     def _take_in(self) -> int:
         with self._database.transaction() as connection:
-            ids = _unlocked(connection, _NEW, {"limit": GROUP})
+            ids = _unlocked(connection, sql.NEW, {"limit": GROUP})
             self._insert(connection, list(self._store.scan(ids)))
             connection.execute("UPDATE ufo_experience.record SET indexed = true WHERE id = ANY(%s)", (ids,))
         return len(ids)
@@ -287,19 +228,19 @@ class PostgresIndex:
         """See to it that all rows are listed for an embedder."""
         if self._in_use != embedder.name:
             with self._database.transaction() as connection:
-                for statement in _USE_EMBEDDER:
+                for statement in sql.USE_EMBEDDER:
                     connection.execute(statement, {"embedder": embedder.name})
             self._in_use = embedder.name
 
     def _embed_piece(self, embedder: Embedder) -> int:
         """Embed some rows that have no vector, kept from others who are at it; each piece stays."""
         given = {"embedder": embedder.name, "limit": PIECE}
-        if not self._database.select(_NO_VECTOR, {**given, "limit": 1}):
+        if not self._database.select(sql.NO_VECTOR, {**given, "limit": 1}):
             return 0
         with self._database.transaction() as connection:
-            ids = _unlocked(connection, _NO_VECTOR, given)
-            found = connection.execute(f"{_READ} {_FROM} WHERE id = ANY(%s)".encode("ascii"), (ids,)).fetchall()
-            rows = [_row(*columns) for columns in found]
+            ids = _unlocked(connection, sql.NO_VECTOR, given)
+            query = f"{sql.READ} {sql.FROM} WHERE id = ANY(%s)"
+            rows = [_row(*columns) for columns in connection.execute(query.encode("ascii"), (ids,)).fetchall()]
             vectors = embedder.embed([embedded_text(row) for row in rows]) if rows else []
             _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
         return len(rows)
@@ -310,8 +251,8 @@ class PostgresIndex:
         """Counted, or, in a large store, what was known a minute ago."""
         now = time.monotonic()
         if self._known.until < now:
-            rows, raw, masked = self._database.select(_LENGTHS)[0]
-            found = self._database.select(_FREQUENT) if rows >= LARGE else []
+            rows, raw, masked = self._database.select(sql.LENGTHS)[0]
+            found = self._database.select(sql.FREQUENT) if rows >= LARGE else []
             frequent = {word: part for words, parts in found for word, part in zip(words, parts, strict=False)}
             until = now + FRESH_S if rows >= LARGE else 0.0
             self._known = _Known(rows, {"raw": raw, "masked": masked}, frequent, until)
@@ -321,42 +262,11 @@ class PostgresIndex:
         """In how many rows each word stands: estimated for frequent ones of a large store, counted for others."""
         counts = {word: round(known.frequent[word] * known.rows) for word in words if word in known.frequent}
         others = sorted(set(words) - counts.keys())
-        return counts | dict(self._database.select(_COUNT_WORDS, (others, [_lexeme(word) for word in others])))
-
-
-# ---- questions in SQL ----
-
-
-_CONDITIONS = {
-    "application": "application = %(application)s",
-    "env": "env = %(env)s",
-    "session": "session <> %(session)s",
-    "only": "id = ANY(%(only)s)",
-    "task_key": "task_key = %(task_key)s",
-}
-
-
-def _inside(filter: Filter, task_key: str | None = None) -> tuple[str, dict[str, Any]]:
-    """The condition of a filter and its values."""
-    given = {
-        "application": None if filter.application is None else application_of(filter.application),
-        "env": None if filter.env is None else env_of(filter.env),
-        "session": _plain(filter.exclude_session) if filter.exclude_session else None,
-        "only": None if filter.only is None else [id for id in filter.only if is_id(id)],
-        "task_key": task_key,
-    }
-    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    parts = ["NOT removed", *(_CONDITIONS[name] for name in values)]
-    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
-    if filter.min_trust.rank or imported.rank:
-        parts.append("trust = ANY(CASE WHEN imported THEN %(imported)s::text[] ELSE %(own)s::text[] END)")
-        for name, least in (("own", filter.min_trust), ("imported", imported)):
-            values[name] = [level.value for level in Trust if level.rank >= least.rank]
-    return " AND ".join(parts), values
+        return counts | dict(self._database.select(sql.COUNT_WORDS, (others, [sql.lexeme(word) for word in others])))
 
 
 def _compared(row: Row, shares: Mapping[str, Share], cosine: float | None) -> Candidate:
-    texts = [_texts(one) for one in (row.request, *row.wordings)]
+    texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
     raw, masked = (max(share.of(text[name]) for text in texts) for name, share in shares.items())
     return Candidate(row, raw, masked, cosine)
 
@@ -364,50 +274,41 @@ def _compared(row: Row, shares: Mapping[str, Share], cosine: float | None) -> Ca
 def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:
     """The best by words, by masked words and by cosine, each once; best first by the greatest of the shares."""
     kept: dict[str, Candidate] = {}
-    shares: tuple[Callable[[Candidate], float], ...]
-    shares = (lambda one: one.words, lambda one: one.masked, lambda one: one.cosine or 0.0)
-    for share in shares:
+    for share in _SHARES:
         ranked = sorted((one for one in found if share(one) > 0), key=lambda one: (-share(one), one.row.id))
         kept |= {one.row.id: one for one in ranked[:limit]}
-    return sorted(kept.values(), key=lambda one: (-max(share(one) for share in shares), one.row.id))
+    return sorted(kept.values(), key=lambda one: (-max(share(one) for share in _SHARES), one.row.id))
 
 
-# ---- rows as they are kept ----
-
-_KEPT = ("env", "session", "success", "judged", "imported", "followable", "steps")
+_SHARES: tuple[Callable[[Candidate], float], ...] = (
+    lambda one: one.words,
+    lambda one: one.masked,
+    lambda one: one.cosine or 0.0,
+)
 
 
 def _columns(row: Row) -> tuple[Any, ...]:
-    """What is kept of a row; trust, usage and a later verdict stay with its record."""
-    kept = {name: getattr(row, name) for name in _KEPT}
-    kept |= {"request": row.request.to_json(), "wordings": [one.to_json() for one in row.wordings]}
-    kept |= {"created_at": row.created_at.isoformat(), "digests": dict(row.digests)}
-    names = application_of(row.application), env_of(row.env), _plain(row.session)
-    texts = [_texts(one) for one in (row.request, *row.wordings)]
+    texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
     words = sorted({word for text in texts for words in text.values() for word in words})
-    told = row.success, row.imported, row.task_key, _digest(embedded_text(row))
-    return row.id, json.dumps(kept), *names, *told, len(texts[0]["raw"]), len(texts[0]["masked"]), words
+    names = application_of(row.application), env_of(row.env), sql.plain(row.session)
+    told = row.success, row.imported, row.task_key, _digest(row)
+    return row.id, row_as_json(row), *names, *told, len(texts[0]["raw"]), len(texts[0]["masked"]), words
 
 
-def _row(id: str, kept: dict[str, Any], task_key: str, trust: str, status: dict[str, Any]) -> Row:
-    """A row as it is now."""
+def _row(kept: str, trust: str, status: dict[str, Any]) -> Row:
+    """A row as it is now: trust, usage and a later verdict are those of its record."""
     said = validate(Status, without_seal(status))
-    request = Request.from_json(kept.pop("request"))
-    wordings = tuple(map(Request.from_json, kept.pop("wordings")))
-    kept["created_at"] = datetime.fromisoformat(kept["created_at"])
+    now: dict[str, Any] = {name: getattr(said.usage, name) for name in ("helped", "hurt", "streak", "last_success")}
     if said.verdict:
-        kept |= {"success": said.verdict.success, "judged": True}
-    kept |= {name: getattr(said.usage, name) for name in ("helped", "hurt", "streak", "last_success")}
-    named = {"task": request.text, "application": request.application, "task_key": task_key, "trust": Trust(trust)}
-    return Row(id=id, request=request, wordings=wordings, **named, **kept)
+        now |= {"success": said.verdict.success, "judged": True}
+    return replace(row_from_json(kept), trust=Trust(trust), **now)
 
 
 def _put_vectors(connection: Connection, embedder: str, found: Iterable[tuple[Row, Vector | None]]) -> None:
     values = [
-        (row.id, embedder, _digest(embedded_text(row)), None if vector is None else _text(vector))
-        for row, vector in found
+        (row.id, embedder, _digest(row), None if vector is None else sql.vector_text(vector)) for row, vector in found
     ]
-    connection.cursor().executemany(_INSERT_VECTOR, values)
+    connection.cursor().executemany(sql.INSERT_VECTOR, values)
 
 
 def _unlocked(connection: Connection, query: str, values: Mapping[str, Any]) -> list[str]:
@@ -416,26 +317,6 @@ def _unlocked(connection: Connection, query: str, values: Mapping[str, Any]) -> 
     return [id for (id,) in found]
 
 
-def _texts(request: Request) -> dict[str, list[str]]:
-    """The words of a request as they are and masked, as the index keeps them."""
-    masked = [MASKED + word[:LONGEST_WORD] for word in masked_words(request)]
-    return {"raw": [word[:LONGEST_WORD] for word in request.words], "masked": masked}
-
-
-def _lexeme(word: str) -> str:
-    """A word as a `tsquery`."""
-    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _text(vector: Vector) -> str:
-    """A vector as pgvector reads it."""
-    return f"[{','.join(map(str, vector.tolist()))}]"
-
-
-def _plain(text: str) -> str:
-    """A text as a column takes it: no zero bytes, no half of a surrogate pair."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+def _digest(row: Row) -> str:
+    """What tells whether a vector is still of the text of its row."""
+    return sha256(embedded_text(row).encode("utf-8", "surrogatepass")).hexdigest()[:32]
