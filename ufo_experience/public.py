@@ -75,7 +75,7 @@ from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import Added, ExperienceStore
 from ufo_experience.store.exchange import ImportReport
-from ufo_experience.store.records import fingerprint
+from ufo_experience.store.base import fingerprint
 from ufo_experience.store.selection import RecordFilter
 from ufo_experience.summarize import Summarizer, open_summarizer
 from ufo_experience.traces import read_traces

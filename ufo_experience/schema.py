@@ -413,12 +413,16 @@ class Trajectory(Model):
 
 
 class Hit(Model):
-    """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it."""
+    """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it.
+
+    It stands for a procedure: `runs` are the ids of the runs of the same task and ending, this one first.
+    """
 
     experience: Experience
     score: float
     ranked_by: Literal["vector", "structured", "fused"]
     explanation: dict[str, float] = Field(default_factory=dict)
+    runs: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -15,7 +15,7 @@ from tools.crash import ufo_model
 from tools.crash.judge import Judge
 from tools.crash.state import Message, received, start
 from tools.crash.worker import record, work
-from ufo_experience.fileio.atomic import Disk
+from ufo_experience.store.files import Disk
 from ufo_experience.store.folder.store import FileStore
 
 LONGEST_S = 0.25  # from the first acknowledgement to the kill

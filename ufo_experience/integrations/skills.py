@@ -19,9 +19,9 @@ from pathlib import Path
 import yaml
 
 from ufo_experience.errors import DataError, SchemaError, StorageError
-from ufo_experience.fileio.atomic import Disk, replace_file, storage_errors
-from ufo_experience.fileio.regular import read_regular
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.store.files import Disk, replace_file, storage_errors
+from ufo_experience.store.files import read_regular
+from ufo_experience.store.strict_json import parse
 from ufo_experience.integrations.formats.task_experience import from_task_experience, to_task_experience
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.cleaning import clean

@@ -18,9 +18,9 @@ from ufo_experience.errors import (
     StorageError,
     UsageError,
 )
-from ufo_experience.fileio.atomic import Disk, is_there, make_folder, remove_tree, replace_file, storage_errors
-from ufo_experience.fileio.regular import read_regular
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.store.files import Disk, is_there, make_folder, remove_tree, replace_file, storage_errors
+from ufo_experience.store.files import read_regular
+from ufo_experience.store.strict_json import parse
 from ufo_experience.ids import is_id
 from ufo_experience.index.build import prune
 from ufo_experience.index.document import embedded_text

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ufo_experience.errors import CorruptError, FormatVersionError, IndexMismatchError
-from ufo_experience.fileio.atomic import storage_errors
+from ufo_experience.store.files import storage_errors
 from ufo_experience.index.build import check_origin, is_outdated, load_snapshot
 from ufo_experience.index.generations import Generations, ids_digest
 from ufo_experience.index.snapshot import Snapshot

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.fileio.atomic import Disk, replace_file
-from ufo_experience.fileio.regular import check_output, open_regular, read_regular
+from ufo_experience.store.files import Disk, replace_file
+from ufo_experience.store.files import check_output, open_regular, read_regular
 from ufo_experience.ingest import ingest
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.base import ExperienceStore

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import StorageError
-from ufo_experience.fileio.atomic import Disk, storage_errors
-from ufo_experience.fileio.regular import open_regular
+from ufo_experience.store.files import Disk, storage_errors
+from ufo_experience.store.files import open_regular
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.redact import redact_text
 from ufo_experience.retrieve.answer import Retrieval

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.fileio.regular import read_lines
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.store.files import read_lines
+from ufo_experience.store.strict_json import parse
 from ufo_experience.ids import content_id
 from ufo_experience.index.catalog import Catalog, Mask, entry_of
 from ufo_experience.index.document import task_text

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.records import fingerprint
+from ufo_experience.store.base import fingerprint
 from ufo_experience.text.applications import application_key
 from ufo_experience.trust.risk import risks
 

@@ -15,9 +15,9 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from ufo_experience.errors import DataError, StorageError, UsageError
-from ufo_experience.fileio.atomic import Disk, replace_file
-from ufo_experience.fileio.regular import read_regular
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.store.files import Disk, replace_file
+from ufo_experience.store.files import read_regular
+from ufo_experience.store.strict_json import parse
 
 StrPath = str | os.PathLike[str]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, LockedError, NotFoundError, SchemaError
-from ufo_experience.fileio.atomic import Disk, replace_file
-from ufo_experience.fileio.regular import open_regular
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.store.files import Disk, replace_file
+from ufo_experience.store.files import open_regular
+from ufo_experience.store.strict_json import parse
 from ufo_experience.ids import content_id, is_id
 from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.integrations.formats.ufo_example import to_ufo_example

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, SchemaError, TraceError
-from ufo_experience.fileio.atomic import Disk, replace, replace_file
-from ufo_experience.fileio.regular import read_regular
+from ufo_experience.store.files import Disk, replace, replace_file
+from ufo_experience.store.files import read_regular
 from ufo_experience.integrations.formats.ufo_example import from_ufo_example, to_ufo_example
 from ufo_experience.redact import redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
