@@ -18,8 +18,7 @@ from ufo_experience.examples.form import FormApp
 from ufo_experience.procedure.model_binding import model_binder
 from ufo_experience.procedure.offer import offer
 from ufo_experience.schema import Hit
-from ufo_experience.service.client import OpenAIService, OpenAISettings
-from ufo_experience.service.limits import CircuitBreaker
+from ufo_experience.service import Access, Service
 from ufo_experience.session.protocols import Target
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "guide.md"
@@ -118,7 +117,7 @@ def test_a_model_binds_an_open_slot_in_one_question_and_invents_nothing():
         [{"slots": [{"slot": "input:1", "value": "14:00"}]}, {"slots": [{"slot": "input:1", "value": "15:00"}]}]
     )
     with OpenAIStub(chat=lambda body: next(answers)) as stub:
-        service = OpenAIService(OpenAISettings(api_key="sk-test", base_url=stub.url), breaker=CircuitBreaker())
+        service = Service(Access(api_key="sk-test", base_url=stub.url))
         guides = [offer("Meet at 14:00", [hit], binder=model_binder(service)) for _ in range(2)]
     assert [guide.procedure.steps[0].unbound for guide in guides if guide] == [(), ("input:1",)]
     assert len(stub.requests) == 2
@@ -133,7 +132,7 @@ def test_slots_stay_open_when_the_model_cannot_be_asked():
     )
     with OpenAIStub() as stub:
         stub.play(failing(401))
-        service = OpenAIService(OpenAISettings(api_key="sk-test", base_url=stub.url), breaker=CircuitBreaker())
+        service = Service(Access(api_key="sk-test", base_url=stub.url))
         guide = offer("Meet at 14:00", [hit], binder=model_binder(service))
     assert guide is not None
     assert guide.procedure.steps[0].unbound == ("input:1",)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ufo_experience.service.client import OpenAIService, OpenAISettings
 
 from tests import openai_stub as stub_server
 from tests.builders import a_run, a_step
@@ -17,10 +18,9 @@ from tests.openai_stub import OpenAIStub
 from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.redact import SLOT_TYPE, redact
 from ufo_experience.schema import Outcome, Source, Step, Trajectory, Trust
-from ufo_experience.service.client import OpenAIService, OpenAISettings
 from ufo_experience.summarize import ExtractiveSummarizer, experience_id, open_summarizer
 from ufo_experience.summarize.effective_steps import effective_steps
-from ufo_experience.summarize.openai import OpenAISummarizer
+from ufo_experience.summarize.model import OpenAISummarizer
 
 DONE = Outcome(success=True, evaluated_by="evaluator", judge="llm")
 FAILED = Outcome(success=False, evaluated_by="evaluator", judge="llm")

@@ -26,6 +26,7 @@ from ufo_experience.schema import MAX_NAME, Experience, Problem, State, Trajecto
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.records import CleanRecord, clean_record
 from ufo_experience.summarize import ExtractiveSummarizer, Summarizer, experience_id
+from ufo_experience.summarize.detours import find_detours
 from ufo_experience.text.remembered import forget_texts
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.builder import LogDefaults
@@ -272,7 +273,7 @@ def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordi
     """
     if isinstance(wordings, str):
         raise UsageError("wordings is a list of texts, not a text")
-    made = summarizer.summarize(redact(_without_our_prompts(run.trajectory)))
+    made = summarizer.summarize(_clean(run.trajectory))
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
@@ -301,7 +302,7 @@ def _read(log: Found, format: str, report: ReadReport, defaults: LogDefaults) ->
 
 def _redacted(logged: Trajectory, defaults: LogDefaults) -> _ReadRun:
     trajectory = defaults.fill(logged)
-    clean = redact(_without_our_prompts(trajectory))
+    clean = _clean(trajectory)
     own = experience_id(clean)
     others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
     return _ReadRun(
@@ -313,6 +314,12 @@ def _redacted(logged: Trajectory, defaults: LogDefaults) -> _ReadRun:
         is_over=clean.complete or _is_settled(trajectory),
         others=tuple(sorted(others)),
     )
+
+
+def _clean(trajectory: Trajectory) -> Trajectory:
+    """A run without secrets. Its detours are found before: redaction takes out what was typed and what came of it."""
+    found = find_detours(trajectory) if trajectory.outcome.success is not False else {}
+    return redact(_without_our_prompts(trajectory).model_copy(update={"detours": found}))
 
 
 def _ids_by_outcome(clean: Trajectory) -> set[str]:

@@ -245,8 +245,17 @@ class Step(Model):
         return self.status == "ok"
 
 
+class Cut(Model):
+    """A step of the run that is no part of the way, and why; it came after so many steps of the way."""
+
+    after: Count
+    action: Name
+    control: Text = ""
+    why: Name
+
+
 class Action(Model):
-    """What the agent chose to do. A UI experience is one whose action holds steps."""
+    """What the agent chose to do. A UI experience is one whose action holds steps; `cut` are its detours."""
 
     strategy: Text = ""
     skill: Text = ""
@@ -254,6 +263,7 @@ class Action(Model):
     steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
     plan: Lines = ()
     tips: Lines = ()
+    cut: Annotated[tuple[Cut, ...], Field(max_length=MAX_STEPS)] = ()
 
 
 class Outcome(Model):
@@ -378,8 +388,9 @@ class Trajectory(Model):
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
     `slots` is filled by redaction (placeholder → type), and `sealed` (see `Experience`); `sensitive` holds values a
-    reader knows to be secret, for redaction to remove everywhere. It is never written out, nor is `visibility`, which
-    the summarizer uses.
+    reader knows to be secret, for redaction to remove everywhere. It is never written out, nor is what the summarizer
+    uses: `visibility`, and `detours`, the numbers of steps that were not needed, each with why. These are found before
+    redaction, which takes out what was typed and what came of a step.
     """
 
     request: Text
@@ -402,6 +413,7 @@ class Trajectory(Model):
     sealed: Names = Field(default_factory=dict, exclude=True)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     visibility: Visibility = Field(default_factory=Visibility, repr=False, exclude=True)
+    detours: dict[int, str] | None = Field(default=None, repr=False, exclude=True)
 
     @property
     def task(self) -> str:

@@ -18,7 +18,7 @@ from ufo_experience.redact.sealing import tag_for, tag_of
 from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step
-from ufo_experience.summarize.effective_steps import has_effect
+from ufo_experience.summarize.detours import has_effect
 from ufo_experience.text.controls import bare, is_fixed, role_of
 from ufo_experience.text.own_case import feature_words, names_feature
 from ufo_experience.text.slots import find_slots, find_whole

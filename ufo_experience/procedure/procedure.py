@@ -13,7 +13,7 @@ from ufo_experience.redact import keystrokes
 from ufo_experience.redact.names import listed
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Around, Control, Experience, Step, Trust
-from ufo_experience.summarize.effective_steps import has_effect
+from ufo_experience.summarize.detours import has_effect
 from ufo_experience.text.controls import is_fixed, role_of
 from ufo_experience.trust.confirm import confirm_of, confirms
 from ufo_experience.trust.risk import risks
