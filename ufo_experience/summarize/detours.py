@@ -83,13 +83,12 @@ class _Way:
         )
 
     def take(self, step: Step, *, is_last: bool) -> None:
-        """Read one more step. The last that acts is what the run was for: it never only takes something back."""
+        """Read one more step. The last that acts is what the run was for: it never only leaves."""
         why = _idle(step)
         if why:
             self.cut[step.step_number] = why
             return
-        rules = self._rules[2:] if is_last and not _undoes(step) else self._rules
-        if not any(rule(step) for rule in rules):
+        if not any(rule(step) for rule in self._rules if not (is_last and rule == self._leaves)):
             self.kept.append(step)
 
     # Each rule drops what a step makes needless, and says whether the step itself goes as well.
@@ -150,7 +149,7 @@ class _Way:
             return self._drop([earlier], AGAIN) if not between else False
         if self._lasts_between(earlier, between):
             return False
-        if _said(earlier) == _said(step) and not between:
+        if _said(earlier) == _said(step):
             return self._drop([], AGAIN, step)
         self._drop([earlier, *(one for one in between if _clears(one) or _is_search(earlier))], OVERWRITTEN)
         if _said(step):
@@ -227,8 +226,9 @@ class _Way:
         return find_whole(_said(step).casefold(), self._task.casefold()) >= 0
 
     def _is_field(self, earlier: Step, step: Step) -> bool:
-        clicked = _is(earlier, "clicks") and _type(earlier) in _VERBS["fields"]
-        return _same_control(earlier, step) and (_types(earlier) or clicked)
+        if _is(earlier, "clicks") and _type(earlier) in _VERBS["fields"]:
+            return _same_control(earlier, step)
+        return _types(earlier) and _same_control(earlier, step) and _details(earlier) == _details(step)
 
     def _leads(self, step: Step) -> bool:
         """True for a step that only leads somewhere: a menu, a page, a dialog; not for an option that is chosen."""
@@ -296,6 +296,12 @@ def _said(step: Step) -> str:
     return " ".join(str(value) for value in step.parameters.values()).strip()
 
 
+def _details(step: Step) -> dict[str, Any]:
+    """The parameters of a step but what it types, such as which one of several equal controls."""
+    leaf = typed_leaf(step)
+    return {name: value for name, value in step.parameters.items() if not leaf or name != leaf[0]}
+
+
 def _types(step: Step) -> bool:
     return is_typing(step.action_type) and not is_press(step.action_type)
 
@@ -305,12 +311,17 @@ def _sets(step: Step) -> bool:
     return _types(step) and bool(step.target_control.name)
 
 
+def _keys(step: Step) -> str:
+    """The keys a step presses: what is typed into no control in particular may be keys, too."""
+    return "" if _sets(step) else _said(step)
+
+
 def _clears(step: Step) -> bool:
-    return bool(_CLEARS.fullmatch(_said(step))) and not _types(step)
+    return bool(_CLEARS.fullmatch(_keys(step)))
 
 
 def _presses_enter(step: Step) -> bool:
-    return bool(_ENTER.fullmatch(_said(step)))
+    return bool(_ENTER.fullmatch(_keys(step)))
 
 
 def _is_search(step: Step) -> bool:
@@ -325,13 +336,15 @@ def _searches(step: Step) -> bool:
 
 
 def _undoes(step: Step) -> bool:
-    by_keys = not _types(step) and _UNDO.fullmatch(_said(step)) is not None
-    return by_keys or (_is(step, "clicks") and _named(step, "undoing"))
+    return bool(_UNDO.fullmatch(_keys(step))) or (_is(step, "clicks") and _named(step, "undoing"))
 
 
 def _leaves(step: Step) -> bool:
-    by_keys = not _types(step) and _ESCAPE.fullmatch(_said(step)) is not None
-    return by_keys or _is(step, "goes_back") or (_is(step, "clicks") and _named(step, "leaving"))
+    return (
+        bool(_ESCAPE.fullmatch(_keys(step)))
+        or _is(step, "goes_back")
+        or (_is(step, "clicks") and _named(step, "leaving"))
+    )
 
 
 def _is_toggle(step: Step) -> bool:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from ufo_experience.costs import Spending
 from ufo_experience.errors import ServiceError
 from ufo_experience.redact import redact_text
-from ufo_experience.request import Request, words
+from ufo_experience.request import Request, find_whole, words
 from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Experience, Step, Trajectory, clip
 from ufo_experience.service import DEFAULT_CHAT, Service
 from ufo_experience.summarize.base import Summary, build_experience, redacted
@@ -87,13 +87,18 @@ def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
         reason = _sentence(reply.failure_reason)
     request = Request.parse(trajectory.task)
     known = _stems(request) | _named(steps)
-    wordings = tuple(one for one in _wordings(reply.wordings, trajectory) if known & set(words(one)))
+    worded = _wordings(reply.wordings, trajectory)
+    wordings = tuple(one for one in worded if known & set(words(one)) or _holds(one, request))
     tips = tuple(one for one in _sentences(reply.tips) if known & set(words(one)))
     intent = _intent(reply.intent, trajectory)
     agrees = _agrees(intent, request)
-    if not agrees and not wordings:
-        raise UnusableReply("other_task")
-    told = {"intent": not agrees, "wordings": len(wordings) < len(reply.wordings), "tips": len(tips) < len(reply.tips)}
+    if not agrees:  # whoever words another task words others for it, too
+        wordings = ()
+    told = {
+        "intent": not agrees,
+        "wordings": len(wordings) < len(worded),
+        "tips": len(tips) < len(_sentences(reply.tips)),
+    }
     return Summary(
         intent=intent if agrees else own.intent,
         wordings=wordings,
@@ -103,9 +108,17 @@ def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
         avoid_when=_sentences(reply.avoid_when),
         failure_reason=reason,
         meanings=_meanings(reply.slots),
-        notes=(*own.notes, *(f"summary:not of the request:{part}" for part, wrong in told.items() if wrong)),
+        notes=(
+            *_dropped(trajectory, steps),
+            *(f"summary:not of the request:{part}" for part, wrong in told.items() if wrong),
+        ),
         detours=own.detours,
     )
+
+
+def _dropped(trajectory: Trajectory, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    count = len(trajectory.steps) - len(steps)
+    return (f"steps:dropped:{count}",) if count else ()
 
 
 def _stems(request: Request) -> frozenset[str]:
@@ -116,6 +129,11 @@ def _stems(request: Request) -> frozenset[str]:
 
 def _named(steps: Iterable[Step]) -> frozenset[str]:
     return frozenset(word for step in steps for word in words(step.target_control.name))
+
+
+def _holds(wording: str, request: Request) -> bool:
+    """True when a wording has a value of the request, as it was asked to."""
+    return any(find_whole(value.text.casefold(), wording.casefold()) >= 0 for value in request.values)
 
 
 def _agrees(intent: str, request: Request) -> bool:
