@@ -20,6 +20,7 @@ from ufo_experience.redact import SLOT_TYPE, redact
 from ufo_experience.schema import Outcome, Source, Step, Trajectory, Trust
 from ufo_experience.service import Access, Service
 from ufo_experience.summarize import Summarizer, experience_id, open_summarizer
+from ufo_experience.summarize.model import OpenAISummarizer
 
 DONE = Outcome(success=True, evaluated_by="evaluator", judge="llm")
 FAILED = Outcome(success=False, evaluated_by="evaluator", judge="llm")
@@ -197,7 +198,7 @@ def test_kept_steps_are_logged_steps_in_their_order(steps):
 def test_an_experience_says_what_was_asked_where_and_how():
     """Intent masked, the user's words beside it, steps numbered anew with their lines, slots for typed text."""
     experience = extractive(run(MAIL[0], click(2, "Nowhere", error="gone"), *MAIL[1:]))
-    assert experience.state.task == "email <text> to <name>"
+    assert experience.state.task == "Email [text] to [name]"
     assert experience.state.request == 'Email "hi" to Jane Doe'
     assert (experience.state.application, experience.state.env) == ("OUTLOOK.EXE", "windows")
     assert [s.step_number for s in experience.action.steps] == [1, 2, 3, 4]
@@ -211,7 +212,7 @@ def test_an_experience_says_what_was_asked_where_and_how():
 def test_the_sub_task_is_the_intent_when_there_is_one():
     """The request stays the user's."""
     experience = extractive(run(*MAIL, subtask="Write to Bob about lunch"))
-    assert experience.state.task == "write to <name> about lunch"
+    assert experience.state.task == "Write to [name] about lunch"
     assert "sub-task" in experience.state.tags
 
 
@@ -343,9 +344,10 @@ def stub() -> Iterator[OpenAIStub]:
         yield server
 
 
-def asking(stub: OpenAIStub, max_cost: float | None = None) -> Summarizer:
+def asking(stub: OpenAIStub, max_cost: float | None = None, **options: int) -> Summarizer:
     access = Access(api_key="key-for-tests", base_url=stub.url)
-    return open_summarizer("openai", Service(access, ledger=Ledger(max_cost), sleep=lambda seconds: None))
+    service = Service(access, ledger=Ledger(max_cost), sleep=lambda seconds: None)
+    return OpenAISummarizer(service=service, **options)
 
 
 def answering(stub: OpenAIStub, **changes: object) -> None:
