@@ -197,7 +197,7 @@ def test_kept_steps_are_logged_steps_in_their_order(steps):
 
 def test_an_experience_says_what_was_asked_where_and_how():
     """Intent masked, the user's words beside it, steps numbered anew with their lines, slots for typed text."""
-    experience = extractive(run(MAIL[0], click(2, "Nowhere", error="gone"), *MAIL[1:]))
+    experience = extractive(run(*MAIL, click(5, "Nowhere", error="gone")))
     assert experience.state.task == "Email [text] to [name]"
     assert experience.state.request == 'Email "hi" to Jane Doe'
     assert (experience.state.application, experience.state.env) == ("OUTLOOK.EXE", "windows")
