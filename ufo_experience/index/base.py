@@ -6,10 +6,11 @@ one FAISS file (`sqlite.py`, `vectors.py`); on a PostgreSQL server it is columns
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ufo_experience.ids import content_id
 from ufo_experience.request import Request, application_key
@@ -190,6 +191,27 @@ def row_of(one: Experience) -> Row:
         task_key=task_key(request, state.application),
         digests=dict(getattr(one, "digests", {})),
     )
+
+
+def row_as_json(row: Row) -> str:
+    """What an index keeps of a row; `row_from_json` makes the same row of it without parsing a request."""
+    data = {name: value for name, value in vars(row).items() if name not in ("task", "request", "wordings")}
+    data |= {"request": row.request.to_json(), "wordings": [one.to_json() for one in row.wordings]}
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else dict(value)
+
+
+def row_from_json(text: str) -> Row:
+    """The row that `row_as_json` was given."""
+    found = json.loads(text)
+    request = Request.from_json(found.pop("request"))
+    wordings = tuple(Request.from_json(one) for one in found.pop("wordings"))
+    times = {name: datetime.fromisoformat(found[name]) for name in ("created_at", "last_success") if found[name]}
+    trust = Trust(found["trust"])
+    return Row(**{**found, **times, "trust": trust, "task": request.text, "request": request, "wordings": wordings})
 
 
 def task_key(request: Request, application: str | None) -> str:

@@ -14,14 +14,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from hashlib import sha256
 from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
 
-from ufo_experience.embed.base import Embedder
+from ufo_experience.embed.base import Embedder, EmbedsPieces
 from ufo_experience.errors import DataError, StorageError
 from ufo_experience.index.base import (
     LIMIT,
@@ -38,12 +37,13 @@ from ufo_experience.index.base import (
     embedded_text,
     env_of,
     masked_words,
+    row_as_json,
+    row_from_json,
     row_of,
 )
 from ufo_experience.index.columns import Columns
 from ufo_experience.index.vectors import VectorIndex, packed, unpacked
 from ufo_experience.request import Request
-from ufo_experience.schema import Trust
 from ufo_experience.store.folder import FolderStore
 
 FILE = "vectors.faiss"
@@ -77,12 +77,10 @@ _NEAREST = """
 class SqliteIndex:
     """Rows of a folder store by words and vectors; see `ExperienceIndex`."""
 
-    def __init__(
-        self, store: FolderStore, embedder: Callable[[], Embedder], at_once: Callable[[], bool] = lambda: True
-    ) -> None:
-        """An index that asks `embedder()` for vectors: of new records before the next question where `at_once()` (an
-        embedder on this machine), else when `sync` is called."""
-        self._store, self._catalog, self._embedder, self._at_once = store, store.catalog, embedder, at_once
+    def __init__(self, store: FolderStore, embedder: Callable[[], Embedder]) -> None:
+        """An index that asks `embedder()` for vectors: of new records before the next question where it works on this
+        machine, else when `sync` is called."""
+        self._store, self._catalog, self._embedder = store, store.catalog, embedder
         self._lock = threading.RLock()
         self._columns = Columns()
         self._kept_rows: dict[int, Row] = {}
@@ -226,7 +224,7 @@ class SqliteIndex:
         missing = [number for number in numbers if number not in self._kept_rows]
         ask = "SELECT number, data FROM row WHERE number IN (SELECT value FROM json_each(?))"
         for number, data in self._catalog.read(ask, (json.dumps(missing),)) if missing else ():
-            self._kept_rows[number] = _row_from(data)
+            self._kept_rows[number] = row_from_json(data)
         found = {number: row for number in numbers if (row := self._kept_rows.get(number)) is not None}
         if len(self._kept_rows) > KEPT_ROWS:
             self._kept_rows = {}
@@ -331,7 +329,7 @@ class SqliteIndex:
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
             texts = {_text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
-            vectors = self._embedded(texts) if self._at_once() else {}
+            vectors = {} if isinstance(self._embedder(), EmbedsPieces) else self._embedded(texts)
             self._catalog.run(lambda db, rows=rows, vectors=vectors: _put(db, rows, vectors), write=True)  # type: ignore[misc]
         self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
 
@@ -509,7 +507,7 @@ def _put(
 def _columns_of(number: int, change: int, sequence: int, row: Row) -> tuple[Any, ...]:
     success = None if row.success is None else int(row.success)
     return (
-        *(number, row.id, change, sequence, _row_as_json(row), application_of(row.application), env_of(row.env)),
+        *(number, row.id, change, sequence, row_as_json(row), application_of(row.application), env_of(row.env)),
         *(row.session, row.trust.rank, int(row.imported), success, row.task_key, _text_key(embedded_text(row))),
     )
 
@@ -557,22 +555,3 @@ def _mark(db: sqlite3.Connection, name: str, value: Any) -> None:
 
 def _text_key(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def _row_as_json(row: Row) -> str:
-    data = {name: value for name, value in vars(row).items() if name not in ("task", "request", "wordings")}
-    data |= {"request": row.request.to_json(), "wordings": [one.to_json() for one in row.wordings]}
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else dict(value)
-
-
-def _row_from(data: str) -> Row:
-    found = json.loads(data)
-    request = Request.from_json(found.pop("request"))
-    wordings = tuple(Request.from_json(one) for one in found.pop("wordings"))
-    times = {name: datetime.fromisoformat(found[name]) for name in ("created_at", "last_success") if found[name]}
-    trust = Trust(found["trust"])
-    return Row(**{**found, **times, "trust": trust, "task": request.text, "request": request, "wordings": wordings})

@@ -28,6 +28,7 @@ CREATE TABLE ufo_experience.store (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
     version integer NOT NULL,
     store_id text NOT NULL,
+    embedder text,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE TABLE ufo_experience.secret (single boolean PRIMARY KEY DEFAULT true CHECK (single), key bytea NOT NULL);
@@ -55,13 +56,14 @@ CREATE TABLE ufo_experience.row (
     id text COLLATE "C" PRIMARY KEY REFERENCES ufo_experience.record ON DELETE CASCADE,
     row json NOT NULL,
     application text NOT NULL,
-    env text,
+    env text NOT NULL,
     session text NOT NULL,
     success boolean,
     imported boolean NOT NULL,
     task_key text NOT NULL,
-    length integer NOT NULL,
     digest text NOT NULL,
+    raw integer NOT NULL,
+    masked integer NOT NULL,
     words tsvector NOT NULL
 );
 CREATE INDEX row_by_words ON ufo_experience.row USING gin (words);
