@@ -49,8 +49,8 @@ def export_skills(memory: ExperienceMemory, folder: Path) -> list[Path]:
         with storage_errors(place):
             place.mkdir(exist_ok=True)
         record = json.dumps(to_task_experience(one), ensure_ascii=False, indent=1, sort_keys=True)
-        replace_file(place / SKILL, skill_text(one).encode("utf-8"), Disk())
-        replace_file(place / RECORD, f"{record}\n".encode(), Disk())
+        replace_file(place / SKILL, skill_text(one).encode("utf-8"))
+        replace_file(place / RECORD, f"{record}\n".encode())
         written.append(place)
     return sorted(written)
 

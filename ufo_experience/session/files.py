@@ -57,7 +57,7 @@ def write_atomic(path: StrPath, text: str) -> None:
     """
     target = Path(path)
     make_folder(target.parent)
-    replace_file(target, text.encode("utf-8"), Disk())
+    replace_file(target, text.encode("utf-8"))
 
 
 def make_folder(folder: Path) -> None:

@@ -96,7 +96,7 @@ def add_to_yaml(summaries: Iterable[object], path: Path) -> int:
         if _digest(entry) not in known:
             known.add(_digest(entry))
             new[f"example{last + 1 + len(new)}"] = entry
-    replace_file(path, (text + _as_text(new)).encode("utf-8"), Disk())
+    replace_file(path, (text + _as_text(new)).encode("utf-8"))
     return len(new)
 
 
@@ -165,7 +165,8 @@ def _entries(path: Path) -> dict[str, Any]:
         if error.code == "E_EMPTY":
             return {}
         aside = path.with_name(f"{path.name}.unreadable-{_file_digest(path)}")
-        replace(path, aside, Disk())
+        with storage_errors(path):
+            path.replace(aside)
         _log.warning("%s; it was set aside as %s", error, aside.name)
         return {}
 
