@@ -169,12 +169,14 @@ class State(Model):
 class Control(Model):
     """A UI control as the log names it; `type` is its role (Button, Edit, …) where the log has one.
 
-    `within` names the row, group or dialog around it, "" where that is not known.
+    `within` names the row, group or dialog around it, "" where that is not known. A log of clicks at places names no
+    control: then `named_by` says what does, the accessibility tree, the action's own code, or the agent's thought.
     """
 
     name: Text = ""
     type: NameOrNone = None
     within: Name = ""
+    named_by: Literal["tree", "code", "thought"] | None = None
 
 
 class Around(Model):
@@ -245,8 +247,17 @@ class Step(Model):
         return self.status == "ok"
 
 
+class Cut(Model):
+    """A step of the run that is no part of the way, and why; it came after so many steps of the way."""
+
+    after: Count
+    action: Name
+    control: Text = ""
+    why: Name
+
+
 class Action(Model):
-    """What the agent chose to do. A UI experience is one whose action holds steps."""
+    """What the agent chose to do. A UI experience is one whose action holds steps; `cut` are its detours."""
 
     strategy: Text = ""
     skill: Text = ""
@@ -254,6 +265,7 @@ class Action(Model):
     steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
     plan: Lines = ()
     tips: Lines = ()
+    cut: Annotated[tuple[Cut, ...], Field(max_length=MAX_STEPS)] = ()
 
 
 class Outcome(Model):
@@ -378,8 +390,9 @@ class Trajectory(Model):
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
     `slots` and `digests` (see `Experience`) are filled by redaction; `sensitive` holds values a reader knows to be
-    secret, for redaction to remove everywhere, `typed` what redaction took a digest of. Neither is ever written out,
-    nor is `visibility`, which the summarizer uses.
+    secret, for redaction to remove everywhere, `typed` what redaction took a digest of. None of it is written out, nor
+    is what the summarizer uses: `visibility`, and `detours`, the numbers of steps that were not needed, each with why.
+    These are found before redaction, which takes out what was typed and what came of a step.
     """
 
     request: Text
@@ -403,6 +416,7 @@ class Trajectory(Model):
     typed: dict[str, str] = Field(default_factory=dict, repr=False, exclude=True)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     visibility: Visibility = Field(default_factory=Visibility, repr=False, exclude=True)
+    detours: dict[int, str] | None = Field(default=None, repr=False, exclude=True)
 
     @property
     def task(self) -> str:
@@ -411,12 +425,16 @@ class Trajectory(Model):
 
 
 class Hit(Model):
-    """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it."""
+    """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it.
+
+    It stands for a procedure: `runs` are the ids of the runs of the same task and ending, this one first.
+    """
 
     experience: Experience
     score: float
     ranked_by: Literal["vector", "structured", "fused"]
     explanation: dict[str, float] = Field(default_factory=dict)
+    runs: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
