@@ -24,7 +24,7 @@ from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import ExperienceError
 from ufo_experience.index.manifest import Manifest, decode
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
-from ufo_experience.prompt.data_block import parse_block
+from ufo_experience.prompt.block import parse_block
 from ufo_experience.redact import redact
 from ufo_experience.schema import Experience, Hit, validate
 from ufo_experience.store.exchange import import_json

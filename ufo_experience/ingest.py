@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ufo_experience.errors import DataError, ExperienceError, SchemaError, StorageError, UsageError
 from ufo_experience.index.document import Described, describe, run_of
-from ufo_experience.prompt.data_block import has_block, strip_blocks
+from ufo_experience.prompt.block import has_block, strip_blocks
 from ufo_experience.redact import redact
 from ufo_experience.schema import MAX_NAME, Experience, Problem, State, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore

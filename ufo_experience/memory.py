@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from ufo_experience.index.manifest import Calibration
     from ufo_experience.ingest import IngestReport
-    from ufo_experience.procedure.binding import Binder
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.on_screen import OnScreen
@@ -52,6 +51,7 @@ Ids = list[str]
 Advice = list["ActionAdvice"]
 
 NOT_INDEXED = "E_NOT_INDEXED"  # the problem of records that could not be embedded
+MOST_RUNS = 16  # of one task, that are compared for its procedure
 _log = logging.getLogger(__name__)
 
 
@@ -313,7 +313,7 @@ class ExperienceMemory(Maintenance):
             max_tokens=limit,
             format=format,
             allowed_actions=allowed_actions,
-            agreement=self.wiring.finder().agreement if shown else None,
+            runs_of=self._runs_of,
         )
         if self.settings.audit:
             self._audit(task, shown, block, found)
@@ -334,14 +334,12 @@ class ExperienceMemory(Maintenance):
         *,
         application: str | None = None,
         hits: Sequence[Hit] | None = None,
-        binder: Binder | None = None,
         proven_after: int = 0,
     ) -> Guide | None:
         """A guide along the best known way for `task`; None when nothing is known well enough to be followed.
 
         Args:
             hits: what was retrieved for the task already (retrieved here when not given).
-            binder: binds slots the rules cannot, with one call of a model.
             proven_after: how often a way must have helped since it last hurt.
         """
         from ufo_experience.procedure.offer import offer
@@ -349,8 +347,7 @@ class ExperienceMemory(Maintenance):
         found = self.retrieve(task, application=application) if hits is None else hits
         if not found:
             return None
-        agreement = self.wiring.finder().agreement
-        return offer(task, found, binder=binder, proven_after=proven_after, agreement=agreement)
+        return offer(task, found, proven_after=proven_after, runs_of=self._runs_of)
 
     def choices(
         self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, limit: int = 3
@@ -368,7 +365,13 @@ class ExperienceMemory(Maintenance):
         if hits is None:
             found = self.retrieve(task, application=application, near=LOOKED_THROUGH)
             hits = [*found, *found.near]
-        return choices(task, hits, limit=limit, agreement=self.wiring.finder().agreement) if hits else ()
+        return choices(task, hits, limit=limit, runs_of=self._runs_of) if hits else ()
+
+    def _runs_of(self, run: Experience) -> list[Experience]:
+        """The newest other runs of the same task that may be shown, or that failed: the evidence of its procedure."""
+        catalog, policy = self.live.snapshot().catalog, self.wiring.trust_policy()
+        ids = catalog.ids(catalog.rows_of_task(run.state.task))[-MOST_RUNS:]
+        return [one for one in self.store.scan(ids) if policy.admits(one) or one.is_negative]
 
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None

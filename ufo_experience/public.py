@@ -48,9 +48,9 @@ from ufo_experience.maintenance.inspection import SourceInfo, StoreStats, Verifi
 from ufo_experience.maintenance.transfer import ExportReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
-from ufo_experience.procedure.binding import Binder
 from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import Target
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.steps import Target
 from ufo_experience.prompt.builder import Format, PromptBlock, build_prompt, inject, parse_block, strip_block
 from ufo_experience.redact import redact, redact_text
 from ufo_experience.retrieve.answer import Retrieval, Withheld
@@ -113,13 +113,13 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     # what the façade answers
     "Hit",
     "Retrieval",
+    "Procedure",
     "PromptBlock",
     "Withheld",
     "Guide",
     "Act",
     "Stop",
     "Target",
-    "Binder",
     "ActionAdvice",
     "Calibration",
     "IngestReport",

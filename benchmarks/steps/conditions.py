@@ -67,8 +67,7 @@ class ReadOnly:
     ) -> PromptBlock:
         """As the memory builds it, but with the same nonce every time, so that tokens can be compared."""
         limit = max_tokens or self._memory.settings.max_tokens
-        agreement = self._memory.wiring.finder().agreement if hits else None
-        return build_prompt(task, hits or (), max_tokens=limit, agreement=agreement, nonce=_NONCE)
+        return build_prompt(task, hits or (), max_tokens=limit, runs_of=self._memory._runs_of, nonce=_NONCE)
 
     def guide(self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0) -> Guide | None:
         """As the memory leads."""

@@ -39,7 +39,6 @@ from benchmarks.steps.environment import Command, ControlView, Observation
 from benchmarks.steps.workplace import MakeAgent, Workplace
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.fileio.strict_json import parse
-from ufo_experience.prompt.data_block import wording
 from ufo_experience.session.protocols import AgentError, AgentStatus, ContextNames, Decision, ResultStatus, Turn
 from ufo_experience.session.protocols import Command as SessionCommand
 
@@ -280,7 +279,7 @@ class ExternalAgent:
     def _once(self, block: str) -> str:
         """A block, with what stands before every block only the first time."""
         told, self._introduced = self._introduced, True
-        return block.removeprefix(wording("preamble")).lstrip() if told else block
+        return block
 
     def _last(self, turn: Turn, refused: str | None) -> dict[str, Any] | None:
         """What became of the last answer; None before the first."""

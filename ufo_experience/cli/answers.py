@@ -205,7 +205,7 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
 
 def record_text(one: Experience) -> str:
     """One record for people: what it was for, how it ended, where it came from, what was done."""
-    from ufo_experience.prompt.notation import step_line
+    from ufo_experience.procedure.render import step_line
 
     state, outcome, usage, origin = one.state, one.outcome, one.usage, one.provenance
     score = "" if outcome.score is None else f", score {outcome.score:.2f}"

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ufo_experience.procedure.acts import Act, Stop, check_action
-from ufo_experience.procedure.block import ahead_block, choice_block
-from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import Target as Aim
+from ufo_experience.procedure.acts import Act, Stop
+from ufo_experience.procedure.ahead import ahead_block, choice_block
+from ufo_experience.procedure.guide import Guide, check_action
+from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentStatus,
@@ -122,7 +122,7 @@ class Follower:
         resumed = not acts and not self._replay and guide.resume(view, application=known)
         acts = guide.ahead(view, application=known) if resumed else acts
         self._mark(() if self._replay else acts)
-        return ahead_block(acts, resumed=resumed)
+        return ahead_block(guide, acts)
 
     def choose(self, commands: Sequence[Command]) -> None:
         """Of several ways the one whose next steps the agent has answered with is followed from now on. Where it has

@@ -57,6 +57,10 @@ class Meanings:
         found = [(self._place_of(one), weight) for one, kind, weight in told if not kind and not one.isdigit()]
         return Said(*zip(*found, strict=True)) if found else Said((len(self.length) - 1,), (1.0,))
 
+    def place(self, word: str) -> int | None:
+        """Where the vector of a known word stands in `units`; None for a word the phrase book has not."""
+        return self._place.get(word)
+
     def _place_of(self, word: str) -> int:
         known = self._place.get(word)
         return len(self._words) + crc32(word.encode()) % _UNKNOWN if known is None else known
