@@ -1,7 +1,8 @@
-"""Run UFO's own `Session` three times on Linux and print what happened: `python drive.py UFO_FOLDER`.
+"""Run UFO's own sessions on Linux and print what happened: `python drive.py UFO_FOLDER`.
 
 HostAgent, AppAgent, evaluation, experience saver and the next session's prompt are UFO's. A fake device stands behind
-UFO's dispatcher and scripted answers in place of the model: a mail, the same with another recipient, one that fails.
+UFO's dispatcher and scripted answers in place of the model: a mail, the same with another recipient, one that
+fails, and one along a plan.
 """
 
 from __future__ import annotations
@@ -102,17 +103,9 @@ def judgement(complete: str) -> Answer:
     return {"reason": "the log says so", "sub_scores": [{"name": "sent", "evaluation": complete}], "complete": complete}
 
 
-def run(task: str, request: str, to: str, *, broken: Sequence[str] = (), complete: str = "yes") -> Answer:
-    """One session of UFO's; returns the AppAgent's prompts and what was done."""
-    from ufo.module.sessions.session import Session
-
-    device = Device(broken)
+def play(session: Any, device: Device, script: dict[str, list[Answer]]) -> Answer:
+    """Run a session of UFO's against a device and scripted answers; what was done, and the AppAgent's first prompt."""
     prompts: list[list[Answer]] = []
-    script = {
-        "HOST": [host(request), host("", "FINISH", "")],
-        "APP": [app("New Email"), app("To", to), app("Subject", "Lunch"), app("Send", status="FINISH")],
-        "EVA": [judgement(complete)],
-    }
 
     async def execute(self: Any, commands: Sequence[Any], timeout: float = 6000) -> list[Any]:
         return [device.do(command) for command in commands]
@@ -126,14 +119,45 @@ def run(task: str, request: str, to: str, *, broken: Sequence[str] = (), complet
 
     dispatcher.LocalCommandDispatcher.execute_commands = execute
     llm_call.get_completions = completions
-    session = Session(task=task, should_evaluate=True, id=0, request=request, mode="normal")
     asyncio.run(session.run())
     system = "\n".join(one["content"] for one in prompts[0] if isinstance(one["content"], str)) if prompts else ""
-    return {"calls": device.calls, "system_prompt": system, "steps": session.step}
+    return {"calls": device.calls, "system_prompt": system, "log": str(ROOT / session.log_path)}
+
+
+def mail(task: str, request: str, to: str, *, broken: Sequence[str] = (), complete: str = "yes") -> Answer:
+    """UFO's `Session` writes a mail: the HostAgent's sub-task is the request itself."""
+    from ufo.module.sessions.session import Session
+
+    script = {
+        "HOST": [host(request), host("", "FINISH", "")],
+        "APP": [app("New Email"), app("To", to), app("Subject", "Lunch"), app("Send", status="FINISH")],
+        "EVA": [judgement(complete)],
+    }
+    return play(Session(task=task, should_evaluate=True, id=0, request=request, mode="normal"), Device(broken), script)
+
+
+def follow(task: str, request: str, to: str) -> Answer:
+    """UFO's `FollowerSession` takes the same way along a plan, one step a round."""
+    import ufo.module.basic
+    from ufo.module.sessions.session import FollowerSession
+
+    ufo.module.basic.ufo_config.system.max_round = 9  # a step of the plan is a round; the setting of a session is one
+    plan = ROOT / "plan.json"
+    steps = ["Click the New Email button", f"Type {to} into To", "Click Send"]
+    plan.write_text(json.dumps({"task": request, "steps": steps, "object": "outlook"}), "utf-8")
+    script = {
+        "HOST": [host("", "FINISH")],
+        "APP": [app("New Email", status="FINISH"), app("To", to, "FINISH"), app("Send", status="FINISH")],
+        "EVA": [judgement("yes")],
+    }
+    return play(FollowerSession(task, str(plan), True, 0), Device(), script)
 
 
 if __name__ == "__main__":
-    first = run("mail", "Email Jane about lunch", "Jane")
-    second = run("mail again", "Email Bob about lunch", "Bob")
-    third = run("mail fails", "Email Carol about lunch", "Carol", broken=["Send"], complete="no")
-    print("DRIVEN " + json.dumps([first, second, third]))
+    done = [
+        mail("mail", "Email Jane about lunch", "Jane"),
+        mail("mail again", "Email Bob about lunch", "Bob"),
+        mail("mail fails", "Email Carol about lunch", "Carol", broken=["Send"], complete="no"),
+        follow("follow", "Email Dan about lunch", "Dan"),
+    ]
+    print("DRIVEN " + json.dumps(done))
