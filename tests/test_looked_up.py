@@ -14,7 +14,7 @@ from ufo_experience.procedure.block import READ, SEEN, ahead_block
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import procedure_of
 from ufo_experience.schema import Seen, Step
-from ufo_experience.traces.looked_up import with_seen
+from ufo_experience.traces.in_view import with_seen
 
 LIST = "Objects: Laboratory CC-7300, Archive CC-7080."
 TASK, NEW = "Plan 3 for the Laboratory", "Plan 4 for the Archive"

@@ -608,17 +608,6 @@ def test_a_foreign_error_is_chained(stub: OpenAIStub, fake: FakeTime) -> None:
     assert type(fault_of(service_of(stub, fake)).__cause__).__name__ == "BadRequestError"
 
 
-def test_importing_the_client_layer_does_not_load_openai() -> None:
-    """It costs a third of a second, which an offline command must not pay."""
-    code = (
-        "import sys, ufo_experience.service.client, ufo_experience.embed\n"
-        "heavy = {'openai', 'httpx', 'httpx2', 'tenacity', 'numpy', 'sqlite3'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize(
     "url", ["http://10.0.0.7:8000/v1", "http://192.168.1.4:11434", "http://vllm:8000", "http://gpu.lan/v1"]
 )

@@ -15,7 +15,7 @@ from ufo_experience.summarize.effective_steps import effective_steps
 from ufo_experience.summarize.extractive import ExtractiveSummarizer
 from ufo_experience.summarize.shortest_path import MOST_STEPS
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.visibility import VisibleControls, menu_opened_after, visible_before
+from ufo_experience.traces.in_view import VisibleControls, visibility
 
 # A small mail program: which menus and tabs lead to which controls. Menus and the two tabs are always in view.
 ALWAYS = {("File", "MenuItem"), ("View", "MenuItem"), ("Inbox", "TabItem"), ("Archive", "TabItem")}
@@ -59,7 +59,9 @@ def walk(*names: str) -> tuple[list[Step], list[VisibleControls]]:
 def way(*names: str, task: str = "do it") -> list[str]:
     """Names of what is kept of a run."""
     steps, seen = walk(*names)
-    kept = effective_steps(steps, task, visible_before(steps, seen), opened=menu_opened_after(steps, seen))
+    kept = effective_steps(
+        steps, task, visibility(steps, seen).visible_before, opened=visibility(steps, seen).menu_opened_after
+    )
     return [step.target_control.name for step in kept]
 
 
@@ -116,9 +118,9 @@ def test_what_led_to_a_control_stays():
 def test_a_button_that_went_out_of_view_is_reached_the_way_it_was():
     """Another dialog may have one of the same name: only menus and tabs are the same wherever they are seen."""
     steps, seen = walk("File", "Print…", "View", "Zoom…", "Flag")
-    in_view = visible_before(steps, seen)
-    in_view[5] = (3, 5)  # before View there was one of that name, then none, and now another
-    kept = effective_steps(steps, "do it", in_view, opened=menu_opened_after(steps, seen))
+    in_view = visibility(steps, seen)
+    in_view.visible_before[5] = (3, 5)  # before View there was one of that name, then none, and now another
+    kept = effective_steps(steps, "do it", in_view.visible_before, opened=in_view.menu_opened_after)
     names = [step.target_control.name for step in kept]
     assert names == ["View", "Zoom…", "Flag"]
 
@@ -140,7 +142,7 @@ def test_controls_of_two_applications_are_two_controls():
     steps, _ = walk("File", "Print…", "View", "File", "Options…")
     steps[3] = steps[3].model_copy(update={"application": "Sheet"})
     view = frozenset({("File", "MenuItem"), ("View", "MenuItem"), ("Print…", "MenuItem"), ("Options…", "MenuItem")})
-    assert visible_before(steps, [view] * 5)[4] == (4,)
+    assert visibility(steps, [view] * 5).visible_before[4] == (4,)
 
 
 @pytest.mark.parametrize("count", [0, 201])
@@ -148,7 +150,7 @@ def test_without_views_or_for_very_long_runs_nothing_is_known(count):
     """The comparison is quadratic, and no such run is an example."""
     steps, _ = walk("File")
     seen = frozenset({("File", "MenuItem")}) if count else frozenset()
-    assert visible_before(steps * max(1, count), [seen] * max(1, count)) == {}
+    assert visibility(steps * max(1, count), [seen] * max(1, count)).visible_before == {}
 
 
 def _walks() -> st.SearchStrategy[list[str]]:

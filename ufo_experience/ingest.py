@@ -28,9 +28,9 @@ from ufo_experience.store.records import CleanRecord, clean_record
 from ufo_experience.summarize import ExtractiveSummarizer, Summarizer, experience_id
 from ufo_experience.text.remembered import forget_texts
 from ufo_experience.traces import ReadReport, find_sources, read_source
-from ufo_experience.traces.builder import LogDefaults
+from ufo_experience.traces.draft import LogDefaults
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
-from ufo_experience.traces.reader import Found
+from ufo_experience.traces.files import Found
 from ufo_experience.trust.completeness import missing
 
 if TYPE_CHECKING:

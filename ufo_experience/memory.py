@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.on_screen import OnScreen
     from ufo_experience.retrieve.structured import ActionAdvice
-    from ufo_experience.traces.builder import LogGaps
+    from ufo_experience.traces.draft import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
 Hits = list[Hit]  # named here: inside the class `list` is a method

@@ -79,7 +79,7 @@ from ufo_experience.store.records import fingerprint
 from ufo_experience.store.selection import RecordFilter
 from ufo_experience.summarize import Summarizer, open_summarizer
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.builder import LogGaps
+from ufo_experience.traces.draft import LogGaps
 from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
 __all__ = [  # noqa: RUF022 - grouped as a reader meets them

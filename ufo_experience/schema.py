@@ -169,12 +169,14 @@ class State(Model):
 class Control(Model):
     """A UI control as the log names it; `type` is its role (Button, Edit, …) where the log has one.
 
-    `within` names the row, group or dialog around it, "" where that is not known.
+    `within` names the row, group or dialog around it, "" where that is not known. A log of clicks at places names no
+    control: then `named_by` says what does, the accessibility tree, the action's own code, or the agent's thought.
     """
 
     name: Text = ""
     type: NameOrNone = None
     within: Name = ""
+    named_by: Literal["tree", "code", "thought"] | None = None
 
 
 class Around(Model):

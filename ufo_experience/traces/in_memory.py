@@ -4,7 +4,8 @@
     runs_in({"task": "…", "steps": [...], "success": True})
 
 A step is a mapping (or a `Step`) in any of three vocabularies: `action` and `control` of a plain file, `action_type`
-and `control_text` of UFO's memory article, `action_type` and `target_control: {name, type}` of our schema.
+and `control_text` of UFO's memory article, `action_type` and `target_control: {name, type}` of our schema. Beside it
+`within` names the row, group or dialog around the control, and `controls` lists what was in view before the step.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from ufo_experience.errors import DataError, SchemaError, UsageError
-from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import content_hash, new_id
 from ufo_experience.schema import Judge, Step, Trajectory, expect
-from ufo_experience.traces.builder import Draft
-from ufo_experience.traces.coerce import as_amount, as_lines, as_list, as_name
-from ufo_experience.traces.common_keys import (
+from ufo_experience.traces.draft import Draft
+from ufo_experience.traces.lines import parse_strictly
+from ufo_experience.traces.rows import (
     APPLICATION,
     SESSION,
+    STARTED,
     STEPS,
     TASK,
     add_row,
-    first_of,
     has_any,
     is_step,
     stated_outcome,
     unknown_keys,
 )
+from ufo_experience.traces.values import as_amount, as_lines, as_list, as_name, first_of
 
 FORMAT = "api"
 A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "parameters": {}, "observation": "…"}'
@@ -130,10 +131,8 @@ def run_of(
         unknown |= dict.fromkeys(unknown_keys(row))
     if not draft.steps:
         raise SchemaError("there are none: what did the run do?", field="steps")
-    costs = [step.cost for step in draft.steps if step.cost is not None]
     cost = more.pop("cost", None)
-    if cost is None and costs:
-        cost = sum(costs)
+    cost = draft.summed_cost() if cost is None else cost
     read = draft.finish(success=success, evaluated_by=evaluated_by, judge=judge, cost=cost, **more)
     alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
     return Run(read.model_copy(update={"steps": alone, "source_files": ()}), tuple(unknown))
@@ -170,11 +169,11 @@ def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
     """
     lines = [line for line in data.splitlines() if line.strip()]
     try:
-        yield parse(data, file=file)
+        yield parse_strictly(data, file=file)
     except DataError:
         if len(lines) < 2:
             raise
-        yield from (parse(line, file=file) for line in lines)
+        yield from (parse_strictly(line, file=file) for line in lines)
 
 
 def _run_in(record: dict[str, Any], place: int) -> Run:
@@ -194,7 +193,7 @@ def _run_in(record: dict[str, Any], place: int) -> Run:
         plan=as_lines(record.get("plan")),
         agent=record.get("agent"),
         env=record.get("env"),
-        started_at=first_of(record, ("start_time", "started_at", "timestamp")),
+        started_at=first_of(record, STARTED),
     )
 
 

@@ -6,25 +6,43 @@ import ast
 import json
 import math
 import re
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import urlsplit
 
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import MAX_TEXT
-from ufo_experience.traces.json_lines import parse_json
+from ufo_experience.traces.lines import parse_json
 
 # One more than a field may hold: what is cut here is seen to be too long, and reported, where the record is built.
 KEEP = MAX_TEXT + 1
 MAX_ITEMS = 1_000
+ALMOST_ONE = 0.999  # a score of 1 that was computed
 _NO_IMAGE = 1024  # characters
 _IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 _TIMES = (
     (re.compile(r"\d{8}@\d{6}"), "%Y%m%d@%H%M%S"),
     (re.compile(r"\d{8}@\d{7,12}"), "%Y%m%d@%H%M%S%f"),
     (re.compile(r"\d{4}(-\d\d){5}"), "%Y-%m-%d-%H-%M-%S"),
     (re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d-\d{6}"), "%Y-%m-%d_%H-%M-%S-%f"),
 )
+
+
+def first_of(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """The value of the first of these keys that has one."""
+    return next((row[key] for key in keys if row.get(key) not in _EMPTY), None)
+
+
+def first_key(row: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
+    """The first of these keys that has a value."""
+    return next((key for key in keys if row.get(key) not in _EMPTY), None)
+
+
+def first_name(row: Mapping[str, Any], *keys: str) -> str:
+    """The first of these fields that is not empty, as text."""
+    return next((text for key in keys if (text := as_name(row.get(key)))), "")
 
 
 def as_text(value: Any) -> str:
@@ -55,10 +73,14 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+def as_dicts(value: Any) -> list[dict[str, Any]]:
+    """The items of a list as mappings; those that are none are empty ones."""
+    return [as_dict(item) for item in as_list(value)]
+
+
 def as_lines(value: Any) -> tuple[str, ...]:
     """Lines of a plan or of tips, given as one text or as a list; empty lines and the `<FINISH>` mark left out."""
-    items = as_list(value)
-    lines = [line.strip() for item in items for line in as_text(item).split("\n")]
+    lines = [line.strip() for item in as_list(value) for line in as_text(item).split("\n")]
     return tuple(line for line in lines if line and line != "<FINISH>")
 
 
@@ -104,6 +126,12 @@ def as_time(value: Any) -> datetime | None:
     return None
 
 
+def _time_of_text(text: str) -> datetime:
+    form = next((form for shape, form in _TIMES if shape.fullmatch(text)), None)
+    moment = datetime.strptime(text, form) if form else datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
 def parse_literal(text: str) -> Any:
     """The value of a text that is JSON or a Python literal; None when it is neither. Nothing is run."""
     try:
@@ -116,10 +144,10 @@ def parse_literal(text: str) -> Any:
         return None
 
 
-def _time_of_text(text: str) -> datetime | None:
-    form = next((form for shape, form in _TIMES if shape.fullmatch(text)), None)
-    moment = datetime.strptime(text, form) if form else datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+def short_object(value: Any) -> dict[str, Any]:
+    """Arguments of an action, cut like `as_text`."""
+    found = _short(as_dict(value))
+    return found if isinstance(found, dict) else {}
 
 
 def _short(value: Any) -> Any:
@@ -131,9 +159,3 @@ def _short(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _short(item) for key, item in list(value.items())[:MAX_ITEMS]}
     return value
-
-
-def short_object(value: Any) -> dict[str, Any]:
-    """Arguments of an action, cut like `as_text`."""
-    found = _short(as_dict(value))
-    return found if isinstance(found, dict) else {}

@@ -12,41 +12,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.ids import content_hash
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.actions import Call, calls_in, take_target
-from ufo_experience.traces.builder import NO_TASK, Draft, content_key
-from ufo_experience.traces.coerce import as_dict, as_host, as_list, as_name, as_text
-from ufo_experience.traces.common_keys import TASK, first_of, nothing_in, records_of, stated_outcome, states_outcome
-from ufo_experience.traces.formats.snapshot import names_by_ref
-from ufo_experience.traces.json_lines import peek
-from ufo_experience.traces.naming import Named
-from ufo_experience.traces.reader import ReadReport
-from ufo_experience.traces.screen_tree import names_of_calls
+from ufo_experience.traces.calls import Call, calls_in
+from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.lines import records_of
+from ufo_experience.traces.playwright import names_by_ref
+from ufo_experience.traces.rows import TASK, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.values import as_dict, as_host, as_list, as_name, as_text, first_name, first_of
 
 MAX_RESULT = 2_000  # characters of a tool's answer
 _LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations")
 _CALLS = ("function_call", "computer_call", "custom_tool_call", "local_shell_call", "mcp_call", "tool_use", "tool_call")
 _RESULTS = ("function_call_output", "computer_call_output", "custom_tool_call_output", "local_shell_call_output")
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "gpt": "assistant", "function": "tool"}
+_ROLES |= {"AIMessage": "assistant"}
 _KINDS = (*_CALLS, *_RESULTS, "reasoning", "message", "human", "ai")
 # What a host puts beside the user's words.
 _OF_THE_HOST = ("<", "Caveat:", "# AGENTS.md", "[Request interrupted", "This session is being continued")
 _KEPT_BESIDE = ("file-history-snapshot", "queue-operation", "summary", "progress")  # with these a session may begin
-_NO_ACTION = ("screenshot", "cursor_position", "wait", "attempt_completion", "done", "todowrite", "update_plan")
+_ERRORS = ("error", "### error", "traceback", "exception")
 
 
 @dataclass
 class _Made:
-    """A tool call that was made: what it does, what was said before it, and what came back."""
+    """A tool call that was made, as a step, and by which identifier its result comes."""
 
-    call: Call
-    thought: str
-    mentioned: Named | None
     id: str
-    result: str = ""
-    error: str | None = None
-    time: Any = None
+    url: Any
+    step: dict[str, Any]
 
 
 @dataclass
@@ -56,15 +50,15 @@ class _Talk:
     split: bool = False
     tasks: list[tuple[str, list[_Made]]] = field(default_factory=list)
     thought: str = ""
-    names: dict[str, Named] = field(default_factory=dict)
+    names: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def follow(self, message: Any, time: Any = None) -> None:
         """Take one message or item, of any of the vendors."""
         item = as_dict(message)
         item = as_dict(item.get("data")) | {"type": item.get("type")} if "data" in item and "type" in item else item
         kind = as_name(item.get("type"))
-        role = as_name(item.get("role") or item.get("from")) or ("assistant" if kind in ("ai", "AIMessage") else "")
-        role = _ROLES.get(role or kind, role)
+        said = first_name(item, "role", "from") or kind
+        role = _ROLES.get(said, said)
         if kind in _CALLS:
             self._call([item], time)
         elif kind in _RESULTS or role == "tool":
@@ -78,13 +72,11 @@ class _Talk:
 
     def _user(self, item: dict[str, Any]) -> None:
         content = item.get("content", item.get("value"))
-        for block in as_list(content):
-            if as_dict(block).get("type") == "tool_result":
+        for block in map(as_dict, as_list(content)):
+            if block.get("type") == "tool_result":
                 self._result(block.get("tool_use_id"), block.get("content"), block)
         text = _text_of(content).strip()
-        if not text or text.startswith(_OF_THE_HOST):
-            return
-        if not self.tasks or (self.split and self.tasks[-1][1]):
+        if text and not text.startswith(_OF_THE_HOST) and (not self.tasks or (self.split and self.tasks[-1][1])):
             self.tasks.append((text, []))
 
     def _assistant(self, item: dict[str, Any], time: Any) -> None:
@@ -95,31 +87,32 @@ class _Talk:
         self._call([*blocks, *more], time)
 
     def _call(self, items: Iterable[Any], time: Any) -> None:
-        found = [(one, as_dict(item)) for item in items for one in _calls_of(as_dict(item))]
+        found = [
+            (call, first_name(as_dict(item), "call_id", "id")) for item in items for call in _calls_of(as_dict(item))
+        ]
         if not self.tasks:
             self.tasks.append(("", []))
-        names = names_of_calls([call for call, _ in found], self.thought, None)
-        for (call, item), mentioned in zip(found, names, strict=True):
+        for call, _ in found:
             call.name = call.name.rpartition("__")[2] or call.name
-            ref = as_name(call.arguments.get("ref") or call.arguments.get("target"))
-            identifier = as_name(item.get("call_id") or item.get("id"))
-            self.tasks[-1][1].append(_Made(call, self.thought, self.names.get(ref) or mentioned, identifier, time=time))
-        if found:
-            self.thought = ""
+        urls = [call.arguments.get("url") for call, _ in found]
+        steps = steps_of_calls([call for call, _ in found], self.thought, refs=self.names)
+        made = [
+            _Made(identifier, url, step | {"timestamp": time})
+            for (_, identifier), url, step in zip(found, urls, steps, strict=True)
+        ]
+        self.tasks[-1][1].extend(made)
+        self.thought = "" if found else self.thought
 
     def _result(self, identifier: Any, content: Any, item: dict[str, Any]) -> None:
-        text = _text_of(content)
+        text, name = _text_of(content), as_name(identifier)
         self.names = names_by_ref(text) or self.names
-        name = as_name(identifier)
         made = [one for _, calls in self.tasks for one in calls]
-        one = next((one for one in reversed(made) if one.id == name), None) if name else (made[-1] if made else None)
-        if one is None:
-            return
-        failed = item.get("is_error") is True or item.get("status") == "error"
-        first = text.strip().split("\n", 1)[0].casefold()
-        if failed or first.startswith(("error", "### error", "traceback", "exception")):
-            one.error = text[:500] or "failed"
-        one.result = text[:MAX_RESULT]
+        one = next((one for one in reversed(made) if one.id == name or not name), None)
+        if one is not None:
+            failed = item.get("is_error") is True or item.get("status") == "error"
+            if failed or text.strip().split("\n", 1)[0].casefold().startswith(_ERRORS):
+                one.step["error"] = text[:500] or "failed"
+            one.step["result"] = text[:MAX_RESULT]
 
 
 class ChatReader:
@@ -127,9 +120,9 @@ class ChatReader:
 
     name = "chat"
 
-    def recognises(self, path: Path) -> bool:
+    def recognises(self, found: Found) -> bool:
         """True for messages with a role, or items of a known kind, among which a tool is called."""
-        values = [item for value in peek(path) for item in (value if isinstance(value, list) else [value])]
+        values = [item for value in found.values for item in as_list(value)]
         return any(_is_talk(value) for value in values[:60])
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
@@ -140,7 +133,7 @@ class ChatReader:
             for task, made in talk.tasks:
                 if made:
                     number += 1
-                    yield _trajectory(path, self.name, head, task, made, number, problems)
+                    yield _trajectory(path, head, task, made, number, problems)
         report.problems += problems
         if not number:
             raise nothing_in(path, "conversation with a tool call", problems)
@@ -152,7 +145,7 @@ def _talks(path: Path, problems: list[Problem]) -> Iterator[tuple[dict[str, Any]
     for _, record in records_of(path, problems):
         listed = [item for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
         payload, message = as_dict(record.get("payload")), as_dict(record.get("message"))
-        if listed and any(_is_item(item) for item in listed):
+        if any(_is_item(item) for item in listed):
             talk = _Talk()
             for item in listed:
                 talk.follow(item)
@@ -171,34 +164,20 @@ def _talks(path: Path, problems: list[Problem]) -> Iterator[tuple[dict[str, Any]
 
 
 def _trajectory(
-    path: Path, format: str, head: dict[str, Any], task: str, made: list[_Made], number: int, problems: list[Problem]
+    path: Path, head: dict[str, Any], task: str, made: list[_Made], number: int, problems: list[Problem]
 ) -> Trajectory:
-    request = first_of(head, TASK) or task
-    if not isinstance(request, str) or not request:
-        message = "no text of the user says what the task was; --task gives it"
-        problems.append(Problem(file=str(path), code=NO_TASK, message=message))
-        request = None
-    key = content_key(path.stem, number, content_hash([task, [one.call.name for one in made]]))
-    draft = Draft(path, format=format, session=key, request=request)
+    stated = first_of(head, TASK)
+    request = stated if isinstance(stated, str) else task
+    if not request:
+        problems.append(no_task(path, "no text of the user"))
+    key = run_key(path.stem, number, [task, [one.step["action_type"] for one in made]])
+    draft = Draft(path, format="chat", session=key, request=request)
     host = None
     for one in made:
-        host = as_host(one.call.arguments.get("url")) or host
-        control, role = take_target(one.call.arguments, one.call.name)
-        named = one.mentioned if one.mentioned and (not control or "ref" in one.call.arguments) else None
-        draft.step(
-            one.call.name,
-            control=named[0] if named and control else control,
-            control_type=named[1] if named and control else role,
-            parameters=one.call.arguments,
-            observation=one.thought,
-            mentioned=one.mentioned,
-            result=one.result,
-            error=one.error,
-            application=first_of(head, ("application", "app")) or host,
-            timestamp=one.time,
-        )
-    outcome: dict[str, Any] = stated_outcome(head) if states_outcome(head) else {"success": None}
-    return draft.finish(**outcome, agent=head.get("model") or format, env="web" if host else None, problems=problems)
+        host = as_host(one.url) or host
+        draft.step(**one.step, application=first_of(head, ("application", "app")) or host)
+    outcome: dict[str, Any] = stated_outcome(head) if states_outcome(head) else {}
+    return draft.finish(**outcome, agent=head.get("model") or "chat", env="web" if host else None, problems=problems)
 
 
 def _calls_of(item: dict[str, Any]) -> list[Call]:
@@ -237,10 +216,6 @@ def _text_of(content: Any) -> str:
     """The words of a message: a text, or the text blocks of a list, thinking included; images left out."""
     if isinstance(content, str):
         return as_text(content)
-    words = []
-    for block in as_list(content):
-        if isinstance(block, str):
-            words.append(block)
-        found = as_dict(block) if isinstance(block, dict) else {}
-        words.append(as_text(next((found[key] for key in ("text", "thinking", "output_text") if found.get(key)), "")))
+    blocks = [{"text": one} if isinstance(one, str) else as_dict(one) for one in as_list(content)]
+    words = [as_text(first_of(block, ("text", "thinking", "output_text"))) for block in blocks]
     return as_text("\n".join(word for word in words if word))

@@ -1,30 +1,33 @@
-"""JSON as logs really contain it, read with care: every oddity is named, nothing is passed on that JSON cannot hold."""
+"""Log files as they really are, read as a stream: JSON lines, one JSON value, or text. Every oddity is named.
+
+What is read of a file elsewhere in the package comes in here, so that the other readers import it from one place.
+"""
 
 from __future__ import annotations
 
 import codecs
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import TraceError
-from ufo_experience.fileio.regular import open_regular
+from ufo_experience.fileio.regular import open_regular as open_regular
 from ufo_experience.fileio.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
+from ufo_experience.fileio.strict_json import parse as parse_strictly  # noqa: F401  for readers of whole values
 from ufo_experience.schema import MAX_DEPTH, Problem
-from ufo_experience.text.remembered import on_forgetting
 
 CHUNK = 1 << 16
-MAX_LINE = 1 << 20
-MAX_FILE = 1 << 28
-IMAGE_RUN = 1024
+MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes
+IMAGE_RUN = 1024  # characters of base64 in a row are an image
+HEAD = 1 << 16  # bytes of a text by which its format is told
+FIRST_LINES = 5
 
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _IMAGE = re.compile(rb"[A-Za-z0-9+/]{%d,}={0,2}" % IMAGE_RUN)
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_PADDING = b" \t\r\n\0"
 
 
 @dataclass(frozen=True)
@@ -43,21 +46,9 @@ def read_chunks(path: Path, *, images: bool = True, max_bytes: int = MAX_FILE) -
     return chunks if images else _without_images(chunks)
 
 
-def split_lines(chunks: Iterable[bytes], limit: int = MAX_LINE) -> Iterator[RawLine]:
-    """Yield lines, ended by LF only. A line longer than `limit` bytes is passed over in constant memory."""
-    number, size = 1, 0
-    parts: list[bytes] = []
-    for chunk in chunks:
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:
-            size += end - start
-            parts.append(chunk[start:end])
-            yield RawLine(number, b"".join(parts) if size <= limit else b"", too_long=size > limit)
-            number, size, start, parts = number + 1, 0, end + 1, []
-        size += len(chunk) - start
-        parts = [*parts, chunk[start:]] if size <= limit else []
-    if size:
-        yield RawLine(number, b"".join(parts), too_long=size > limit, ended=False)
+def read_text(path: Path, *, max_bytes: int = MAX_FILE) -> str:
+    """A whole file as text without images, undecodable bytes replaced."""
+    return b"".join(read_chunks(path, images=False, max_bytes=max_bytes)).decode("utf-8", "replace")
 
 
 def _raw_chunks(path: Path, max_bytes: int) -> Iterator[bytes]:
@@ -100,11 +91,36 @@ def _without_images(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield held
 
 
-MAX_DOCUMENT = 1 << 26
-HEAD = 1 << 16
-_PADDING = b" \t\r\n\0"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
-_CLOSERS = {"[": "]", "{": "}"}
+def split_lines(chunks: Iterable[bytes], limit: int = MAX_LINE) -> Iterator[RawLine]:
+    """Yield lines, ended by LF only. A line longer than `limit` bytes is passed over in constant memory."""
+    number, size = 1, 0
+    parts: list[bytes] = []
+    for chunk in chunks:
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            size += end - start
+            parts.append(chunk[start:end])
+            yield RawLine(number, b"".join(parts) if size <= limit else b"", too_long=size > limit)
+            number, size, start, parts = number + 1, 0, end + 1, []
+        size += len(chunk) - start
+        parts = [*parts, chunk[start:]] if size <= limit else []
+    if size:
+        yield RawLine(number, b"".join(parts), too_long=size > limit, ended=False)
+
+
+def _join_printed(lines: Iterator[RawLine], limit: int) -> Iterator[RawLine]:
+    """Join the lines of objects that were printed with indentation; lines of other files pass unchanged."""
+    for line in lines:
+        if line.data.rstrip() != b"{":
+            yield line
+            continue
+        parts, size, last = [line.data], 1, line
+        for last in lines:
+            size += len(last.data) + 1
+            parts = [*parts, last.data] if size <= limit and not last.too_long else []
+            if last.data.rstrip() == b"}":
+                break
+        yield RawLine(line.number, b"\n".join(parts), too_long=not parts, ended=last.data.rstrip() == b"}")
 
 
 def parse_json(data: bytes, notes: Mended | None = None) -> Any:
@@ -122,7 +138,7 @@ def parse_json(data: bytes, notes: Mended | None = None) -> Any:
 
 @dataclass
 class JsonLines:
-    """Iterate over `(line number, object)` of a file with one JSON object a line; what was not one is counted.
+    """Iterate over `(line number, object)` of a file with one JSON object a line; the rest is in `problems`.
 
     `several_lines` also takes objects printed over many lines (`{` and `}` alone on theirs); `images` False drops
     base64 while reading. After the iteration `torn` tells whether the last line had no end and could not be read.
@@ -135,7 +151,6 @@ class JsonLines:
     images: bool = True
     problems: list[Problem] = field(default_factory=list)
     bad_lines: list[int] = field(default_factory=list)
-    blank_lines: int = 0
     torn: bool = False
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -147,26 +162,19 @@ class JsonLines:
                 yield line.number, value
 
     def _value(self, line: RawLine) -> dict[str, Any] | None:
-        if line.too_long:
-            self._bad(line, "E_LONG_LINE", f"longer than {self.max_line} bytes")
-            return None
         data = line.data.strip(_PADDING)
+        if line.too_long:
+            return self._bad(line, "E_LONG_LINE", f"longer than {self.max_line} bytes")
         if not data:
-            if b"\0" in line.data:
-                self._bad(line, "E_NUL", "only NUL bytes")
-            else:
-                self.blank_lines += 1
-            return None
+            return self._bad(line, "E_NUL", "only NUL bytes") if b"\0" in line.data else None
         notes: Mended = {}
         try:
             value = parse_json(data, notes)
         except TraceError as error:
-            self._bad(line, error.code, error.reason)
-            return None
+            return self._bad(line, error.code, error.reason)
         if not isinstance(value, dict):
-            self._bad(line, "E_NOT_OBJECT", "not a JSON object")
-            return None
-        self.problems += [self._problem(line, code, message) for code, message in notes.items()]
+            return self._bad(line, "E_NOT_OBJECT", "not a JSON object")
+        self.problems += [problem(self.path, code, message, line.number) for code, message in notes.items()]
         return value
 
     def _bad(self, line: RawLine, code: str, message: str) -> None:
@@ -174,10 +182,12 @@ class JsonLines:
             self.torn = True
             message += "; the file ends in the middle of this line"
         self.bad_lines.append(line.number)
-        self.problems.append(self._problem(line, code, message))
+        self.problems.append(problem(self.path, code, message, line.number))
 
-    def _problem(self, line: RawLine, code: str, message: str) -> Problem:
-        return Problem(file=str(self.path), line=line.number, code=code, message=message)
+
+def problem(path: Path, code: str, message: str, line: int | None = None) -> Problem:
+    """What could not be used, and where it stands."""
+    return Problem(file=str(path), line=line, code=code, message=message)
 
 
 def load_document(path: Path, problems: list[Problem]) -> Any:
@@ -187,84 +197,61 @@ def load_document(path: Path, problems: list[Problem]) -> Any:
         value = parse_json(b"".join(read_chunks(path, images=False, max_bytes=MAX_DOCUMENT)).strip(_PADDING), notes)
     except TraceError as error:
         raise TraceError(error.reason, file=str(path), code=error.code) from error
-    problems += [Problem(file=str(path), code=code, message=message) for code, message in notes.items()]
+    problems += [problem(path, code, message) for code, message in notes.items()]
     return value
 
 
-def peek(path: Path) -> tuple[Any, ...]:
-    """Return the first JSON values of a file from its first 64 KiB: up to five lines, or one document cut to size.
+def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    """Yield `(line, object)` of a file that holds JSON lines, one object, or a list of objects.
 
-    Empty for anything that is not JSON, and for what cannot be opened.
+    Raises `TraceError` when the file cannot be read; what is no object becomes a problem.
     """
+    if path.suffix.casefold() in (".jsonl", ".ndjson") or len(first_values(path)) > 1:
+        yield from JsonLines(path, problems=problems)
+        return
+    document = load_document(path, problems)
+    for place, item in enumerate(document if isinstance(document, list) else [document], start=1):
+        if isinstance(item, dict):
+            yield None, item
+        elif item is not None:
+            problems.append(problem(path, "E_NOT_OBJECT", f"item {place} is not an object"))
+
+
+def first_text(path: Path) -> str:
+    """The first 64 KiB as text, undecodable bytes replaced; empty for what cannot be opened."""
+    head = b""
     try:
-        info = os.stat(path)
-        return _peek(str(path), info.st_mtime_ns, info.st_size)
-    except (OSError, TraceError, ValueError):
-        return ()
-
-
-def peek_text(path: Path) -> str:
-    """Return the first 64 KiB as text, undecodable bytes replaced. Raises `TraceError` for what cannot be opened."""
-    with open_regular(path, MAX_FILE, error=TraceError):  # refuses pipes and folders before anything is read
-        head = b""
         for chunk in read_chunks(path, images=False):
             head += chunk
             if len(head) >= HEAD:
                 break
+    except TraceError:
+        return ""
     return head[:HEAD].decode("utf-8", "replace")
 
 
-@lru_cache(maxsize=8)
-def _peek(path: str, _modified: int, _size: int) -> tuple[Any, ...]:
-    text = peek_text(Path(path)).strip(" \t\r\n\0")
-    lines = text.split("\n")
-    if _value_or_none(lines[0]) is None:
-        document = _value_or_none(text) or _value_or_none(_completed(text))
-        if document:
-            return (document,)
-    values = [value for value in map(_value_or_none, lines[:20]) if isinstance(value, dict | list)]
-    return tuple(values[:5])
+def first_values(path: Path) -> tuple[Any, ...]:
+    """The first JSON values of a file: those of its first lines, or all of it where it is one document.
 
-
-on_forgetting(_peek.cache_clear)
-
-
-def _value_or_none(text: str) -> Any:
+    Empty for anything that is not JSON, and for what cannot be opened.
+    """
+    values: list[Any] = []
     try:
-        return parse_json(text.strip(" \t\r\0").encode("utf-8", "replace"))
+        for line in split_lines(read_chunks(path, images=False)):
+            if data := line.data.strip(_PADDING):
+                value = _value_or_none(data)
+                if value is None and not values and line.number == 1:
+                    return (load_document(path, []),) if data[:1] in b"[{" else ()
+                values += [value] if isinstance(value, dict | list) else []
+            if line.number >= 4 * FIRST_LINES or len(values) == FIRST_LINES:
+                break
+    except TraceError:
+        return ()
+    return tuple(values)
+
+
+def _value_or_none(data: bytes) -> Any:
+    try:
+        return parse_json(data)
     except TraceError:
         return None
-
-
-def _completed(text: str) -> str:
-    """Close the brackets of a JSON text that was cut off, dropping its last, unfinished item."""
-    stack: list[str] = []
-    end, closers = 0, ""
-    for token in _TOKEN.finditer(text):
-        mark = token.group()
-        if mark[0] == '"':
-            continue
-        if mark in _CLOSERS:
-            stack.append(_CLOSERS[mark])
-        elif mark != "," and stack:
-            stack.pop()
-        if len(stack) > MAX_DEPTH:
-            return ""
-        end = token.start() if mark == "," else token.end()
-        closers = "".join(reversed(stack))
-    return text[:end] + closers
-
-
-def _join_printed(lines: Iterator[RawLine], limit: int) -> Iterator[RawLine]:
-    """Join the lines of objects that were printed with indentation; lines of other files pass unchanged."""
-    for line in lines:
-        if line.data.rstrip() != b"{":
-            yield line
-            continue
-        parts, size, last = [line.data], 1, line
-        for last in lines:
-            size += len(last.data) + 1
-            parts = [*parts, last.data] if size <= limit and not last.too_long else []
-            if last.data.rstrip() == b"}":
-                break
-        yield RawLine(line.number, b"\n".join(parts), too_long=not parts, ended=last.data.rstrip() == b"}")

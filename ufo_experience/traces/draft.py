@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ufo_experience.actions import is_blind
+from ufo_experience.errors import TraceError
+from ufo_experience.ids import content_hash
 from ufo_experience.redact.names import is_secret_name
 from ufo_experience.schema import (
     MAX_NAME,
@@ -26,10 +28,10 @@ from ufo_experience.schema import (
     readable_name,
     validate,
 )
-from ufo_experience.traces.coerce import KEEP, as_amount, as_name, as_text, as_time, short_object
-from ufo_experience.traces.looked_up import with_seen
+from ufo_experience.traces.in_view import VisibleControls, visibility, with_seen
+from ufo_experience.traces.lines import problem
 from ufo_experience.traces.naming import Named
-from ufo_experience.traces.visibility import VisibleControls, visibility
+from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object
 
 NO_TASK = "E_NO_TASK"  # the problem of a log that does not say what the task was
 
@@ -45,7 +47,7 @@ class Draft:
         self.request, self.subtask = self._text(request), self._text(subtask) or None
         self.applications: dict[str, None] = {}
         self.steps: list[Step] = []
-        self.seen: list[VisibleControls] = []
+        self.views: list[VisibleControls] = []
         self.sensitive: dict[str, None] = {}
 
     def application(self, name: Any) -> None:
@@ -70,14 +72,14 @@ class Draft:
         line: int | None = None,
         secret: bool = False,
         mentioned: Named | None = None,
-        seen: VisibleControls = frozenset(),
+        in_view: VisibleControls = frozenset(),
         within: Any = None,
         around: Around | None = None,
     ) -> None:
         """Add one executed or attempted action. Without a result text the step says "success", or "failed".
 
-        `mentioned` are name and role by which the agent's words mention a control not named otherwise; `seen` are
-        name and type of the controls in view before it, `within` and `around` tell the place of its control.
+        `mentioned` is how the tree, the code or the thought beside it name a control the step does not name itself;
+        `in_view` are name and type of the controls before it, `within` and `around` tell the place of its control.
         """
         if len(self.steps) >= MAX_STEPS:
             self.cut = True
@@ -85,13 +87,14 @@ class Draft:
         self.application(application)
         arguments = self._parameters(short_object(parameters))
         self._keep_secrets(arguments, f"{as_name(control)} {as_name(control_type)}", secret)
+        named = Control(
+            name=self._text(as_name(control)), type=self._name(control_type), within=self._name(within) or ""
+        )
         values = {
             "step_number": len(self.steps) + 1,
             "observation": self._text(observation),
             "action_type": self._name(action_type) or "unknown",
-            "target_control": Control(
-                name=self._text(as_name(control)), type=self._name(control_type), within=self._name(within) or ""
-            ),
+            "target_control": named,
             "parameters": arguments,
             "result": self._text(result) or ("success" if error is None else "failed"),
             "error": None if error is None else self._text(error) or "failed",
@@ -104,16 +107,16 @@ class Draft:
         }
         step = validate(Step, values, file=str(self.path), line=line)
         if mentioned and is_blind(step):
-            step = step.model_copy(
-                update={"target_control": Control(name=self._text(mentioned[0]), type=mentioned[1] or None)}
-            )
+            name, role = self._text(mentioned.name), self._name(mentioned.role) or None
+            control = named.model_copy(update={"name": name, "type": role, "named_by": mentioned.by})
+            step = step.model_copy(update={"target_control": control})
         self.steps.append(step)
-        self.seen.append(seen)
+        self.views.append(in_view)
 
     def finish(
         self,
         *,
-        success: bool | None,
+        success: bool | None = None,
         evaluated_by: str = "none",
         judge: str | None = None,
         score: Any = None,
@@ -147,7 +150,7 @@ class Draft:
             "request": self.request or self.subtask or UNKNOWN_TASK,
             "subtask": self.subtask,
             "applications": tuple(self.applications),
-            "steps": with_seen(self.steps, self.seen, self.subtask or self.request or ""),
+            "steps": with_seen(self.steps, self.views, self.subtask or self.request or ""),
             "plan": self._lines(plan),
             "outcome": validate(Outcome, outcome, file=str(self.path)),
             "format": self.format,
@@ -160,9 +163,14 @@ class Draft:
             "problems": tuple(problems),
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
-            "visibility": visibility(self.steps, self.seen),
+            "visibility": visibility(self.steps, self.views),
         }
         return validate(Trajectory, values | {"truncated": truncated or self.cut}, file=str(self.path))
+
+    def summed_cost(self) -> float | None:
+        """What its steps cost together; None where none says."""
+        costs = [step.cost for step in self.steps if step.cost is not None]
+        return sum(costs) if costs else None
 
     def _text(self, value: Any, limit: int = MAX_TEXT) -> str:
         if isinstance(value, str) and len(value) <= MAX_NAME and value.isascii():  # under every limit
@@ -195,8 +203,24 @@ class Draft:
                 self.sensitive[value[:KEEP]] = None
 
 
+def run_key(name: str, number: int, content: Any) -> str:
+    """The stable key of a run: file or folder name, its number in there, and eight digits of what it starts with."""
+    return f"{clip(name, MAX_NAME - 40)}#{number}-{content_hash(content)[:8]}"
+
+
+def no_task(path: Path, what: str) -> Problem:
+    """The problem of a source that does not say what its task was."""
+    return problem(path, NO_TASK, f"{what} does not say what the task was; --task gives it")
+
+
+def nothing_in(path: Path, what: str, problems: list[Problem]) -> TraceError:
+    """The error for a source in which nothing can be used."""
+    seen = f"; {len(problems)} problem(s), the first: {problems[0].message}" if problems else ""
+    return TraceError(f"no {what} in it{seen}", file=str(path), code="E_EMPTY")
+
+
 class LogGaps(TypedDict, total=False):
-    """What a person may say of logs that do not say it themselves: see `Given`."""
+    """What a person may say of logs that do not say it themselves: see `LogDefaults`."""
 
     task: str | None
     application: str | None
@@ -229,8 +253,3 @@ class LogDefaults:
             judged = {"success": self.success, "evaluated_by": "user", "judge": "person"}
             update["outcome"] = outcome.model_copy(update=judged)
         return trajectory.model_copy(update=update) if update else trajectory
-
-
-def content_key(name: str, number: int, digest: str) -> str:
-    """The stable key of a run: file or folder name, its number in there, and eight digits of what it starts with."""
-    return f"{clip(name, MAX_NAME - 40)}#{number}-{digest[:8]}"
