@@ -57,22 +57,63 @@ def ufo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def runs(ufo: Path) -> list[dict[str, Any]]:
-    """What three sessions of UFO did: a mail, the same with another recipient, one that fails."""
-    made = subprocess.run(
-        [sys.executable, str(HERE / "drive.py"), str(ufo)], capture_output=True, text=True, timeout=600, check=False
-    )
+    """What UFO's sessions did: a mail, the same with another recipient, one that fails, one along a plan."""
+    command = [sys.executable, str(HERE / "drive.py"), str(ufo)]
+    made = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     lines = [line for line in made.stdout.splitlines() if line.startswith("DRIVEN ")]
-    assert lines, made.stdout[-2000:] + made.stderr[-4000:]
+    assert lines, made.stdout[-2_000:] + made.stderr[-4_000:]
     driven: list[dict[str, Any]] = json.loads(lines[0].removeprefix("DRIVEN "))
     return driven
 
 
 @pytest.fixture(scope="module")
-def example(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The response the second session's AppAgent was shown, as UFO wrote it into its prompt."""
-    prompt = runs[1]["system_prompt"]
-    shown = [line for part in prompt.split("[Response]:")[1:] for line in part.splitlines() if line.strip()[:1] == "{"]
-    mine = [json.loads(line) for line in shown if "New Email" in line]
-    assert mine, "the second session was shown no example of the first"
-    found: dict[str, Any] = mine[-1]
-    return found
+def memory(ufo: Path, runs: list[dict[str, Any]]) -> ExperienceMemory:
+    """What UFO's saver wrote."""
+    return ExperienceMemory.open(ufo / "vectordb/experience/experience_db", create=False, embedder="hashing")
+
+
+def example_in(run: dict[str, Any]) -> dict[str, Any]:
+    """The response of the past run that UFO put into the AppAgent's prompt; {} when there is none."""
+    past = run["system_prompt"].partition("This is a past run")[2].partition("[Response]:")[2]
+    return json.JSONDecoder().raw_decode(past.strip())[0] if past else {}
+
+
+def test_the_second_session_is_shown_the_way_of_the_first(runs):
+    """With its own recipient; the first was shown nothing."""
+    assert example_in(runs[0]) == {}
+    assert any("Bob" in line for line in example_in(runs[1])["plan"])
+    assert "Jane" not in json.dumps(example_in(runs[1]))
+
+
+def test_the_example_begins_with_a_step_an_app_agent_can_take(runs):
+    """Selecting the window is the HostAgent's tool, and was the first step of the log."""
+    assert runs[0]["calls"][0][0] == "select_application_window"
+    assert example_in(runs[1])["action"]["function"] == "click_input"
+    assert "select_application_window" not in json.dumps(example_in(runs[1]))
+
+
+def test_every_argument_a_tool_requires_is_named(runs):
+    """`click_input` wants `id` and `name`."""
+    arguments = example_in(runs[1])["action"]["arguments"]
+    assert arguments["name"] == "New Email"
+    assert arguments["id"]
+
+
+def test_no_field_of_the_example_is_empty(runs):
+    """What the log does not hold is left out."""
+    assert all(example_in(runs[1]).values())
+
+
+def test_a_failed_session_is_kept_and_not_imitated(runs, memory):
+    """By the word of UFO's evaluator."""
+    outcomes = {one.state.request: one.outcome.success for one in memory.list()}
+    assert outcomes["Email Carol about lunch"] is False
+    assert outcomes["Email Jane about lunch"] is True
+    assert "Carol" not in (Path(memory.store.location).parent / "experience.yaml").read_text("utf-8")
+
+
+def test_the_users_request_is_the_task_of_a_follower_session(runs, tmp_path):
+    """Not what UFO asks its own agents for on the way."""
+    learned = ExperienceMemory.open(tmp_path / "db", embedder="hashing").ingest(runs[3]["log"]).added
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        assert [memory.get(one).state.request for one in learned] == ["Email Dan about lunch"]
