@@ -11,8 +11,8 @@ import pytest
 from ufo_experience import ExperienceMemory
 from ufo_experience.integrations.recorder import CallOrder, Recorder
 from ufo_experience.procedure.acts import Act
-from ufo_experience.procedure.block import ahead_block
-from ufo_experience.procedure.procedure import Target
+from ufo_experience.procedure.ahead import ahead_block
+from ufo_experience.procedure.steps import Target
 
 TASK = "Insert a table into the document"
 
@@ -211,7 +211,7 @@ def plain_loop(recorder: Recorder, task: str) -> tuple[int, str]:
     while left:
         turns += 1
         ahead = start.guide.ahead(controls_of(page), application="Word") if start.guide else ()
-        assert bool(ahead_block(ahead)) is bool(ahead)
+        assert bool(ahead_block(start.guide, ahead)) is bool(ahead)
         for action, name, text in left[: max(len(ahead), 1)]:
             if name not in PAGES[page]:
                 break
