@@ -187,27 +187,6 @@ class Guide:
         ready = replace(act, target=target_of(found)) if found is not None else act
         return for_a_person(ready) if step.ask_first and not consent else ready
 
-    def repair(
-        self, acts: Sequence[Act], controls: Screen | Iterable[Any], *, application: str | None = None
-    ) -> Act | int:
-        """What `next` would do where the first of `acts`, the next step of the way, has no target in view.
-
-        How many of `acts` are passed over, since what they lead to is in view; or an action that looks for the target
-        next door, after which they are tried again; 0 when neither helps.
-        """
-        screen = read_screen(controls)
-        if self._given_up or not acts or self._place_of(acts[0]) != self._at:
-            return 0
-        missed = self._check(self._at, screen, application)
-        if not isinstance(missed, Miss) or missed.in_view:
-            return 0
-        passed = self._passed_over(screen)
-        if passed is None:
-            return self._next_door(screen) or 0
-        behind = min(self.agrees(acts), passed - self._at)
-        self._at = passed
-        return behind
-
     def agrees(self, acts: Sequence[Act]) -> int:
         """How many of `acts`, from the first on, are the next steps of the way, or bring its application in front."""
         home = [act for act in acts[:1] if self._leads_home(act) and self._is_home(act)]
