@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -522,15 +521,6 @@ def test_open_store_picks_by_scheme(tmp_path):
     assert open_store(path.as_uri(), create=False).store_id == store.store_id
     with pytest.raises(UsageError, match=r"gopher://.*file://"):
         open_store("gopher://host/db")
-
-
-def test_importing_the_store_package_stays_light():
-    """Opening by name loads the file store only when asked."""
-    import subprocess
-
-    code = "import sys, ufo_experience.store; print([m for m in ('filelock', 'yaml', 'numpy') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_a_kept_record_is_as_its_files_are_and_the_callers_own(store, monkeypatch):

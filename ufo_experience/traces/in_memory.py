@@ -42,11 +42,16 @@ A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "para
 
 
 Steps = Sequence[Mapping[str, Any] | Step]
-JudgedBy = Literal["person", "program", "llm", "agent"]
+JudgedBy = Literal[
+    "user", "program", "model", "agent", "person", "llm", "evaluator"
+]  # the last three are what logs say
 _JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_by` and `judge` of the outcome
     "caller": ("user", "program"),
+    "user": ("user", "person"),
     "person": ("user", "person"),
     "program": ("evaluator", "program"),
+    "evaluator": ("evaluator", "program"),
+    "model": ("evaluator", "llm"),
     "llm": ("evaluator", "llm"),
     "agent": ("agent", None),
 }
@@ -87,7 +92,7 @@ def judged_run(
     if success is not None:
         expect(bool, success, "success")
     if (judge or "caller") not in _JUDGES:
-        raise UsageError(f"judge is one of {', '.join([*_JUDGES][1:])}, not {judge!r}")
+        raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
     if unknown := details.keys() - RunDetails.__annotations__:
         raise UsageError(f"unknown: {', '.join(sorted(unknown))}; known are {', '.join(RunDetails.__annotations__)}")
     by, said_by = _JUDGES[judge or "caller"]
