@@ -15,7 +15,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.benchmark.retrieval.beir import write_beir
+from benchmarks.retrieval.beir import write_beir
 
 Task = dict[str, str]
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.benchmark.retrieval.beir import read_beir, write_beir
+from benchmarks.retrieval.beir import read_beir, write_beir
 
 VALUES = {
     "app": ("Mail", "Calendar"),

@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.benchmark.retrieval.beir import write_beir
+from benchmarks.retrieval.beir import write_beir
 
 
 def read_tasks(path: Path) -> list[dict[str, Any]]:

@@ -27,8 +27,8 @@ import numpy as np
 from boosting import Boosting, Floats, Ints, fit
 from numpy.typing import NDArray
 
-from ufo_experience.benchmark.retrieval.beir import Entry, TaskSet, read_beir
-from ufo_experience.benchmark.retrieval.run import _record
+from benchmarks.retrieval.beir import Entry, TaskSet, read_beir
+from benchmarks.retrieval.run import _record
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, Kind, Spending, Vectors
 from ufo_experience.memory import ExperienceMemory

@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
+from benchmarks.page import table
+from benchmarks.speed.loop import records, task_of
+from benchmarks.speed.machine import describe, why_busy
+from benchmarks.speed.run import parse_sizes
 from ufo_experience import ExperienceMemory
-from ufo_experience.benchmark.page import table
-from ufo_experience.benchmark.speed.loop import records, task_of
-from ufo_experience.benchmark.speed.machine import describe, why_busy
-from ufo_experience.benchmark.speed.run import parse_sizes
 from ufo_experience.ids import content_id
 from ufo_experience.store import open_store
 

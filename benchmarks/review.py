@@ -17,9 +17,9 @@ from statistics import median
 import uvicorn
 from starlette.testclient import TestClient
 
+from benchmarks.steps.browser import Browser
 from ufo_experience import ExperienceMemory
-from ufo_experience.benchmark.steps.browser import Browser
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.review.app import build_app
 from ufo_experience.review.guard import COOKIE
 from ufo_experience.settings import Settings

@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.benchmark.steps.agents import explorer_agent, foreseen_in, named_command, ways_in
-from ufo_experience.benchmark.steps.conditions import Learned, ReadOnly
-from ufo_experience.benchmark.steps.desktop.templates import templates
-from ufo_experience.benchmark.steps.plan import DEMONSTRATED, DESKTOP, REWORDED_A, REWORDED_B, Case, make_plan
-from ufo_experience.benchmark.steps.run import Bench, Browsers
-from ufo_experience.benchmark.steps.workplace import Workplace
+from benchmarks.steps.agents import explorer_agent, foreseen_in, named_command, ways_in
+from benchmarks.steps.conditions import Learned, ReadOnly
+from benchmarks.steps.desktop.templates import templates
+from benchmarks.steps.plan import DEMONSTRATED, DESKTOP, REWORDED_A, REWORDED_B, Case, make_plan
+from benchmarks.steps.run import Bench, Browsers
+from benchmarks.steps.workplace import Workplace
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.session.protocols import AgentStatus, Decision, Turn
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from ufo_experience.benchmark.steps.browser import Browser
+    from benchmarks.steps.browser import Browser
 
 DATA = Path(__file__).parent / "data"
 # Why a test may be skipped: a package of an extra is not there, the user is root, the system is another. Any other
@@ -74,7 +74,7 @@ def data_folder() -> Path:
 def learned_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of the sample sessions, failures too, with its index. Not to be changed: `learned` is a copy."""
     from tests.builders import open_memory
-    from ufo_experience.cli.demo import SAMPLES
+    from ufo_experience.cli.serve import SAMPLES
 
     folder = tmp_path_factory.mktemp("learned") / "db"
     with open_memory(folder) as memory:
@@ -86,7 +86,7 @@ def learned_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def browser() -> Iterator[Browser]:
     """One Chromium for a whole file; the test is skipped where there is none."""
     pytest.importorskip("selenium")
-    from ufo_experience.benchmark.steps.browser import Browser, find_chromium
+    from benchmarks.steps.browser import Browser, find_chromium
     from ufo_experience.errors import ServiceError
 
     try:

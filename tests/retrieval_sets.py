@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.retrieval.metrics import hit, ndcg
 from tests.builders import WHEN
-from ufo_experience.benchmark.retrieval.metrics import hit, ndcg
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieve.retriever import Query

@@ -20,7 +20,7 @@ import pytest
 
 from tests.builders import a_record, open_memory
 from ufo_experience import ExperienceMemory
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import DataError, FormatVersionError, RefusedError, SchemaError, UsageError
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, parse_block
 from ufo_experience.schema import MAX_STEPS, Hit, Trust
@@ -657,7 +657,7 @@ from ufo_experience.errors import ExperienceError
 try:
     from ufo_experience import ExperienceMemory
     from ufo_experience.settings import Settings
-    from ufo_experience.cli.demo import SAMPLES
+    from ufo_experience.cli.serve import SAMPLES
     settings = Settings(db={str(tmp_path / "db")!r}, embedder="hashing", summarizer="extractive")
     memory = ExperienceMemory.open(settings=settings)
     memory.ingest(SAMPLES / "settings_bluetooth")

@@ -6,11 +6,11 @@ from datetime import datetime, timezone
 
 import pytest
 
-from ufo_experience.benchmark.steps.agents import foreseen_in
-from ufo_experience.benchmark.steps.baselines import NearestByWords, as_it_is, first_step
-from ufo_experience.benchmark.steps.desktop.desktop import unasked_changes
-from ufo_experience.benchmark.steps.desktop.templates import rewordings, templates
-from ufo_experience.benchmark.steps.plan import make_plan
+from benchmarks.steps.agents import foreseen_in
+from benchmarks.steps.baselines import NearestByWords, as_it_is, first_step
+from benchmarks.steps.desktop.desktop import unasked_changes
+from benchmarks.steps.desktop.templates import rewordings, templates
+from benchmarks.steps.plan import make_plan
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.block import ahead_block

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from ufo_experience.benchmark.steps.desktop import solve
-from ufo_experience.benchmark.steps.environment import Command, Observation
-from ufo_experience.benchmark.steps.erp import Erp
+from benchmarks.steps.desktop import solve
+from benchmarks.steps.environment import Command, Observation
+from benchmarks.steps.erp import Erp
 
 
 def test_no_goal_names_the_way():

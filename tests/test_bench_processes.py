@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ufo_experience.benchmark.steps import child_processes
-from ufo_experience.benchmark.steps.browser import find_chromium
+from benchmarks.steps import child_processes
+from benchmarks.steps.browser import find_chromium
 from ufo_experience.errors import ServiceError
 
 linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by their environment")
@@ -57,7 +57,7 @@ def test_the_guard_ends_what_a_killed_bench_has_left(tmp_path):
     """A bench that is killed outright can end nothing itself."""
     mark = f"BENCH_MARK={tmp_path}"
     code = (
-        "import os, sys, time; from ufo_experience.benchmark.steps import child_processes as c; "
+        "import os, sys, time; from benchmarks.steps import child_processes as c; "
         "c.start([sys.executable, '-c', 'import time; time.sleep(60)']); print('begun', flush=True); time.sleep(60)"
     )
     environment = {**os.environ, "BENCH_MARK": str(tmp_path)}

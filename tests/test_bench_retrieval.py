@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.retrieval.beir import from_experiences, read_beir, write_beir
+from benchmarks.retrieval.bm25 import PlainBM25
+from benchmarks.retrieval.metrics import estimate, hit, ndcg, recall, reciprocal_rank
+from benchmarks.retrieval.page import report_text, write_page
+from benchmarks.retrieval.run import as_data, run
+from benchmarks.retrieval.simulated import KINDS
 from tests.builders import TEXTS, a_record_of, memory_of
 from tests.cli_runner import Cli
-from ufo_experience.benchmark.retrieval.beir import from_experiences, read_beir, write_beir
-from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
-from ufo_experience.benchmark.retrieval.metrics import estimate, hit, ndcg, recall, reciprocal_rank
-from ufo_experience.benchmark.retrieval.page import report_text, write_page
-from ufo_experience.benchmark.retrieval.run import as_data, run
-from ufo_experience.benchmark.retrieval.simulated import KINDS
 from ufo_experience.errors import DataError, UsageError
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.retrieval.metrics import Estimate
+from benchmarks.steps.agent_registry import open_agent
+from benchmarks.steps.agents import Demonstrator, explorer_agent, prompt_for
+from benchmarks.steps.conditions import CONDITIONS, Learned
+from benchmarks.steps.demonstration import HintStep
+from benchmarks.steps.environment import Command, ControlView, Observation, Reply
+from benchmarks.steps.episode_session import Outcome, log_folder, run_session
+from benchmarks.steps.page import report_text, write_page
+from benchmarks.steps.plan import Case, make_plan
+from benchmarks.steps.prompt_reading import dead_ends, not_finished, read_hints, without_loops
+from benchmarks.steps.report import CurvePoint, PracticePoint, Run, StepReport, reduction
+from benchmarks.steps.workplace import Workplace
 from tests.openai_stub import OpenAIStub
-from ufo_experience.benchmark.retrieval.metrics import Estimate
-from ufo_experience.benchmark.steps.agent_registry import open_agent
-from ufo_experience.benchmark.steps.agents import Demonstrator, explorer_agent, prompt_for
-from ufo_experience.benchmark.steps.conditions import CONDITIONS, Learned
-from ufo_experience.benchmark.steps.demonstration import HintStep
-from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
-from ufo_experience.benchmark.steps.episode_session import Outcome, log_folder, run_session
-from ufo_experience.benchmark.steps.page import report_text, write_page
-from ufo_experience.benchmark.steps.plan import Case, make_plan
-from ufo_experience.benchmark.steps.prompt_reading import dead_ends, not_finished, read_hints, without_loops
-from ufo_experience.benchmark.steps.report import CurvePoint, PracticePoint, Run, StepReport, reduction
-from ufo_experience.benchmark.steps.workplace import Workplace
 from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison
 from ufo_experience.memory import ExperienceMemory
@@ -320,7 +320,7 @@ def test_markdown_json_and_plot_are_written(report, tmp_path):
 def test_agents_are_named_by_module_and_function():
     """The rule-based one without a name; a name that leads nowhere is a usage error."""
     assert open_agent(None) == ("rule-based explorer", explorer_agent)
-    spec = "ufo_experience.benchmark.steps.agents:explorer_agent"
+    spec = "benchmarks.steps.agents:explorer_agent"
     assert open_agent(spec) == (spec, explorer_agent)
     for wrong in ("nothing", "no.such.module:f", "json:no_such", "json:__doc__"):
         with pytest.raises(UsageError):
@@ -388,7 +388,7 @@ def test_an_agent_brings_another_application_to_the_front_by_a_click(front):
 def test_a_small_run_in_a_browser_saves_steps_and_repeats(tmp_path: Path):
     """One learned task and one unknown: fewer steps, no answer to the unknown, and the same figures twice."""
     pytest.importorskip("selenium")
-    from ufo_experience.benchmark.steps.run import run_steps
+    from benchmarks.steps.run import run_steps
 
     whole = make_plan("desktop", 1)
     tasks = ("signature", "check-updates")

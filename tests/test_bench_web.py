@@ -6,9 +6,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from ufo_experience.benchmark.steps.environment import Command
-from ufo_experience.benchmark.steps.web import WebTask, web_families
-from ufo_experience.benchmark.steps.web.accessibility import AccessiblePage
+from benchmarks.steps.environment import Command
+from benchmarks.steps.web import WebTask, web_families
+from benchmarks.steps.web.accessibility import AccessiblePage
 from ufo_experience.errors import UsageError
 
 

@@ -14,7 +14,7 @@ from tests.cli_runner import Cli, commands
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.app import telling_what_was_kept
 from ufo_experience.cli.console import Console, _columns_that_fit
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import RefusedError
 from ufo_experience.schema import Trust
 
@@ -101,10 +101,10 @@ def test_prompt_prints_the_block_and_the_ids_in_it(filled):
         ("retrieve", "x", "--threshold", "2"),
         ("retrieve", "x", "--threshold", "much"),
         ("index", "--embedder", "bert"),
-        ("ingest", "x", "--format", "nonsense"),
-        ("ingest", "x", "--summarizer", "poet"),
+        ("ingest", SAMPLES, "--format", "nonsense"),
+        ("ingest", SAMPLES, "--summarizer", "poet"),
         ("nonsense",),
-        ("report", "abcd", "--outcome", "maybe"),
+        ("report", "abcd"),
     ],
 )
 def test_usage_errors_exit_2(filled, arguments):
@@ -161,7 +161,7 @@ def test_report_credits_what_was_injected(cli):
     """The contract of `report --json`."""
     cli("ingest", SAMPLES)
     ids = cli.json("prompt", "Turn Bluetooth on")["ids"]
-    assert cli.json("report", *ids, "--outcome", "success", "--session", "s-1")["updated"] == ids
+    assert cli.json("report", *ids, "--success", "--session", "s-1")["updated"] == ids
     assert cli.json("show", ids[0])["experiences"][0]["usage"]["helped"] == 1
 
 
@@ -184,7 +184,7 @@ def test_ufos_experience_yaml_goes_out_and_comes_in(filled, cli):
 def test_verify_finds_a_changed_record_and_exits_65(cli):
     """One byte is enough; the file is named."""
     cli("ingest", SAMPLES)
-    assert cli.json("verify") == {"records": 10, "corrupt": [], "index": "ok", "generation": 1}
+    assert cli.json("verify") == {"records": 10, "corrupt": [], "repaired": [], "index": "ok"}
     record = next((cli.folder / "experience_db" / "records").rglob("*.json"))
     data = bytearray(record.read_bytes())
     data[len(data) // 2] ^= 1
@@ -285,7 +285,7 @@ def test_many_records_are_changed_by_filter_after_a_look(cli):
     assert [one["id"] for one in done["experiences"]] == [one["id"] for one in looked["experiences"]]
     assert len(cli.json("list", "--trust", "quarantined")["experiences"]) == len(done["experiences"])
     assert cli.json("approve", "--all")["experiences"]
-    assert cli.json("list", "--outcome", "failure", "--limit", "1")["experiences"][0]["success"] is False
+    assert cli.json("list", "--failure", "--limit", "1")["experiences"][0]["success"] is False
     cli("approve", code=2)
     assert "did you mean" in cli("quarantine", "--app", "Outlok", code=65).stderr
 
@@ -428,7 +428,9 @@ def test_a_variable_that_is_spelled_wrong_is_named(cli):
 def test_nothing_found_explains_itself(filled, cli):
     """A name spelled wrong, what is held back with the command that releases it, the nearest on request."""
     assert "did you mean" in filled("retrieve", "Turn Bluetooth on", "--app", "SystemSetings").stderr
-    assert filled.json("retrieve", "Turn the bluetooth radio of this laptop off and on again", "--near")["near"] != []
+    assert (
+        filled.json("retrieve", "Turn the bluetooth radio of this laptop off and on again", "--near", "3")["near"] != []
+    )
     store = cli.folder / "other"
     cli("ingest", SAMPLES / "settings_bluetooth", "--trust", "observed", "--db", store)
     released = cli("retrieve", "Turn Bluetooth on", "--db", store).stderr
@@ -505,7 +507,7 @@ HOSTILE = "a\x1b[2J\x07\x9b31m\u202eb"
     "command",
     [
         ["list"], ["list", "--app", HOSTILE], ["list", HOSTILE], ["list", f"--{HOSTILE}"], [HOSTILE],
-        ["retrieve", "open", "--explain", "--near"], ["export"], ["export", "-o", f"no{HOSTILE}/x"], ["sources"],
+        ["retrieve", "open", "--explain", "--near", "3"], ["export"], ["export", "-o", f"no{HOSTILE}/x"], ["sources"],
         ["ingest", HOSTILE], ["purge", "--source", HOSTILE], ["show", HOSTILE], ["index", "--index", HOSTILE],
     ],
 )  # fmt: skip
@@ -517,11 +519,36 @@ def test_no_text_of_a_record_or_an_argument_moves_the_cursor(command, tmp_path):
     assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")
 
 
-def test_every_command_takes_db_and_json():
-    """As the README says; `mcp` speaks its protocol on stdout, `bench` measures stores of its own."""
-    options = {name: {opt for one in found.params for opt in one.opts} for name, found in commands().commands.items()}
-    lacking = {name: {"--db", "--json"} - own for name, own in options.items() if not {"--db", "--json"} <= own}
-    assert lacking == {"mcp": {"--json"}, "bench": {"--db", "--json"}}
+def test_what_stands_anywhere_is_told_in_the_help_of_every_command():
+    """--db and --json, before or after."""
+    group = commands()
+    assert all("--db STORE" in group.get_command(None, name).epilog for name in group.commands)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["list", "--since", "yesterday"], "'yesterday' is no date; write 2025-11-12"),
+        (["retrieve", "x", "--near", "few"], "integer"),
+        (["report", "6935f48a"], "--success or --failure"),
+        (["list", "--db"], "needs the place of a store"),
+    ],
+)
+def test_wrong_words_are_answered_in_ours(filled, arguments, said):
+    """What would do is named."""
+    assert said in " ".join(filled(*arguments, code=2).stderr.replace("│", " ").split())
+
+
+def test_the_nearest_are_asked_for_by_their_number(filled):
+    """The number is no part of the task."""
+    answer = filled.json("retrieve", "Turn the bluetooth radio of this laptop off and on again", "--near", "2")
+    assert len(answer["near"]) == 2
+
+
+def test_a_path_that_is_spelled_wrong_leaves_no_store(cli):
+    """An empty store would look like one that learned nothing."""
+    assert "no such file or folder" in cli("ingest", "lgos", code=65).stderr
+    assert list(cli.folder.iterdir()) == []
 
 
 def test_demo_keeps_what_it_learned_where_it_is_told_to(cli):
@@ -567,7 +594,7 @@ def test_at_a_terminal_the_person_is_asked(monkeypatch, answer, refused):
         (["remove", "--source", ""], "is a variable not set?"),
         (["ingest", SAMPLES, "--app", ""], "is a variable not set?"),
         (["remember", "Send it", "--steps", "[]", "--app", ""], "is a variable not set?"),
-        (["report", "6935f48a", "--outcome", "success", "--session", ""], "is a variable not set?"),
+        (["report", "6935f48a", "--success", "--session", ""], "is a variable not set?"),
         (["show", "6935f48a3e7f3f16f49b2993cde6d011"[:3]], "too short: give at least 4 digits"),
     ],
 )
@@ -594,7 +621,7 @@ def test_what_was_learned_before_a_service_without_tls_was_refused_is_told(cli):
     assert "2 records of this run kept" in refused
     assert refused.index("ufo-experience index") < refused.index("--allow-http-service")
     assert "1 record of this run kept" in cli("remember", "Send it", "--steps", STEP, code=77, **service).stderr
-    assert cli("index", "--dry-run", "--allow-http-service", **service).stdout.startswith("would embed 3")
+    assert "--allow-http-service" not in cli("index", "--allow-http-service", code=69, **service).stderr
 
 
 def test_a_format_is_found_by_the_name_ingest_knows_it_by(filled):
@@ -608,11 +635,11 @@ def test_a_format_is_found_by_the_name_ingest_knows_it_by(filled):
 def test_a_second_report_of_a_session_says_that_the_first_counts(cli):
     """It changes nothing, and does not keep that to itself."""
     cli("ingest", SAMPLES / "settings_bluetooth")
-    first = ["report", "6935f48a", "--session", "s1", "--outcome"]
-    cli(*first, "success")
-    done = cli(*first, "failure")
+    first = ["report", "6935f48a", "--session", "s1"]
+    cli(*first, "--success")
+    done = cli(*first, "--failure")
     assert (done.stdout, "session 's1' was reported before; the first" in done.stderr) == ("updated 0\n", True)
-    assert cli.json(*first, "failure")["left_out"][0]["id"].startswith("6935f48a")
+    assert cli.json(*first, "--failure")["left_out"][0]["id"].startswith("6935f48a")
 
 
 def test_a_tilde_is_the_home_folder_wherever_it_stands(cli):

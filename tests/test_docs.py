@@ -15,7 +15,7 @@ import pytest
 from tests.cli_runner import Cli, commands
 from tests.docs_blocks import Page, blocks_of, commands_of
 from tests.postgres_server import running
-from ufo_experience.cli.demo import run_demo
+from ufo_experience.cli.serve import run_demo
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

@@ -7,14 +7,14 @@ from time import perf_counter
 
 import pytest
 
-from ufo_experience.benchmark.steps.browser import BINARY_VARIABLE, DRIVER_VARIABLE, find_chromium
-from ufo_experience.benchmark.steps.demonstration import Hints, HintStep
-from ufo_experience.benchmark.steps.desktop import Desktop, solve
-from ufo_experience.benchmark.steps.desktop.templates import templates
-from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation
-from ufo_experience.benchmark.steps.episode import run_episode
-from ufo_experience.benchmark.steps.explorer import Explorer
-from ufo_experience.benchmark.steps.miniwob import TASKS, MiniWob
+from benchmarks.steps.browser import BINARY_VARIABLE, DRIVER_VARIABLE, find_chromium
+from benchmarks.steps.demonstration import Hints, HintStep
+from benchmarks.steps.desktop import Desktop, solve
+from benchmarks.steps.desktop.templates import templates
+from benchmarks.steps.environment import Command, ControlView, Observation
+from benchmarks.steps.episode import run_episode
+from benchmarks.steps.explorer import Explorer
+from benchmarks.steps.miniwob import TASKS, MiniWob
 from ufo_experience.errors import UsageError
 
 pytestmark = pytest.mark.browser

@@ -25,7 +25,7 @@ from ufo_experience import (
     redact_text,
     retrieve_relevant_experiences,
 )
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"
 HEAD = """# What wrong usage is answered with

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ufo_experience.benchmark.steps.demonstration import Hints, HintStep
-from ufo_experience.benchmark.steps.desktop.templates import templates
-from ufo_experience.benchmark.steps.environment import Command, ControlView, Observation, Reply
-from ufo_experience.benchmark.steps.episode import run_episode
-from ufo_experience.benchmark.steps.explorer import Explorer
-from ufo_experience.benchmark.steps.goal_parser import Goal, align, substitute
-from ufo_experience.benchmark.steps.replay import Follower
-from ufo_experience.benchmark.steps.value_slotting import best_option, value_for
+from benchmarks.steps.demonstration import Hints, HintStep
+from benchmarks.steps.desktop.templates import templates
+from benchmarks.steps.environment import Command, ControlView, Observation, Reply
+from benchmarks.steps.episode import run_episode
+from benchmarks.steps.explorer import Explorer
+from benchmarks.steps.goal_parser import Goal, align, substitute
+from benchmarks.steps.replay import Follower
+from benchmarks.steps.value_slotting import best_option, value_for
 
 MAIL = Goal('Write to "jane@corp.example" with the subject "Site visit" and the message "See you."')
 

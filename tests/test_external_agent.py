@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.steps.agent_registry import open_agent
+from benchmarks.steps.environment import ControlView, Observation
+from benchmarks.steps.episode_session import Outcome, run_session
+from benchmarks.steps.external_agent import Action, ToldAhead, read_answer, screen_as_data
 from tests.test_bench_steps import Renaming
-from ufo_experience.benchmark.steps.agent_registry import open_agent
-from ufo_experience.benchmark.steps.environment import ControlView, Observation
-from ufo_experience.benchmark.steps.episode_session import Outcome, run_session
-from ufo_experience.benchmark.steps.external_agent import Action, ToldAhead, read_answer, screen_as_data
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.block import RESUMED, ahead_block

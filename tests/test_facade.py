@@ -24,7 +24,7 @@ from ufo_experience import (
     fingerprint,
     public,
 )
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 
 TASK = "Rename the sheet to Totals"
 PLAIN = [

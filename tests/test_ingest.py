@@ -18,7 +18,7 @@ import pytest
 
 from tests.builders import a_run, a_step
 from tests.disks import UnsyncedDisk
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import UsageError
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.ingest import _redacted, _without_our_prompts, ingest, seldom_collecting

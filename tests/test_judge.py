@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.retrieval.beir import read_beir, write_beir
+from benchmarks.retrieval.page import report_text
+from benchmarks.retrieval.run import run
 from tests.builders import a_record_of
 from tests.openai_stub import OpenAIStub, content, cut_by_length, failing, out_of_quota
 from ufo_experience import ExperienceMemory
-from ufo_experience.benchmark.retrieval.beir import read_beir, write_beir
-from ufo_experience.benchmark.retrieval.page import report_text
-from ufo_experience.benchmark.retrieval.run import run
 from ufo_experience.embed import VERDICTS_FILE
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.settings import Settings

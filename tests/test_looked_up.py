@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.steps.agents import notes_in
 from tests.guide_world import click, control, experience, fill, screen
-from ufo_experience.benchmark.steps.agents import notes_in
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.binding import bind
 from ufo_experience.procedure.block import READ, SEEN, ahead_block

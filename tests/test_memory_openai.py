@@ -10,7 +10,7 @@ import pytest
 
 from tests.openai_stub import OpenAIStub, failing, out_of_quota
 from ufo_experience import ExperienceMemory
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import IndexMismatchError
 from ufo_experience.settings import Settings
 

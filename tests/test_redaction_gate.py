@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk, tree
 from ufo_experience import ExperienceMemory
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.ids import content_id
 from ufo_experience.integrations.memory_article import record_experience
 from ufo_experience.redact import redact, redact_record

@@ -8,11 +8,11 @@ from itertools import combinations
 
 import pytest
 
+from benchmarks.retrieval.bm25 import PlainBM25
+from benchmarks.retrieval.metrics import ndcg
 from tests.builders import a_record_of, memory_of
 from tests.retrieval_sets import Figures, figures, record, rows, served
 from tools.make_thesaurus import compiled, entry_of, written_lines
-from ufo_experience.benchmark.retrieval.bm25 import PlainBM25
-from ufo_experience.benchmark.retrieval.metrics import ndcg
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieve.contradictions import clash, marks_of
 from ufo_experience.retrieve.features import WordWeights, compare

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from ufo_experience import ExperienceMemory
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.settings import Settings
 from ufo_experience.store import open_store
 

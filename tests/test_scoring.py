@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.retrieval.simulated import SimulatedEmbedder
 from tests.builders import TEXTS, WHEN, Meaningful, a_record_of, memory_of
-from ufo_experience.benchmark.retrieval.simulated import SimulatedEmbedder
 from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.index.manifest import Calibration

@@ -240,7 +240,7 @@ def test_no_index_is_published_on_a_share(tmp_path):
 
 def test_the_command_line_refuses_with_77_and_takes_the_flag(tmp_path, caplog):
     """`ingest` in a synced folder: one line that names the flag, nothing made; with the flag it works."""
-    from ufo_experience.cli.demo import SAMPLES
+    from ufo_experience.cli.serve import SAMPLES
 
     command, synced = ("ingest", SAMPLES / "settings_bluetooth"), {"OneDrive": str(tmp_path)}
     cli = Cli(tmp_path)

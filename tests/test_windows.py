@@ -36,8 +36,8 @@ GUARDED = {
     ("fileio/disk.py", "link"),
     ("fileio/reading.py", "geteuid"),
     ("store/folder/layout.py", "geteuid"),
-    ("benchmark/steps/child_processes.py", "killpg"),
-    ("benchmark/steps/child_processes.py", "SIGKILL"),
+    ("../benchmarks/steps/child_processes.py", "killpg"),
+    ("../benchmarks/steps/child_processes.py", "SIGKILL"),
 }
 NAME = "ärger 漢字 & Söhne"
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
-from ufo_experience.cli.demo import SAMPLES
+from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import ExperienceError
 from ufo_experience.index.manifest import Manifest, decode
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject

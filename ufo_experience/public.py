@@ -6,6 +6,7 @@ memory article. `ufo_experience` loads this module when the first of them is ask
 
 from __future__ import annotations
 
+from ufo_experience.aio import AsyncExperienceMemory
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, Spending
 from ufo_experience.errors import (
@@ -86,6 +87,7 @@ from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     # the façade, its settings and filters
     "ExperienceMemory",
+    "AsyncExperienceMemory",
     "Settings",
     "load_settings",
     "RecordFilter",

@@ -8,16 +8,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ufo_experience.cli.console import Console, counted, printable
+from ufo_experience.ingest import ALREADY_STORED, IngestReport
+from ufo_experience.retrieve.answer import Retrieval, count_whys
+from ufo_experience.schema import Experience, Hit, Trust
+from ufo_experience.store.selection import nearest_application
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ufo_experience.ingest import IngestReport
     from ufo_experience.maintenance.changes import ChangeReport
     from ufo_experience.maintenance.inspection import StoreStats
     from ufo_experience.memory import ExperienceMemory
-    from ufo_experience.retrieve.answer import Retrieval
-    from ufo_experience.schema import Experience, Hit
     from ufo_experience.store.base import ExperienceStore
     from ufo_experience.store.exchange import ImportReport
     from ufo_experience.trust.policy import TrustPolicy
@@ -37,8 +38,25 @@ def pairs(rows: Sequence[tuple[str, str]], first: str, second: str) -> list[dict
     return [{first: one, second: other} for one, other in rows]
 
 
-def ingest_text(report: IngestReport, held: Sequence[str], *, same_store: str = "", verbose: bool = False) -> str:
-    """Counts, and what the user can do about the records (`held`) that nobody judged; `verbose` names each skipped."""
+def ingest_data(report: IngestReport) -> dict[str, Any]:
+    """What was read, as one object."""
+    return {
+        "added": report.added,
+        "skipped": pairs(report.skipped, "source", "reason"),
+        "failed": pairs(report.failed, "source", "error"),
+        "conflicts": pairs(report.conflicts, "id", "reason"),
+        "incomplete": pairs(report.incomplete, "id", "lacks"),
+        "problems": [problem.model_dump() for problem in report.problems],
+        "trusted": report.trusted,
+        "judged": report.judged,
+        "cost": report.cost,
+    }
+
+
+def ingest_text(report: IngestReport, memory: ExperienceMemory, same_store: str, verbose: bool) -> str:
+    """Counts, and what the user can do about the records that nobody judged; `verbose` names each skipped."""
+    judgeable = sorted(set(report.added).difference(identifier for identifier, _ in report.incomplete))
+    held = [one.id for one in memory.store.scan(judgeable) if one.trust.rank < Trust.VERIFIED.rank]
     lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
     lines += [f"  skipped: {line}" for line in _together(report.skipped, verbose=verbose)]
     if report.trusted:
@@ -63,8 +81,6 @@ def ingest_text(report: IngestReport, held: Sequence[str], *, same_store: str = 
 
 def _together(skipped: Sequence[tuple[str, str]], *, verbose: bool) -> list[str]:
     """What was skipped, a line each; one line for all that were skipped for one reason where there are many."""
-    from ufo_experience.ingest import ALREADY_STORED
-
     reasons = [ALREADY_STORED.removesuffix(" as ") if why.startswith(ALREADY_STORED) else why for _, why in skipped]
     counts = Counter(reasons)
     few = [
@@ -122,9 +138,6 @@ def say_what_is_missing(
     console: Console, memory: ExperienceMemory, found: Retrieval, *, application: str | None
 ) -> None:
     """Say on stderr what a user must know to trust the answer: degraded, withheld, a name that is spelled wrong."""
-    from ufo_experience.retrieve.answer import count_whys
-    from ufo_experience.store.selection import nearest_application
-
     if found.degraded:
         console.note(f"degraded: {found.degraded}; answered by words alone")
     if found.withheld:

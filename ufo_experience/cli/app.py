@@ -1,4 +1,4 @@
-"""What the commands share: the application object, options before and after a command, filters, and an open store."""
+"""What the commands share: the application object, options that stand anywhere, filters, and an open store."""
 
 from __future__ import annotations
 
@@ -7,68 +7,45 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 import typer.core
 
+from ufo_experience import __version__
 from ufo_experience.cli.console import Console, counted, printable
-from ufo_experience.errors import ExperienceError
+from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.fileio.regular import read_regular
+from ufo_experience.fileio.strict_json import parse
+from ufo_experience.settings import load_settings
+from ufo_experience.store.selection import RecordFilter
 
 if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory
 
 # The commands as help lists them: in the order of the pipeline, a panel for each purpose.
 PANELS = {
-    "Learn": ("ingest", "remember", "import", "index"),
-    "Ask": ("retrieve", "prompt", "recommend", "report", "mcp"),
-    "Look after": (
-        *(
-            "list",
-            "show",
-            "judge",
-            "approve",
-            "quarantine",
-            "review",
-            "serve",
-            "remove",
-            "purge",
-            "export",
-            "verify",
-            "stats",
-        ),
-        "sources",
-    ),
-    "Measure": ("demo", "calibrate", "bench"),
+    "Learn": "ingest remember import index".split(),
+    "Ask": "retrieve prompt recommend report mcp".split(),
+    "Look after": "list show judge approve quarantine review remove purge export verify stats sources".split(),
+    "Measure": "demo calibrate".split(),
 }
-
-
 MAX_INPUT = 1 << 24  # bytes of JSON that is handed in
-
-
-@dataclass(frozen=True)
-class Shared:
-    """Options given before the command; what stands after it counts for more."""
-
-    db: str | None = None
-    json: bool = False
-    network: bool | None = None
-    http_service: bool | None = None
-    verbose: bool = False
-
-
-_shared: ContextVar[Shared] = ContextVar("shared", default=Shared())  # noqa: B039
-_VERBOSE = ("-v", "--verbose")
-_VERBOSE_HELP = "Say more about what is done, on stderr."
-_HTTP = "--allow-http-service"
-_HTTP_HELP = "Ask a model service in your own network over http://, without TLS."
-_ANYWHERE = (*_VERBOSE, _HTTP)  # before or after a command, whichever it is
-
-
+# What may stand before or after any command, and what it says; the values of the store's setting of that name.
+_SWITCHES = {
+    "--json": "as_json",
+    "-v": "verbose",
+    "--verbose": "verbose",
+    "--allow-network-store": "allow_network_store",
+    "--allow-http-service": "allow_http_service",
+}
+_ANYWHERE = (
+    "With every command: --db STORE (a folder or a URL; default: experience_db), --json (one JSON object on stdout), "
+    "-v, --verbose (say more, on stderr), --allow-network-store, --allow-http-service."
+)
 _ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
@@ -90,15 +67,17 @@ def _harmless_errors() -> Iterator[None]:
 
 
 class Group(typer.core.TyperGroup):
-    """Commands in pipeline order, in panels; what is `_ANYWHERE` may stand before or after a command."""
+    """Commands in pipeline order, in panels; the options of `_ANYWHERE` may stand before or after a command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse with what may stand anywhere in front."""
+        """Take out what may stand anywhere, for `shared`, and parse the rest."""
         end = args.index("--") if "--" in args else len(args)
         if not {"--success", "--failure"} - set(args[:end]):
             raise typer.BadParameter("--success and --failure say the contrary of each other: give one")
-        said = [one for one in args[:end] if one in _ANYWHERE]
-        return super().parse_args(ctx, [*said, *(one for one in args[:end] if one not in _ANYWHERE), *args[end:]])
+        given, rest = _taken_out(args[:end])
+        ctx.obj = given
+        _give_log(verbose="verbose" in given)
+        return super().parse_args(ctx, [*rest, *args[end:]])
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         """As it is, but for what an error says of the arguments: no terminal obeys it."""
@@ -116,32 +95,67 @@ class Group(typer.core.TyperGroup):
         return sorted(super().list_commands(ctx), key=lambda name: order.index(name) if name in order else len(order))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, with the panel it belongs to, and with what `parse_args` takes in its help."""
-        command = super().get_command(ctx, cmd_name)
-        panel = next((title for title, names in PANELS.items() if cmd_name in names), None)
-        if panel and command is not None:
-            command.rich_help_panel = panel  # type: ignore[attr-defined]
+        """The command, with the panel it belongs to, and what may stand with every command in its help."""
+        command: Any = super().get_command(ctx, cmd_name)
         if command is not None:
-            command.epilog = f"{', '.join(_VERBOSE)}: {_VERBOSE_HELP} {_HTTP}: {_HTTP_HELP}"
+            command.rich_help_panel = next((title for title, names in PANELS.items() if cmd_name in names), None)
+            command.epilog = _ANYWHERE
         return command
 
 
-def be_verbose() -> None:
-    """Show the package's log on stderr."""
-    logging.basicConfig()
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(_HarmlessLog("%(levelname)s %(name)s: %(message)s"))
-    logging.getLogger("ufo_experience").setLevel(logging.DEBUG)
+def _taken_out(args: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """The options that may stand anywhere, by their setting, and the other arguments. The last --db counts."""
+    given: dict[str, Any] = {}
+    rest: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word in _SWITCHES:
+            given[_SWITCHES[word]] = True
+        elif word == "--db" or word.startswith("--db="):
+            place = word.partition("=")[2] if "=" in word else next(words, None)
+            if place is None:
+                raise typer.BadParameter("--db needs the place of a store: a folder or a URL")
+            given["db"] = place
+        else:
+            rest.append(word)
+    return given, rest
+
+
+def _give_log(*, verbose: bool) -> None:
+    """Warnings of the package on stderr; all of its log where the user asks for more."""
+    if logging.lastResort:
+        logging.lastResort.setFormatter(_HarmlessLog("%(message)s"))
+    if verbose:
+        logging.basicConfig()
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(_HarmlessLog("%(levelname)s %(name)s: %(message)s"))
+        logging.getLogger("ufo_experience").setLevel(logging.DEBUG)
 
 
 app = typer.Typer(
     name="ufo-experience",
     help="Experience memory for UI agents: learn from session logs, hand the right steps to the next run.",
+    epilog=_ANYWHERE,
     cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        Console().answer({}, f"ufo-experience {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog=_ANYWHERE)
+def before_the_command(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Experience memory for UI agents: learn from session logs, hand the right steps to the next run."""
 
 
 def filled(value: str | None) -> str | None:
@@ -153,90 +167,51 @@ def filled(value: str | None) -> str | None:
     return value
 
 
-Db = Annotated[str | None, typer.Option("--db", help="The store: a folder or a URL. Default: experience_db.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Network = Annotated[
-    bool | None,
-    typer.Option("--allow-network-store", help="Write even if the store lies on a network or synced folder."),
-]
-HttpService = Annotated[
-    bool | None,
-    typer.Option(_HTTP, help=_HTTP_HELP),
-]
+def moment(value: str | None) -> str | None:
+    """A date that somebody typed, as ISO text."""
+    try:
+        return None if value is None else datetime.fromisoformat(value.strip()).isoformat()
+    except ValueError:
+        raise typer.BadParameter(f"{value!r} is no date; write 2025-11-12 or 2025-11-12T10:30") from None
+
+
+Context = typer.Context
 Task = Annotated[list[str], typer.Argument(help="What the agent is to do, in the user's words.", metavar="TASK")]
-App = Annotated[
-    str | None,
-    typer.Option("--app", "--application", callback=filled, help="Only experiences of this application (exact)."),
+Application = Annotated[
+    str | None, typer.Option("--application", "--app", callback=filled, help="The application; process names count.")
 ]
-Env = Annotated[
-    str | None, typer.Option("--env", callback=filled, help="Only experiences of this environment (exact).")
-]
+Env = Annotated[str | None, typer.Option(callback=filled, help="Only experiences of this environment (exact).")]
 TopK = Annotated[int | None, typer.Option("-k", "--top-k", help="How many at most (1 to 50). Default: 3.")]
 Threshold = Annotated[str, typer.Option(help="Lowest score: a number from 0 to 1, or auto.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Show each signal's part of the score.")]
-Ids = Annotated[list[str], typer.Argument(help="Ids of records; a unique beginning will do.")]
-MaybeIds = Annotated[list[str] | None, typer.Argument(help="Ids of records; a unique beginning will do.")]
+Session = Annotated[str | None, typer.Option(callback=filled, help="Name of the run; given again, it counts once.")]
+Worked = Annotated[bool | None, typer.Option("--success/--failure", help="How the run ended. Default: unknown.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of records; a unique beginning will do.")]
+MaybeIds = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids; a unique beginning will do.")]
 Where = Any  # a RecordFilter, made of the options that `takes_filter` adds
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say which records it would be.")]
-
 Trusts = Literal["quarantined", "observed", "verified", "approved"]
-Outcomes = Literal["success", "failure", "unknown"]
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
-        from ufo_experience import __version__
-
-        Console().answer({}, f"ufo-experience {__version__}")
-        raise typer.Exit
+def console_of(ctx: Context) -> Console:
+    """Where a command writes to."""
+    return Console(as_json=bool(ctx.find_root().obj.get("as_json")))
 
 
-@app.callback()
-def before_the_command(
-    db: Db = None,
-    json: Json = False,
-    network: Network = None,
-    http_service: HttpService = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help=_VERBOSE_HELP)] = False,
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")
-    ] = False,
-) -> None:
-    """Experience memory for UI agents: learn from session logs, hand the right steps to the next run."""
-    if logging.lastResort:
-        logging.lastResort.setFormatter(_HarmlessLog("%(message)s"))
-    if verbose:
-        be_verbose()
-    _shared.set(Shared(db, json, network, http_service, verbose))
-
-
-def shared() -> Shared:
-    """The options that stood before the command."""
-    return _shared.get()
-
-
-def console_for(json: bool) -> Console:
-    """Where a command writes to; `--json` may have stood before the command."""
-    return Console(as_json=json or shared().json)
+def given_of(ctx: Context) -> dict[str, Any]:
+    """The options that stood anywhere, by their setting."""
+    return dict(ctx.find_root().obj)
 
 
 @contextmanager
-def open_memory(
-    db: str | None, *, json: bool, create: bool = False, network: bool | None = None, **options: Any
-) -> Iterator[tuple[Console, ExperienceMemory]]:
+def open_memory(ctx: Context, *, create: bool = False, **options: Any) -> Iterator[tuple[Console, ExperienceMemory]]:
     """A console and an open store; asking a store that is not there is an error, not an empty answer."""
-    before, console = shared(), console_for(json)
-    with console.errors():
-        from ufo_experience.memory import ExperienceMemory
-        from ufo_experience.settings import load_settings
+    from ufo_experience.memory import ExperienceMemory
 
-        place = before.db if db is None else db
-        allowed: dict[str, Any] = {
-            "allow_network_store": network or before.network,
-            "allow_http_service": before.http_service,
-        }
-        settings = load_settings(db=place, **allowed, **options)
-        console.same_store = "" if place is None else f" --db {quote(place)}"
+    console, given = console_of(ctx), given_of(ctx)
+    with console.errors():
+        console.same_store = f" --db {quote(given['db'])}" if "db" in given else ""
+        own = {name: value for name, value in given.items() if name not in ("as_json", "verbose")}
+        settings = load_settings(**own, **options)
         with ExperienceMemory.open(settings=settings, create=create) as memory:
             yield console, memory
 
@@ -244,7 +219,7 @@ def open_memory(
 @contextmanager
 def telling_what_was_kept(console: Console, memory: ExperienceMemory) -> Iterator[None]:
     """Where a person stops the work (Ctrl-C: exit code 130) or an error ends it, say what was kept and how to go on."""
-    before = len(memory)
+    before, again = len(memory), f"ufo-experience index{console.same_store}"
     try:
         yield
     except ExperienceError:
@@ -252,22 +227,19 @@ def telling_what_was_kept(console: Console, memory: ExperienceMemory) -> Iterato
             if kept := len(memory) - before:
                 console.note(
                     f"{counted(kept, 'record')} of this run kept, and not in the index yet. When what is said below is "
-                    f"mended: ufo-experience index{console.same_store}"
+                    f"mended: {again}"
                 )
         raise
     except KeyboardInterrupt:
         console.note(
             f"stopped: {counted(len(memory) - before, 'record')} of this run kept. The same command again goes on: "
-            "what is stored is passed over, and what is not in the index yet gets there (as by: ufo-experience "
-            f"index{console.same_store})"
+            f"what is stored is passed over, and what is not in the index yet gets there (as by: {again})"
         )
         raise SystemExit(130) from None
 
 
 def text_of(words: list[str]) -> str:
     """A task that was typed with or without quotes. Raises `UsageError` when it is empty."""
-    from ufo_experience.errors import UsageError
-
     task = " ".join(words)
     if not any(letter.isalnum() for letter in task):
         raise UsageError("the task is empty: say what the agent is to do")
@@ -281,11 +253,6 @@ def read_json(given: str) -> Any:
         DataError: it is not JSON; file and line are named.
         NotFoundError: there is no such file.
     """
-    from pathlib import Path
-
-    from ufo_experience.fileio.regular import read_regular
-    from ufo_experience.fileio.strict_json import parse
-
     if given.lstrip()[:1] in ("{", "["):
         return parse(given.encode("utf-8", "replace"), file="the given JSON")
     data = sys.stdin.buffer.read(MAX_INPUT) if given == "-" else read_regular(Path(given), MAX_INPUT)
@@ -294,25 +261,20 @@ def read_json(given: str) -> Any:
 
 def record_filter(
     everything: Annotated[bool, typer.Option("--all", help="Every record.")] = False,
-    application: Annotated[
-        str | None,
-        typer.Option("--app", "--application", callback=filled, help="Records of this application (exact)."),
-    ] = None,
+    application: Application = None,
     source: Annotated[
         str | None, typer.Option(callback=filled, help="Records from this file, folder or session.")
     ] = None,
     session: Annotated[str | None, typer.Option(callback=filled, help="Records of this session.")] = None,
     format: Annotated[str | None, typer.Option(callback=filled, help="Records from logs of this format.")] = None,
-    outcome: Annotated[Outcomes | None, typer.Option(help="Records of runs that ended so.")] = None,
+    success: Annotated[bool | None, typer.Option("--success/--failure", help="Records of runs that ended so.")] = None,
+    unknown: Annotated[bool, typer.Option("--unknown", help="Records of runs that nobody judged.")] = False,
     trust: Annotated[Trusts | None, typer.Option(help="Records of this trust.")] = None,
     risk: Annotated[str | None, typer.Option(help="Records with a risky step: any, none, or a kind.")] = None,
     search: Annotated[str | None, typer.Option(callback=filled, help="Records that hold all of these words.")] = None,
-    since: Annotated[datetime | None, typer.Option(help="Records made then or later, such as 2025-11-12.")] = None,
-) -> Any:
+    since: Annotated[str | None, typer.Option(callback=moment, help="Made then or later, such as 2025-11-12.")] = None,
+) -> RecordFilter:
     """The `RecordFilter` that these options make."""
-    from ufo_experience.store.selection import RecordFilter
-
-    said: dict[str | None, bool | Literal["unknown"] | None] = {"success": True, "failure": False, "unknown": "unknown"}
     at_risk: dict[str | None, bool] = {"any": True, "none": False}
     return RecordFilter(
         all=everything,
@@ -320,22 +282,21 @@ def record_filter(
         source=source,
         session=session,
         format=format,
-        success=said.get(outcome),
+        success="unknown" if unknown else success,
         trust=trust,
         risk=at_risk.get(risk, risk),
         search=search,
-        since=since,
+        since=None if since is None else datetime.fromisoformat(since).replace(tzinfo=timezone.utc),
     )
 
 
 def takes_filter(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `record_filter` in place of its parameter `where`."""
-    names = inspect.signature(record_filter).parameters
     own = inspect.signature(command, eval_str=True).parameters
     options = inspect.signature(record_filter, eval_str=True).parameters
 
     def run(**given: Any) -> None:
-        chosen = {name: given.pop(name) for name in names}
+        chosen = {name: given.pop(name) for name in options}
         command(where=record_filter(**chosen), **given)
 
     both = [*(one for name, one in own.items() if name != "where"), *options.values()]

@@ -1,0 +1,1 @@
+"""What is measured of this package: `python -m benchmarks retrieval | steps | speed`. No part of the wheel."""

@@ -1,0 +1,77 @@
+"""Two applications from the package index, each on a throw-away project.
+
+Django's administration site (https://www.djangoproject.com), and Trac (https://trac.edgewall.org), a ticket system with
+a wiki.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks.steps.web.server import WebServer, temporary_folder
+from ufo_experience.errors import MissingExtraError, ServiceError
+
+_SITE = "benchmarks.steps.web.django_site"
+
+
+def start_django_admin() -> WebServer:
+    """A fresh site with one administrator, served on the loopback.
+
+    Raises:
+        MissingExtraError: Django is not installed.
+        ServiceError: the database could not be made, or the server did not start.
+    """
+    if find_spec("django") is None:
+        raise MissingExtraError("django", "bench-web")
+    folder = temporary_folder()
+    database = Path(folder.name) / "site.sqlite3"
+    command = [sys.executable, "-m", _SITE, str(database)]
+    done = subprocess.run([*command, "prepare"], capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode:
+        raise ServiceError(f"Django: {done.stderr.strip()[-300:]}", code="E_NO_APPLICATION")
+    return WebServer("Django", folder, database, [*command, "serve", "{port}"])
+
+
+_NAME = "project"
+# Another package than the one Trac means goes by the name `multipart`; where only that is installed Trac does without.
+_SERVE = """
+import sys
+try:
+    import multipart
+    multipart.parse_form_data
+except (ImportError, AttributeError):
+    sys.modules["multipart"] = None
+from trac.web.standalone import main
+sys.exit(main())
+"""
+_ADMIN = "import sys; from trac.admin.console import run; sys.exit(run(sys.argv[1:]))"
+
+
+def start_trac() -> WebServer:
+    """A fresh project in which everybody may do everything, served on the loopback.
+
+    Raises:
+        MissingExtraError: Trac is not installed.
+        ServiceError: the project could not be made, or the server did not start.
+    """
+    if find_spec("trac") is None:
+        raise MissingExtraError("trac", "bench-web")
+    folder = temporary_folder()
+    project = Path(folder.name) / _NAME
+    _admin(project, "initenv", "Bench", "sqlite:db/trac.db")
+    _admin(project, "permission", "add", "anonymous", "TRAC_ADMIN")
+    command = [sys.executable, "-c", _SERVE, "-s", "--hostname", "127.0.0.1", "--port", "{port}", str(project)]
+    return WebServer("Trac", folder, project / "db" / "trac.db", command)
+
+
+def _admin(project: Path, *words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ADMIN, str(project), *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    if done.returncode:
+        raise ServiceError(
+            f"trac-admin {words[0]}: {(done.stderr or done.stdout).strip()[-300:]}", code="E_NO_APPLICATION"
+        )

@@ -1,0 +1,202 @@
+"""One task family of a real web application: a goal in words, what its database must hold afterwards, one way there.
+
+The agent sees what the accessibility tree names; the verdict is a query of the database, never the screen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks.steps.browser import Browser
+from benchmarks.steps.desktop import command_of
+from benchmarks.steps.environment import Command, Observation, Reply
+from benchmarks.steps.web.accessibility import AccessiblePage
+from benchmarks.steps.web.applications import start_django_admin, start_trac
+from benchmarks.steps.web.server import Rows, WebServer
+from ufo_experience.errors import UsageError
+
+_SLOT = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class WebApplication:
+    """An application: what agents call it, what starts it, the tables whose changes count."""
+
+    name: str
+    start: Callable[[], WebServer]
+    tables: tuple[str, ...]
+
+
+APPLICATIONS: Mapping[str, WebApplication] = {
+    "trac": WebApplication(
+        "Trac", start_trac, ("ticket", "ticket_change", "milestone", "component", "version", "enum", "wiki", "report")
+    ),
+    "django": WebApplication(
+        "Django",
+        start_django_admin,
+        (
+            "auth_user",
+            "auth_group",
+            "auth_user_groups",
+            "django_redirect",
+            "django_flatpage",
+            "django_flatpage_sites",
+            "django_site",
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class WebFamily:
+    """One family; see the head of its YAML file."""
+
+    application: str
+    name: str
+    goal: str
+    values: Mapping[str, tuple[str, ...]]
+    before: tuple[str, ...]
+    query: str
+    expected: tuple[str, ...]
+    touches: tuple[str, ...]
+    way: tuple[str, ...]
+
+    def filled(self, text: str, seed: int) -> str:
+        """A text with the values of a variant in its slots."""
+        values = {slot: pool[(seed + at) % len(pool)] for at, (slot, pool) in enumerate(self.values.items())}
+        return _SLOT.sub(lambda match: values[match.group(1)], text)
+
+
+class WebTask:
+    """A family as an environment.
+
+    Args:
+        family: "trac/close-ticket" and such, one of `web_families`.
+        browser: shared with other environments; the application is kept with it.
+
+    Raises:
+        UsageError: there is no such family.
+    """
+
+    def __init__(self, family: str, browser: Browser) -> None:
+        if family not in web_families():
+            raise UsageError(f"there is no web task {family!r}")
+        self.family = web_families()[family]
+        self.name = f"web/{family}"
+        self._application = APPLICATIONS[self.family.application]
+        self._browser, self._page, self._seed = browser, AccessiblePage(browser), 0
+        self._before: dict[str, Rows] = {}
+        self._reached = False
+        self._unasked: frozenset[str] = frozenset()
+
+    def reset(self, seed: int) -> Observation:
+        """Put the database back, make the variant's start in it, and open the application's first page."""
+        self._seed = seed
+        server = self._server()
+        server.reset([self.family.filled(one, seed) for one in self.family.before])
+        self._before = self._tables()
+        self._browser.devtools("Network.clearBrowserCookies")
+        self._browser.open(server.url + "/")
+        return self._observe()
+
+    def step(self, command: Command) -> Reply:
+        """Carry out one command."""
+        error = None if command.function == "switch_application" else self._page.act(command)
+        return Reply(self._observe(), "failure" if error else "success", error)
+
+    @property
+    def done(self) -> bool:
+        """True when the task is reached."""
+        return self._reached
+
+    @property
+    def over(self) -> bool:
+        """An application of this kind never ends by itself."""
+        return False
+
+    @property
+    def score(self) -> float:
+        """1.0 when the database holds what the goal asks for."""
+        return float(self._reached)
+
+    @property
+    def unasked(self) -> frozenset[str]:
+        """Tables that have changed although the task does not touch them."""
+        return self._unasked
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """One short way for the present variant."""
+        return tuple(self.family.filled(one, self._seed) for one in self.family.way)
+
+    def close(self) -> None:
+        """Nothing to give up: the application goes with the browser."""
+
+    def demonstrate(self, seed: int) -> Iterator[Command]:
+        """Walk the way of a variant, yielding each command that is carried out.
+
+        Raises:
+            UsageError: a control of the way is not on the page.
+        """
+        observation = self.reset(seed)
+        for word in self.way:
+            command = command_of(word, observation)
+            if command is not None:
+                yield command
+                observation = self.step(command).observation
+
+    def _server(self) -> WebServer:
+        return self._browser.keep(self.family.application, self._application.start)
+
+    def _observe(self) -> Observation:
+        page = self._page.read()
+        found = {
+            str(row[0]) if len(row) == 1 else "|".join(map(str, row)) for row in self._server().rows(self._query())
+        }
+        self._reached = found == {self.family.filled(one, self._seed) for one in self.family.expected}
+        now = self._tables()
+        self._unasked = frozenset(
+            table for table, rows in now.items() if rows != self._before[table] and table not in self.family.touches
+        )
+        name = self._application.name
+        goal = self.family.filled(self.family.goal, self._seed)
+        return Observation(goal, name, page.title, page.controls, (name,), page.status)
+
+    def _query(self) -> str:
+        return self.family.filled(self.family.query, self._seed)
+
+    def _tables(self) -> dict[str, Rows]:
+        return {table: self._server().rows(f"SELECT * FROM {table}") for table in self._application.tables}
+
+
+@cache
+def web_families() -> Mapping[str, WebFamily]:
+    """All families by "application/name", in the order of the files."""
+    import yaml
+
+    found = {}
+    for application in APPLICATIONS:
+        text = Path(__file__).with_name(f"{application}.yaml").read_text(encoding="utf-8")
+        for entry in yaml.safe_load(text):
+            found[f"{application}/{entry['name']}"] = _family(application, entry)
+    return found
+
+
+def _family(application: str, entry: Mapping[str, Any]) -> WebFamily:
+    query, *expected = entry["check"]
+    return WebFamily(
+        application,
+        entry["name"],
+        entry["goal"],
+        {slot: tuple(map(str, pool)) for slot, pool in entry.get("with", {}).items()},
+        tuple(entry.get("before", ())),
+        query,
+        tuple(map(str, expected)),
+        tuple(entry["touches"]),
+        tuple(entry["way"]),
+    )

@@ -1,1 +1,0 @@
-"""Mutation testing. `python -m tools.mutation --help` runs a sample of any size."""

@@ -1,0 +1,91 @@
+"""`AsyncExperienceMemory`: the same memory for programs on an event loop.
+
+    async with await AsyncExperienceMemory.open("my_memory") as memory:
+        found = await memory.retrieve("Send the report", application="Outlook")
+        prompt = await memory.build_prompt("Send the report", found)
+
+Disk and models block, so each call runs in a thread of the memory's own. A call that is cancelled is not torn: the
+thread ends its work, and a run that was being stored is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, update_wrapper
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ufo_experience.memory import ExperienceMemory
+
+P = ParamSpec("P")
+T = TypeVar("T")
+THREADS = 8  # calls at a time; others wait their turn
+
+
+def _in_thread(
+    method: Callable[Concatenate[ExperienceMemory, P], T],
+) -> Callable[Concatenate[AsyncExperienceMemory, P], Coroutine[Any, Any, T]]:
+    """The method of the façade as a coroutine, with its arguments, result and documentation."""
+
+    async def call(self: AsyncExperienceMemory, /, *args: P.args, **given: P.kwargs) -> T:
+        return await self._run(partial(method, self.memory, *args, **given))
+
+    update_wrapper(call, method)
+    return call
+
+
+class AsyncExperienceMemory:
+    """An `ExperienceMemory` whose methods are coroutines; `memory` is the one behind it."""
+
+    def __init__(self, memory: ExperienceMemory) -> None:
+        self.memory = memory
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ufo-experience")
+
+    @classmethod
+    async def open(cls, *args: Any, **given: Any) -> AsyncExperienceMemory:
+        """Open (or create) a store; takes and raises what `ExperienceMemory.open` does."""
+        return cls(await asyncio.to_thread(partial(ExperienceMemory.open, *args, **given)))
+
+    async def close(self) -> None:
+        """Wait for calls that are under way, and let go of files and connections."""
+        await asyncio.to_thread(self._threads.shutdown)
+        await asyncio.to_thread(self.memory.close)
+
+    async def __aenter__(self) -> AsyncExperienceMemory:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    ingest = _in_thread(ExperienceMemory.ingest)
+    remember = _in_thread(ExperienceMemory.remember)
+    judge = _in_thread(ExperienceMemory.judge)
+    retrieve = _in_thread(ExperienceMemory.retrieve)
+    build_prompt = _in_thread(ExperienceMemory.build_prompt)
+    guide = _in_thread(ExperienceMemory.guide)
+    choices = _in_thread(ExperienceMemory.choices)
+    report = _in_thread(ExperienceMemory.report)
+    calibrate = _in_thread(ExperienceMemory.calibrate)
+    add_experience = _in_thread(ExperienceMemory.add_experience)
+    query = _in_thread(ExperienceMemory.query)
+    recommend = _in_thread(ExperienceMemory.recommend)
+    index = _in_thread(ExperienceMemory.index)
+    get = _in_thread(ExperienceMemory.get)
+    list = _in_thread(ExperienceMemory.list)
+    approve = _in_thread(ExperienceMemory.approve)
+    quarantine = _in_thread(ExperienceMemory.quarantine)
+    remove = _in_thread(ExperienceMemory.remove)
+    undo_remove = _in_thread(ExperienceMemory.undo_remove)
+    purge = _in_thread(ExperienceMemory.purge)
+    verify = _in_thread(ExperienceMemory.verify)
+    export = _in_thread(ExperienceMemory.export)
+    import_ = _in_thread(ExperienceMemory.import_)
+    stats = _in_thread(ExperienceMemory.stats)
+    sources = _in_thread(ExperienceMemory.sources)

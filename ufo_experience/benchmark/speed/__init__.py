@@ -1,1 +1,0 @@
-"""`bench speed`: how fast is it?"""

@@ -1,0 +1,195 @@
+"""Learning as commands: ingest, remember, import, index."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ufo_experience.cli.answers import answer_records, import_text, ingest_data, ingest_text, pairs
+from ufo_experience.cli.app import (
+    Application,
+    Context,
+    Session,
+    Task,
+    Trusts,
+    Worked,
+    app,
+    filled,
+    given_of,
+    open_memory,
+    read_json,
+    telling_what_was_kept,
+    text_of,
+)
+from ufo_experience.cli.console import Console, counted
+from ufo_experience.errors import DataError, NotFoundError
+from ufo_experience.ingest import IngestReport
+from ufo_experience.traces.files import LEARNED
+
+
+@app.command()
+def ingest(
+    ctx: Context,
+    paths: Annotated[list[Path], typer.Argument(help="Log files, session folders, or folders of them.")],
+    format: Annotated[str, typer.Option(help="Format of the logs, or auto.")] = "auto",
+    summarizer: Annotated[
+        str | None, typer.Option(help="Who words the experiences: extractive (no model), openai or openai:MODEL.")
+    ] = None,
+    include_failures: Annotated[
+        bool, typer.Option("--include-failures", help="Keep failed runs as negatives.")
+    ] = False,
+    trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes that read, for many logs.")] = 1,
+    task: Annotated[str | None, typer.Option(callback=filled, help="The task of logs that do not say it.")] = None,
+    application: Application = None,
+    success: Worked = None,
+) -> None:
+    """Read logs into experience records and index them.
+
+    --application, --task and --success or --failure say what logs do not say themselves.
+    """
+    with open_memory(ctx, create=_are_there(ctx, paths)) as (console, memory):
+        stopped = telling_what_was_kept(console, memory)
+        with stopped, console.progress("reading") as progress, in_our_words():
+            report = memory.ingest(
+                *paths,
+                format=format,
+                summarizer=summarizer,
+                include_failures=include_failures,
+                trust=trust,
+                force=force,
+                jobs=jobs,
+                task=task,
+                application=application,
+                success=success,
+                progress=progress,
+            )
+        _tell_problems(console, report)
+        console.answer(ingest_data(report), ingest_text(report, memory, console.same_store, "verbose" in given_of(ctx)))
+        was_learned = any(reason == LEARNED for _, reason in report.skipped)
+        if not (report.read or report.added or report.known or was_learned):
+            raise SystemExit(DataError.exit_code)
+
+
+def _are_there(ctx: Context, paths: list[Path]) -> bool:
+    """True when there is something to read; a path that is spelled wrong must not leave an empty store."""
+    if not any(path.exists() for path in paths):
+        with Console(as_json="as_json" in given_of(ctx)).errors():
+            raise NotFoundError("there is no such file or folder", file=str(paths[0]))
+    return True
+
+
+def _tell_problems(console: Console, report: IngestReport) -> None:
+    for problem in report.problems:
+        place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+        console.note(f"{place}: {problem.code}: {problem.message}")
+    for source, error in report.failed:
+        console.note(f"failed: {source}: {error}")
+    for identifier, reason in report.conflicts:
+        console.note(f"quarantined: {identifier}: {reason}")
+
+
+@contextmanager
+def in_our_words() -> Iterator[None]:
+    """Keep the façade's warnings of unread logs and of a missing index quiet: the command tells of each."""
+    loggers = [logging.getLogger(f"ufo_experience.{name}") for name in ("memory", "maintenance")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was_disabled in zip(loggers, before, strict=True):
+            logger.disabled = was_disabled
+
+
+@app.command()
+def remember(
+    ctx: Context,
+    task: Task,
+    steps: Annotated[str, typer.Option(help="The steps: a JSON file, - for stdin, or a JSON list itself.")],
+    application: Application = None,
+    success: Worked = None,
+    judge: Annotated[
+        Literal["person", "program", "llm", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")
+    ] = None,
+    session: Session = None,
+    reason: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
+    wording: Annotated[
+        list[str] | None, typer.Option(help="Another way to ask for it, by which it is found, too; up to eight times.")
+    ] = None,
+) -> None:
+    """Store one finished run: a task and its steps."""
+    with open_memory(ctx, create=True) as (console, memory):
+        given = read_json(steps)
+        rows = given if isinstance(given, list) else (given or {}).get("steps", given)
+        with telling_what_was_kept(console, memory), in_our_words():
+            stored = memory.remember(
+                text_of(task),
+                rows,
+                success,
+                application,
+                judge,
+                wordings=wording or (),
+                session=session,
+                failure_reason=reason,
+            )
+        problems = [why] if (why := memory.waiting_for_index) else []
+        for why in problems:
+            console.note(why)
+        answer_records(console, [stored], problems=problems)
+
+
+@app.command("import")
+def import_file(
+    ctx: Context,
+    file: Annotated[Path, typer.Argument(help="An export of this package, or UFO's experience.yaml or its folder.")],
+    approve: Annotated[bool, typer.Option("--approve", help="You vouch for it: it may be shown to agents.")] = False,
+) -> None:
+    """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
+    from ufo_experience.integrations.skills import import_skills, is_skills
+    from ufo_experience.integrations.ufo.migration import migrate_into, yaml_file
+
+    with open_memory(ctx, create=True) as (console, memory), telling_what_was_kept(console, memory):
+        if is_skills(file):
+            added = import_skills(memory, file)
+            console.answer({"added": added}, f"{len(added)} added (quarantined until you approve them)")
+            return
+        migration = migrate_into(memory, yaml_file(file) or file, approve=approve)
+        done = migration.report
+        data = {
+            "added": done.added,
+            "approved": done.approved,
+            "skipped": pairs(done.skipped, "source", "reason"),
+            "failed": pairs(done.failed, "source", "error"),
+            "unopened": [str(path) for path in migration.unopened],
+        }
+        for source, error in done.failed:
+            console.note(f"failed: {source}: {error}")
+        console.answer(data, import_text(done, migration.unopened, console.same_store))
+        if done.failed and not (done.added or done.skipped):
+            raise SystemExit(DataError.exit_code)
+
+
+@app.command()
+def index(
+    ctx: Context,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="From scratch instead of only what changed.")] = False,
+    embedder: Annotated[str | None, typer.Option(help="hashing, openai:MODEL, azure:DEPLOYMENT, local:MODEL.")] = None,
+) -> None:
+    """Bring the index in line with the records."""
+    with open_memory(ctx, embedder=embedder) as (console, memory):
+        with console.progress("embedding") as progress:
+            done = memory.index(rebuild=rebuild, progress=progress)
+        text = (
+            f"generation {done.generation}: {counted(done.records, 'record')}, {done.embedded} embedded, "
+            f"{done.cached} from the cache, {counted(done.requests, 'request')}, {done.seconds:.2f} s"
+        )
+        console.answer(asdict(done), text)

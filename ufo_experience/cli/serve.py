@@ -1,0 +1,125 @@
+"""The commands that stay until they are ended (`review`, the local page, and `mcp`), the demo, and `calibrate`."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ufo_experience.cli.app import Context, app, console_of, given_of, open_memory
+from ufo_experience.errors import MissingExtraError, RefusedError
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.prompt.builder import PromptBlock
+from ufo_experience.settings import Settings
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
+DEMO_TASK, DEMO_APPLICATION = "Send an email to Priya about the offsite agenda", "Outlook"
+
+
+@app.command()
+def review(
+    ctx: Context,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    host: Annotated[str, typer.Option(help="Address; this machine's own unless --allow-remote.")] = "127.0.0.1",
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Let another address be served: whoever has the token can write.")
+    ] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Show, and take no change.")] = False,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+) -> None:
+    """Open the page of a store. It answers this machine alone, and whoever has the address that is printed."""
+    with open_memory(ctx, audit=False) as (console, memory):
+        if host not in LOOPBACK and not allow_remote:
+            raise RefusedError(f"--host {host}: the page answers this machine only; say --allow-remote if you mean it")
+        try:
+            from ufo_experience.review.app import serve
+        except ImportError as error:
+            raise MissingExtraError(error.name or "starlette", extra="web") from error
+
+        def tell(address: str) -> None:
+            if console.as_json:
+                console.answer({"store": memory.store.location, "address": address}, "")
+            console.note(f"review {memory.store.location} at {address}\nCtrl-C ends it.")
+            if open_browser and host in LOOPBACK:
+                webbrowser.open(address)
+
+        serve(memory, host=host, port=port, read_only=read_only, tell=tell)
+
+
+@app.command("mcp")
+def serve_mcp(
+    ctx: Context,
+    allow_writes: Annotated[bool, typer.Option("--allow-writes", help="Offer report_outcome and record_run.")] = False,
+    allow_approve: Annotated[
+        bool, typer.Option("--allow-approve", help="Offer approval, which asks the person behind the client.")
+    ] = False,
+    http: Annotated[bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")] = False,
+    host: Annotated[str, typer.Option(help="Address for --http: this machine only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port for --http.")] = 8000,
+) -> None:
+    """Serve the store to MCP clients. Read-only unless more is allowed; nothing but the protocol goes to stdout.
+
+    With --allow-writes a store that is not there yet is made: a client's first run is its first record.
+    """
+    with open_memory(ctx, create=allow_writes) as (_, memory):
+        from ufo_experience.integrations.mcp_server import build_server, serve_stdio
+
+        if host not in LOOPBACK:
+            raise RefusedError(f"--host {host}: the server answers this machine only ({', '.join(LOOPBACK)})")
+        server = build_server(memory, allow_writes=allow_writes, allow_approve=allow_approve)
+        if http:
+            server.run("streamable-http", host=host, port=port)
+        else:
+            serve_stdio(server)
+
+
+@app.command()
+def demo(ctx: Context) -> None:
+    """Run the whole loop on bundled sample logs, with no key and no network, and print the prompt it built.
+
+    With --db what it learned is kept there, to be asked further.
+    """
+    console = console_of(ctx)
+    with console.errors():
+        block = run_demo(console.note, given_of(ctx).get("db"))
+        console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))
+
+
+def run_demo(say: Callable[[str], None], db: str | None = None) -> PromptBlock:
+    """Learn from the sample logs in the store `db` (default: a temporary one) and build the prompt for a task that is
+    not among them.
+    """
+    place = nullcontext(db) if db else tempfile.TemporaryDirectory(prefix="ufo-experience-", ignore_cleanup_errors=True)
+    with place as folder:
+        settings = Settings(db=folder, embedder="hashing", summarizer="extractive")
+        with ExperienceMemory.open(settings=settings) as memory:
+            report = memory.ingest(SAMPLES, include_failures=True)
+            say(f"read {len(list(SAMPLES.iterdir()))} sample sessions: {len(report.added)} experiences learned")
+            found = memory.retrieve(DEMO_TASK, application=DEMO_APPLICATION)
+            best = ", ".join(f"{hit.score:.2f} {hit.experience.state.request!r}" for hit in found)
+            say(f"asked for {DEMO_TASK!r} in {DEMO_APPLICATION}: {best}")
+            return memory.build_prompt(DEMO_TASK, found)
+
+
+@app.command()
+def calibrate(
+    ctx: Context,
+    labels: Annotated[
+        Path | None, typer.Option(help='JSON lines {"query", "id" or "text", "relevant"}. Default: the store itself.')
+    ] = None,
+    precision: Annotated[float, typer.Option(help="Share of what is served that must be relevant.")] = 0.95,
+) -> None:
+    """Set the threshold of the embedder in use, from labelled pairs or from the store itself."""
+    with open_memory(ctx) as (console, memory):
+        found = memory.calibrate(labels, precision=precision)
+        text = (
+            f"threshold {found.threshold:.3f} for {found.embedder}: precision {found.precision:.1%}, "
+            f"recall {found.recall:.1%} on {found.pairs} pairs"
+        )
+        console.answer(found.model_dump(), text)
