@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from ufo_experience import ExperienceMemory
 from ufo_experience.actions import is_blind
 from ufo_experience.errors import TraceError
-from ufo_experience.schema import UNKNOWN_TASK, Trajectory
+from ufo_experience.schema import UNKNOWN_TASK, Seen, Trajectory
 from ufo_experience.traces import FORMATS, ReadReport, read_traces
 
 DATA = Path(__file__).parent / "data" / "traces"
@@ -470,6 +471,35 @@ def test_a_reader_of_another_package_that_stumbles_fails_its_file_and_nothing_el
     done = ingest(acme, "logs", "--db", "db")
     assert "E_READER" in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
-    assert (
-        "Call Jo" in json.dumps(json.loads(ingest(acme, "logs", "--db", "db", "--json").stdout)) or done.returncode == 0
-    )
+    assert done.returncode == 0
+
+
+def test_a_run_that_is_handed_in_may_say_where_controls_stood_and_what_was_in_view(tmp_path: Path) -> None:
+    """`within` is kept with the control; of what was in view only where a text had stood that was typed later."""
+    steps = [
+        {"action": "click", "control": "Edit", "control_type": "Button", "within": "row 1017", "controls": ["Edit"]},
+        {
+            "action": "set_edit_text",
+            "control": "Object",
+            "parameters": {"text": "CC-7300"},
+            "controls": [{"name": "CC-7300", "type": "Text"}, {"name": "Object", "type": "Edit"}],
+        },
+    ]
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        made = memory.remember("Plan a day for the laboratory", steps, success=True, judge="program")
+    clicked, typed = made.action.steps
+    assert clicked.target_control.within == "row 1017"
+    assert typed.seen == Seen(after=1, type="Text", whole=True)
+    assert not [note for note in made.provenance.notes if "not kept" in note]
+
+
+def test_a_task_that_is_given_is_that_of_every_log_that_says_none(tmp_path: Path) -> None:
+    """Of the plain format and of recordings; what was given is not complained of."""
+    (tmp_path / "logs").mkdir()
+    shutil.copy(DATA / "edit_user.py", tmp_path / "logs")
+    (tmp_path / "logs" / "a.json").write_text('{"steps": [{"action": "click", "control": "Save"}]}', encoding="utf-8")
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        told = memory.ingest(tmp_path / "logs", task="Save it", success=True)
+        untold = memory.ingest(DATA / "steps_recorder.mht")
+    assert (len(told.added), told.incomplete, told.failed, told.problems) == (2, [], [], [])
+    assert "E_NO_TASK" in {problem.code for problem in untold.problems}
