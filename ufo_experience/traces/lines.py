@@ -16,7 +16,7 @@ from ufo_experience.errors import TraceError
 from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.store.files import open_regular as open_regular
 from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
-from ufo_experience.store.strict_json import parse as parse_strictly  # noqa: F401  for readers of whole values
+from ufo_experience.store.strict_json import parse as parse  # for values that a program hands in
 
 CHUNK = 1 << 16
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes
