@@ -206,7 +206,9 @@ class PostgresIndex:
         rows = [row_of(one) for one in records]
         connection.cursor().executemany(sql.INSERT, [_columns(row) for row in rows])
         embedder = self._embedder()
-        vectors = embedder.embed([embedded_text(row) for row in rows]) if self._at_once() else [None] * len(rows)
+        vectors: Iterable[Vector | None] = [None] * len(rows)
+        if self._at_once():
+            vectors = iter(embedder.embed([embedded_text(row) for row in rows]))
         _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
 
     def _catch_up(self) -> int:
@@ -241,8 +243,9 @@ class PostgresIndex:
             ids = _unlocked(connection, sql.NO_VECTOR, given)
             query = f"{sql.READ} {sql.FROM} WHERE id = ANY(%s)"
             rows = [_row(*columns) for columns in connection.execute(query.encode("ascii"), (ids,)).fetchall()]
-            vectors = embedder.embed([embedded_text(row) for row in rows]) if rows else []
-            _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
+            if rows:
+                vectors = embedder.embed([embedded_text(row) for row in rows])
+                _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
         return len(rows)
 
     # ---- what is known of all rows ----

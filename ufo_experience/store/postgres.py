@@ -71,7 +71,7 @@ class PostgresStore(NotesEvents):
         *,
         create: bool = True,
         lock_timeout: float = 10,
-        read_only: bool = False,
+        network: bool = True,
         max_per_author: int | None = None,
     ) -> PostgresStore:
         """Open the store in a database, making its tables first if allowed.
@@ -79,6 +79,7 @@ class PostgresStore(NotesEvents):
         Args:
             url: `postgresql://user@host:5432/database`; the password belongs into `PGPASSWORD` or `~/.pgpass`.
             lock_timeout: seconds a write waits for another writer of the same record.
+            network: nothing to allow, a server is made for it.
             max_per_author: the most records one role of the server may have added; a role that writes SQL of its own
                 is not held by it.
 
@@ -88,8 +89,8 @@ class PostgresStore(NotesEvents):
             FormatVersionError: another version made it; nothing was touched.
             StorageError: its tables cannot be made.
         """
-        database = Database(url, lock_timeout=lock_timeout, read_only=read_only)
-        return cls(database, open_tables(database, create and not read_only), max_per_author)
+        database = Database(url, lock_timeout=lock_timeout)
+        return cls(database, open_tables(database, create), max_per_author)
 
     @property
     def location(self) -> str:
