@@ -15,7 +15,7 @@ from ufo_experience.procedure.binding import bind
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import procedure_of
 from ufo_experience.procedure.screen import read_screen
-from ufo_experience.text.controls import bare, role_of
+from ufo_experience.controls import bare, role_of
 from ufo_experience.traces.in_view import ListedControl, around
 
 NAMES = ("Save", "Open", "Close", "Next", "Apply", "General", "Name", "Notes", "Size", "Colour", "Print", "Rotate")

@@ -42,7 +42,7 @@ from ufo_experience.service.ledger import Ledger
 from ufo_experience.service.limits import MINUTE, CircuitBreaker, Permit, RateLimiter, run_all
 from ufo_experience.settings import Settings
 from ufo_experience.store.folder.store import FileStore
-from ufo_experience.text.tokens import estimate_tokens
+from ufo_experience.request import estimate_tokens
 
 SMALL = "text-embedding-3-small"
 SPEC = f"openai:{SMALL}:32"

@@ -43,7 +43,7 @@ from ufo_experience.schema import (
     Step,
     Trust,
 )
-from ufo_experience.text.tokens import estimate_tokens
+from ufo_experience.request import estimate_tokens
 
 NOW = datetime(2025, 11, 15, 12, 0, tzinfo=timezone.utc)
 NONCE = "0123456789abcdef0123456789abcdef"

@@ -13,7 +13,7 @@ from ufo_experience.prompt.data_block import frame, has_block, strip_block, stri
 from ufo_experience.prompt.examples import Example, text_example, ufo_example
 from ufo_experience.prompt.notation import read_example
 from ufo_experience.schema import Action, Control, Experience, Hit, Outcome, State, Step, Trust
-from ufo_experience.text.tokens import estimate_tokens
+from ufo_experience.request import estimate_tokens
 
 NOW = datetime(2025, 11, 15, 12, 0, tzinfo=timezone.utc)
 NONCE = "0123456789abcdef0123456789abcdef"

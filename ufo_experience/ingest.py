@@ -22,15 +22,15 @@ from ufo_experience.errors import DataError, ExperienceError, SchemaError, Stora
 from ufo_experience.index.document import Described, describe, run_of
 from ufo_experience.prompt.block import has_block, strip_blocks
 from ufo_experience.redact import redact
+from ufo_experience.request import forget
 from ufo_experience.schema import MAX_NAME, Experience, Problem, State, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.records import CleanRecord, clean_record
 from ufo_experience.summarize import ExtractiveSummarizer, Summarizer, experience_id
-from ufo_experience.text.remembered import forget_texts
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogDefaults
-from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.traces.files import Found
+from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def ingest(
                 progress(len(report.added) + len(storing), 0)
         storing.finish()
     report.cost = summarizer.spending.cost - before
-    forget_texts()
+    forget()
     return report
 
 

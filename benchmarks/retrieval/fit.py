@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from benchmarks.retrieval import sets
 from benchmarks.retrieval.beir import Entry, TaskSet
-from benchmarks.retrieval.boosting import Boosting, fit
 from benchmarks.retrieval.bm25 import PlainBM25
+from benchmarks.retrieval.boosting import Boosting, fit
 from benchmarks.retrieval.memory_index import MemoryIndex
 from benchmarks.retrieval.metrics import ndcg
 from ufo_experience.index.base import Filter, Row, task_key
@@ -35,7 +35,13 @@ from ufo_experience.schema import Trust
 
 Floats = NDArray[np.float64]
 TOP = 8  # candidates of a request that the score is fitted on
-FORMS = {"whole": 1.0, "filled": 0.5, "named": 0.5, "small": 0.5}  # of an author's set, and what a row of each weighs
+FORMS = {
+    "whole": 1.0,
+    "filled": 0.5,
+    "named": 0.5,
+    "runs": 0.5,
+    "small": 0.5,
+}  # of an author's set, and what a row of each weighs
 REAL = {"osworld": 1.0, "goal": 1.0, "long": 0.5, "webarena": 0.8}  # what a row of a public set weighs
 WRONG, STRANGER = 2.5, 2.0  # what rows of wrong twins and of requests without an answer weigh
 ORDER = (
@@ -107,7 +113,11 @@ def _bm25(part: TaskSet) -> float:
     gains = []
     for one in part.related:
         scores = index.scores(one.text)
-        order = [ids[place] for place in np.argsort(-scores, kind="stable") if not (part.leave_one_out and ids[place] == one.id)]
+        order = [
+            ids[place]
+            for place in np.argsort(-scores, kind="stable")
+            if not (part.leave_one_out and ids[place] == one.id)
+        ]
         gains.append(ndcg(order[:48], part.relevant[one.id]))
     return float(np.mean(gains)) if gains else float("nan")
 
@@ -120,7 +130,9 @@ def author_tables(name: str, fill: Sequence[Entry]) -> list[Table]:
         table_of(sets.filled(whole, fill), FORMS["filled"]),
         table_of(whole, FORMS["named"], named=True),
     ]
-    return tables + [table_of(part, FORMS["small"]) for part in sets.small(whole)]
+    runs = sets.with_more_runs(whole)
+    tables.append(table_of(runs, FORMS["runs"]))
+    return tables + [table_of(part, FORMS["small"]) for part in sets.small(runs)]
 
 
 def weights_of(table: Table, rows: NDArray[np.int64]) -> Floats:
@@ -138,7 +150,9 @@ def ordering(tables: Sequence[Table], names: Sequence[str]) -> dict[str, float]:
         for number in np.flatnonzero(table.has_answer):
             rows = np.flatnonzero(table.query == number)
             if table.label[rows].any() and not table.label[rows].all():
-                groups.append((table.features[np.ix_(rows, columns)].astype(np.float64), table.label[rows], table.weight))
+                groups.append(
+                    (table.features[np.ix_(rows, columns)].astype(np.float64), table.label[rows], table.weight)
+                )
     weight = np.zeros(len(names))
     for _ in range(12):
         pull, pace = -1.0 * weight, np.eye(len(names))
@@ -174,7 +188,9 @@ def scoring(tables: Sequence[Table], order: Mapping[str, float], names: Sequence
     """The trees of these tables."""
     rows = [best_rows(order, table) for table in tables]
     columns = [NAMES.index(name) for name in names]
-    data = np.vstack([table.features[np.ix_(some, columns)] for table, some in zip(tables, rows, strict=True)]).astype(np.float64)
+    data = np.vstack([table.features[np.ix_(some, columns)] for table, some in zip(tables, rows, strict=True)]).astype(
+        np.float64
+    )
     label = np.concatenate([table.label[some] for table, some in zip(tables, rows, strict=True)]).astype(np.float64)
     weight = np.concatenate([weights_of(table, some) for table, some in zip(tables, rows, strict=True)])
     signs = [0 if name in EITHER else -1 if name in LESS else 1 for name in names]
@@ -199,11 +215,21 @@ class Figures:
     pairs: list[tuple[float, bool]]
 
     def __str__(self) -> str:
-        parts = (f"{name} {np.mean(some):.3f} ({len(some)})" for name, some in self.__dict__.items() if some and name != "pairs")
+        parts = (
+            f"{name} {np.mean(some):.3f} ({len(some)})"
+            for name, some in self.__dict__.items()
+            if some and name != "pairs"
+        )
         return ", ".join(parts)
 
 
-def measured(order: Mapping[str, float], model: Mapping[str, Any], tables: Sequence[Table], threshold: float = THRESHOLD, shift: float = 0.0) -> Figures:
+def measured(
+    order: Mapping[str, float],
+    model: Mapping[str, Any],
+    tables: Sequence[Table],
+    threshold: float = THRESHOLD,
+    shift: float = 0.0,
+) -> Figures:
     """What is served at the threshold, three at most."""
     found = Figures([], [], [], [], [])
     for table in tables:
@@ -265,11 +291,15 @@ def main() -> None:
         model = scoring(known, order, names, how)
         for name in (one for one in tables if one.split()[0] == left_out):
             shown = tables[name] if left_out not in sets.AUTHORS else tables[name][:3]
-            print(f"{name} left out: {measured(order, model, shown)}; BM25 {np.mean([one.bm25 for one in shown]):.3f}", flush=True)
+            print(
+                f"{name} left out: {measured(order, model, shown)}; BM25 {np.mean([one.bm25 for one in shown]):.3f}",
+                flush=True,
+            )
     everything = [one for some in tables.values() for one in some]
     order = ordering(everything, [name for name in ORDER if name in names])
     given.out.write_text(
-        json.dumps({"order": order, "score": scoring(everything, order, names, how)}, separators=(",", ":")) + "\n", encoding="utf-8"
+        json.dumps({"order": order, "score": scoring(everything, order, names, how)}, separators=(",", ":")) + "\n",
+        encoding="utf-8",
     )
 
 

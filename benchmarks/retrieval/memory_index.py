@@ -28,7 +28,9 @@ class _Texts:
         for place, one in enumerate(counts):
             for word, times in one.items():
                 found.setdefault(word, []).append((place, times * (_K1 + 1) / (times + length[place])))
-        self.parts = {word: (np.array([p for p, _ in some]), np.array([v for _, v in some])) for word, some in found.items()}
+        self.parts = {
+            word: (np.array([p for p, _ in some]), np.array([v for _, v in some])) for word, some in found.items()
+        }
 
     def rarity(self, word: str) -> float:
         """BM25's weight of a word."""
@@ -61,7 +63,12 @@ class MemoryIndex:
         self._masked = _Texts([masked_words(one) for _, one in texts])
 
     def candidates(
-        self, request: Request, *, vector: NDArray[np.float32] | None = None, filter: Filter | None = None, limit: int = LIMIT
+        self,
+        request: Request,
+        *,
+        vector: NDArray[np.float32] | None = None,
+        filter: Filter | None = None,
+        limit: int = LIMIT,
     ) -> list[Candidate]:
         """See `ExperienceIndex`."""
         admitted = self._admitted(filter)
@@ -77,7 +84,9 @@ class MemoryIndex:
                 best = np.argsort(-np.where(admitted, values, -3.0), kind="stable")[:limit]
                 chosen |= {int(one) for one in best if admitted[one] and values[one] > floor}
         found = [
-            Candidate(self._rows[one], float(words[one]), float(masked[one]), None if cosine is None else float(cosine[one]))
+            Candidate(
+                self._rows[one], float(words[one]), float(masked[one]), None if cosine is None else float(cosine[one])
+            )
             for one in chosen
         ]
         return sorted(found, key=lambda one: (-max(one.words, one.masked, one.cosine or 0.0), one.row.id))

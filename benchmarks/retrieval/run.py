@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ufo_experience.text.frames import readable_intent
+from ufo_experience.text.slots import mask_slots
 
 from benchmarks.retrieval.beir import Entry, TaskSet
 from benchmarks.retrieval.bm25 import PlainBM25
@@ -51,8 +53,6 @@ from ufo_experience.schema import (
 )
 from ufo_experience.service import Access, Service, in_words
 from ufo_experience.settings import Settings
-from ufo_experience.text.frames import readable_intent
-from ufo_experience.text.slots import mask_slots
 from ufo_experience.wiring import PROVIDERS
 
 DEPTH = 100  # answers of a ranking that are looked at

@@ -1,15 +1,15 @@
 """The sets that retrieval is fitted on and measured with: authors in this repository, public task sets beside it.
 
-    author("a")             records, requests, twins and strangers that one author wrote
-    halves(pairs, …)        a public set of tasks in two wordings: one half is stored; the other half's requests, of the
-                            same applications, have no answer
+author("a")             records, requests, twins and strangers that one author wrote
+halves(pairs, …)        a public set of tasks in two wordings: one half is stored; the other half's requests, of the
+                        same applications, have no answer
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,11 @@ def author(name: str, *, worded: bool = False) -> TaskSet:
     asked = [*_lines(folder / "queries.jsonl"), *_lines(folder / "strangers.jsonl")]
     queries = [
         Entry(
-            row["id"], row["task"], row["application"], kind=row.get("kind", "stranger"), wrong=tuple(row.get("wrong", ()))
+            row["id"],
+            row["task"],
+            row["application"],
+            kind=row.get("kind", "stranger"),
+            wrong=tuple(row.get("wrong", ())),
         )
         for row in asked
     ]
@@ -53,7 +57,9 @@ def filled(whole: TaskSet, others: Sequence[Entry], count: int = 600) -> TaskSet
 def thinned(whole: TaskSet, kept: Sequence[Entry]) -> TaskSet:
     """The set with these records; requests that lose their answer have none."""
     ids = {one.id for one in kept}
-    relevant = {query: left for query, known in whole.relevant.items() if (left := {k: v for k, v in known.items() if k in ids})}
+    relevant = {
+        query: left for query, known in whole.relevant.items() if (left := {k: v for k, v in known.items() if k in ids})
+    }
     queries = [replace(one, wrong=tuple(id for id in one.wrong if id in ids)) for one in whole.queries]
     return replace(whole, corpus=list(kept), queries=queries, relevant=relevant)
 
@@ -71,6 +77,26 @@ def small(whole: TaskSet) -> Iterator[TaskSet]:
         own = [replace(one, id=f"own-{one.id}", kind="own") for one in group]
         same = {f"own-{one.id}": {one.id: 1} for one in group}
         yield replace(part, queries=[*asked, *own], relevant={**part.relevant, **same})
+
+
+def with_more_runs(whole: TaskSet) -> TaskSet:
+    """Requests that differ in values alone become records of their own: every procedure has several runs."""
+    runs: dict[str, list[str]] = {}
+    asked = [one for one in whole.queries if one.kind == "same_other_values" and len(whole.relevant[one.id]) == 1]
+    for one in asked:
+        (first,) = whole.relevant[one.id]
+        runs.setdefault(first, []).append(one.id)
+
+    def with_runs(ids: Iterable[str]) -> list[str]:
+        return [found for one in ids for found in (one, *runs.get(one, ()))]
+
+    taken = {one.id for one in asked}
+    queries = [replace(one, wrong=tuple(with_runs(one.wrong))) for one in whole.queries if one.id not in taken]
+    relevant = {
+        query: dict.fromkeys(with_runs(known), 1) for query, known in whole.relevant.items() if query not in taken
+    }
+    records = [replace(one, session=one.id, kind="", wrong=()) for one in asked]
+    return replace(whole, corpus=[*whole.corpus, *records], queries=queries, relevant=relevant)
 
 
 def halves(pairs: Sequence[tuple[Entry, str]], name: str, seed: int) -> TaskSet:
@@ -123,7 +149,9 @@ def webarena(folder: Path, seed: int) -> TaskSet:
     rng = random.Random(seed)
     templates = sorted({row["intent_template_id"] for row in rows})
     kept = set(rng.sample(templates, len(templates) // 2))
-    entries = {row["task_id"]: Entry(str(row["task_id"]), row["intent"], row["sites"][0], str(row["task_id"])) for row in rows}
+    entries = {
+        row["task_id"]: Entry(str(row["task_id"]), row["intent"], row["sites"][0], str(row["task_id"])) for row in rows
+    }
     stored = [row for row in rows if row["intent_template_id"] in kept]
     relevant: dict[str, dict[str, int]] = {}
     for row in stored:
@@ -131,14 +159,17 @@ def webarena(folder: Path, seed: int) -> TaskSet:
         if same:
             relevant[str(row["task_id"])] = {str(one["task_id"]): 1 for one in same}
     asked = [row for row in rows if str(row["task_id"]) in relevant or row["intent_template_id"] not in kept]
-    queries = [replace(entries[row["task_id"]], kind="template" if str(row["task_id"]) in relevant else "stranger") for row in asked]
-    return TaskSet(f"webarena {seed}", [entries[row["task_id"]] for row in stored], queries, relevant, leave_one_out=True)
+    queries = [
+        replace(entries[row["task_id"]], kind="template" if str(row["task_id"]) in relevant else "stranger")
+        for row in asked
+    ]
+    return TaskSet(
+        f"webarena {seed}", [entries[row["task_id"]] for row in stored], queries, relevant, leave_one_out=True
+    )
 
 
 def real_sets(folder: Path) -> Mapping[str, list[TaskSet]]:
     """Public sets by source: three halvings of each."""
-    sources = {"osworld": osworld(folder)} | {
-        name: reworded(folder, f"spider2v_{name}") for name in ("goal", "long")
-    }
+    sources = {"osworld": osworld(folder)} | {name: reworded(folder, f"spider2v_{name}") for name in ("goal", "long")}
     found = {name: [halves(pairs, name, seed) for seed in range(3)] for name, pairs in sources.items()}
     return found | {"webarena": [webarena(folder, seed) for seed in range(2)]}

@@ -189,7 +189,7 @@ def index(
         with console.progress("embedding") as progress:
             done = memory.index(rebuild=rebuild, progress=progress)
         text = (
-            f"generation {done.generation}: {counted(done.records, 'record')}, {done.embedded} embedded, "
+            f"{counted(done.records, 'record')}, {done.embedded} embedded, "
             f"{done.cached} from the cache, {counted(done.requests, 'request')}, {done.seconds:.2f} s"
         )
         console.answer(asdict(done), text)

@@ -20,10 +20,8 @@ from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
+from ufo_experience.request import Request, on_forgetting, stem, words
 from ufo_experience.schema import MAX_TEXT
-from ufo_experience.text.remembered import on_forgetting
-from ufo_experience.text.slots import mask_slots
-from ufo_experience.text.terms import stem, without_politeness, words
 
 DIM = 1024
 MIN_DIM, MAX_DIM = 16, 65_536
@@ -66,8 +64,8 @@ def request_terms(text: str) -> Mapping[str, tuple[int, float]]:
     Words are taken after slot masking and stemmed; a pair of neighbours counts half, the first word (nearly always the
     action) more, and the values hidden behind placeholders a little, so that "Starbucks" does not drown the procedure.
     """
-    masked = mask_slots(text)
-    frame = words(without_politeness(masked))
+    masked = Request.parse(text).masked
+    frame = words(masked)
     found: dict[str, tuple[int, float]] = {}
 
     def add(term: str, weight: float, times: int = 1) -> None:

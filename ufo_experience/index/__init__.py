@@ -1,1 +1,28 @@
 """Stage 6, index: rows by words and vectors (`sqlite.py` for a folder, `postgres.py` on a server)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ufo_experience.embed.base import Embedder
+from ufo_experience.errors import UsageError
+from ufo_experience.index.base import ExperienceIndex
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.folder import FolderStore
+
+
+def open_index(store: ExperienceStore, embedder: Callable[[], Embedder]) -> ExperienceIndex:
+    """The index of a store; a store of another package brings its own as `open_index(embedder)`.
+
+    Raises:
+        UsageError: it has none.
+    """
+    if isinstance(store, FolderStore):
+        from ufo_experience.index.sqlite import SqliteIndex
+
+        return SqliteIndex(store, embedder)
+    own = getattr(store, "open_index", None)
+    if own is None:
+        raise UsageError(f"the store at {store.location} has no index")
+    index: ExperienceIndex = own(embedder)
+    return index

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ufo_experience.embed.base import Embedder
+from ufo_experience.embed.base import Embedder, EmbedsPieces
 from ufo_experience.errors import DataError, StorageError
 from ufo_experience.index.base import (
     LIMIT,
@@ -77,12 +77,10 @@ _NEAREST = """
 class SqliteIndex:
     """Rows of a folder store by words and vectors; see `ExperienceIndex`."""
 
-    def __init__(
-        self, store: FolderStore, embedder: Callable[[], Embedder], at_once: Callable[[], bool] = lambda: True
-    ) -> None:
-        """An index that asks `embedder()` for vectors: of new records before the next question where `at_once()` (an
-        embedder on this machine), else when `sync` is called."""
-        self._store, self._catalog, self._embedder, self._at_once = store, store.catalog, embedder, at_once
+    def __init__(self, store: FolderStore, embedder: Callable[[], Embedder]) -> None:
+        """An index that asks `embedder()` for vectors: of new records before the next question where it works on this
+        machine, else when `sync` is called."""
+        self._store, self._catalog, self._embedder = store, store.catalog, embedder
         self._lock = threading.RLock()
         self._columns = Columns()
         self._kept_rows: dict[int, Row] = {}
@@ -331,7 +329,7 @@ class SqliteIndex:
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
             texts = {_text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
-            vectors = self._embedded(texts) if self._at_once() else {}
+            vectors = {} if isinstance(self._embedder(), EmbedsPieces) else self._embedded(texts)
             self._catalog.run(lambda db, rows=rows, vectors=vectors: _put(db, rows, vectors), write=True)  # type: ignore[misc]
         self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
 

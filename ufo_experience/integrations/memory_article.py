@@ -23,7 +23,7 @@ from ufo_experience.integrations.formats.task_experience import (
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.schema import Hit, Trust, expect
-from ufo_experience.store.folder.layout import STORE_FILE
+from ufo_experience.store.folder import STORE_FILE
 from ufo_experience.trust.labels import only_labels
 
 __all__ = [

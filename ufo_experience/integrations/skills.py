@@ -19,14 +19,13 @@ from pathlib import Path
 import yaml
 
 from ufo_experience.errors import DataError, SchemaError, StorageError
-from ufo_experience.store.files import Disk, replace_file, storage_errors
-from ufo_experience.store.files import read_regular
-from ufo_experience.store.strict_json import parse
 from ufo_experience.integrations.formats.task_experience import from_task_experience, to_task_experience
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.cleaning import clean
 from ufo_experience.schema import Experience, Trust
+from ufo_experience.store.files import Disk, read_regular, replace_file, storage_errors
 from ufo_experience.store.selection import RecordFilter
+from ufo_experience.store.strict_json import parse
 from ufo_experience.trust.risk import asks_first
 
 SKILL, RECORD = "SKILL.md", "experience.json"
@@ -50,8 +49,8 @@ def export_skills(memory: ExperienceMemory, folder: Path) -> list[Path]:
         with storage_errors(place):
             place.mkdir(exist_ok=True)
         record = json.dumps(to_task_experience(one), ensure_ascii=False, indent=1, sort_keys=True)
-        replace_file(place / SKILL, skill_text(one).encode("utf-8"), Disk())
-        replace_file(place / RECORD, f"{record}\n".encode(), Disk())
+        replace_file(place / SKILL, skill_text(one).encode("utf-8"))
+        replace_file(place / RECORD, f"{record}\n".encode())
         written.append(place)
     return sorted(written)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ufo_experience.controls import bare, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import abbreviates
 from ufo_experience.procedure.screen import Control, read_screen
@@ -13,7 +14,6 @@ from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, Target, kin
 from ufo_experience.request import find_whole
 from ufo_experience.schema import Control as NamedControl
 from ufo_experience.schema import Step
-from ufo_experience.text.controls import bare, role_of
 from ufo_experience.trust.risk import asks_first
 
 Reason = Literal[

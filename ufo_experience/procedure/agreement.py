@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
+from ufo_experience.controls import bare
 from ufo_experience.procedure.binding import Agreed
 from ufo_experience.procedure.pairing import pair
 from ufo_experience.procedure.steps import ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request
 from ufo_experience.schema import Experience
-from ufo_experience.text.controls import bare
 from ufo_experience.trust.agreement import may_agree
 
 _Key = tuple[str, str, str]

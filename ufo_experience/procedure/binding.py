@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ufo_experience.controls import bare, is_fixed
 from ufo_experience.procedure.pairing import Pairing, says, stems_of
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.request import Request, find_whole
+from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience
-from ufo_experience.text.controls import bare, is_fixed
-from ufo_experience.text.thesaurus import thesaurus
 
 ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())

@@ -17,6 +17,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Literal
 
+from ufo_experience.controls import bare, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, needs_consent, target_of
 from ufo_experience.procedure.looking import called, named_in_task, option_meant, read_value, where_seen
@@ -26,7 +27,6 @@ from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, TEXT_KEYS, ProcedureStep, Target, kind_of
 from ufo_experience.request import find_whole
 from ufo_experience.schema import expect
-from ufo_experience.text.controls import bare, role_of
 
 MAX_DETOURS = 3
 MAX_LOOKS = 8

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ufo_experience.controls import role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.agreement import agreed_of, is_same_way, parting
 from ufo_experience.procedure.binding import Binding
@@ -21,7 +22,6 @@ from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
-from ufo_experience.text.controls import role_of
 from ufo_experience.trust.labels import is_label as readable
 from ufo_experience.trust.risk import asks_first
 

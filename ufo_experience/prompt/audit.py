@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import StorageError
-from ufo_experience.store.files import Disk, storage_errors
-from ufo_experience.store.files import open_regular
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.redact import redact_text
+from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Hit
-from ufo_experience.text.slots import mask_slots
+from ufo_experience.store.files import Disk, open_regular, storage_errors
 
 FILE = "audit.jsonl"
 MAX_TASK = 300  # characters of a task nothing was known for
@@ -122,7 +121,7 @@ class AuditLog:
 
 
 def _masked(task: str) -> str:
-    return mask_slots(redact_text(task))[:MAX_TASK]
+    return Request.parse(redact_text(task)).masked[:MAX_TASK]
 
 
 def _quoted(text: str) -> bytes:

@@ -80,6 +80,10 @@ class Meanings:
         parts = (whole, had @ (weight / weight.sum()), named, least)
         return Likeness(*(np.round(part, DECIMALS) for part in parts))
 
+    def place(self, word: str) -> int | None:
+        """Where the vector of a known word stands in `units`; None for a word the phrase book has not."""
+        return self._place.get(word)
+
     def _place_of(self, word: str) -> int:
         known = self._place.get(word)
         return len(self._words) + crc32(word.encode("utf-8", "surrogatepass")) % _UNKNOWN if known is None else known

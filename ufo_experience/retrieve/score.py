@@ -11,7 +11,8 @@ The cosine of an embedder counts in the order alone; in the score it was measure
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,11 +24,13 @@ from numpy.typing import NDArray
 from ufo_experience.index.base import Candidate
 from ufo_experience.request import Request, application_key
 from ufo_experience.retrieve.features import COMMON, STORE, prepared, table_of
+from ufo_experience.retrieve.opposites import conflict
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("relevance.json")
 THRESHOLD = 0.75  # of the source documents: three of four that are served at the least score help
 _LARGE = 600  # records: what comes near by chance is no more in a larger store
+_ALIKE = 0.7  # of the weight of their words two requests share, to read like runs of one procedure
 _BESIDE = 3  # other tasks of an application that tell whether a request is about it
 STANDING = (
     "ahead",
@@ -139,70 +142,56 @@ def standing(asked: Request, candidates: Sequence[Candidate], table: Floats, siz
     """Where each candidate stands among the others; columns as in `STANDING`."""
     columns = {name: table[:, STORE.index(name)] for name in ("words", "masked", "meaning")}
     together = columns["words"] + columns["masked"] + columns["meaning"]
-    same = _procedures(candidates)
+    best = int(together.argmax())
+    same = np.array([_is_run_of(candidates[best], one) for one in candidates], np.bool_)
     whole = np.ones(len(candidates))
     length = sum(word not in COMMON for word in asked.words)
     return np.column_stack(
         [
-            _ahead(together, same),
-            _ahead(columns["words"], same),
-            _ahead(columns["meaning"], same),
+            *(_ahead(values, same, best) for values in (together, columns["words"], columns["meaning"])),
             whole * columns["masked"].max(initial=0.0),
             whole * np.log(min(max(size, 1), _LARGE)),
             whole * np.log(max(length, 1)),
-            _application_ahead(together, candidates, same),
+            _application_ahead(together, candidates),
             whole * named,
         ]
     )
 
 
-def _procedures(candidates: Sequence[Candidate]) -> NDArray[np.int64]:
-    """A number for the procedure of each: runs of one task, and those that say the same beside their values."""
-    keys: dict[object, int] = {}
-    found: list[int] = []
-    for one in candidates:
-        side = prepared(one.row.request)
-        said = frozenset(
-            word
-            for word, says, is_value in zip(side.stems, side.says, side.is_value, strict=True)
-            if says and not is_value
-        )
-        number = keys.get(one.row.task_key, keys.get(said, len(keys)))
-        keys.setdefault(one.row.task_key, number)
-        keys.setdefault(said, number)
-        found.append(number)
-    return np.array(found, np.int64)
+def _is_run_of(best: Candidate, other: Candidate) -> bool:
+    """True for what reads like another run of the best one's procedure: that is not ahead of it, nor behind."""
+    if best.row.task_key == other.row.task_key:
+        return True
+    one, two = prepared(best.row.request), prepared(other.row.request)
+    weight = dict(zip(two.stems, two.lost, strict=True)) | dict(zip(one.stems, one.lost, strict=True))
+    shared = math.fsum(weight[word] for word in one.words & two.words)
+    alike = shared >= _ALIKE * math.fsum(weight.values())
+    return alike and conflict(best.row.request, other.row.request) is None
 
 
-def _ahead(values: Floats, same: NDArray[np.int64]) -> Floats:
-    """Each value minus the highest of the other procedures."""
-    best = {int(one): float(values[same == one].max()) for one in np.unique(same)}
-    ranked = sorted(best, key=lambda one: -best[one])
-    others = [best[ranked[1]] if len(ranked) > 1 and one == ranked[0] else best[ranked[0]] for one in same.tolist()]
-    alone = len(ranked) < 2
-    return np.asarray(values - (0.0 if alone else np.array(others)), np.float64)
+def _ahead(values: Floats, same: NDArray[np.bool_], best: int) -> Floats:
+    """Each value minus the highest of the other procedures; of those that are not of the best one minus the best's."""
+    others = float(values[~same].max(initial=0.0))
+    return np.asarray(values - np.where(same, others, values[best]), np.float64)
 
 
-def _application_ahead(values: Floats, candidates: Sequence[Candidate], same: NDArray[np.int64]) -> Floats:
+def _application_ahead(values: Floats, candidates: Sequence[Candidate]) -> Floats:
     """How much nearer the best other tasks of its application come than those of other applications."""
     keys = [application_key(one.row.application) for one in candidates]
-    best: dict[str, dict[int, float]] = {}
-    for key, task, value in zip(keys, same.tolist(), values.tolist(), strict=True):
-        tasks = best.setdefault(key, {})
-        tasks[task] = max(value, tasks.get(task, 0.0))
+    tasks = [one.row.task_key for one in candidates]
+    best: dict[str, dict[str, float]] = {}
+    for key, task, value in zip(keys, tasks, values.tolist(), strict=True):
+        known = best.setdefault(key, {})
+        known[task] = max(value, known.get(task, 0.0))
     if len(best) < 2:
         return np.zeros(len(candidates))
-    others = {
-        key: _best(value for other, tasks in best.items() if other != key for value in tasks.values()) for key in best
-    }
-    return np.array(
-        [
-            _best(value for other, value in best[key].items() if other != task) - others[key]
-            for key, task in zip(keys, same.tolist(), strict=True)
-        ],
-        np.float64,
+    others = {key: _mean(value for other in best if other != key for value in best[other].values()) for key in best}
+    own = (
+        _mean(value for other, value in best[key].items() if other != task) - others[key]
+        for key, task in zip(keys, tasks, strict=True)
     )
+    return np.fromiter(own, np.float64)
 
 
-def _best(values: Any) -> float:
+def _mean(values: Iterable[float]) -> float:
     return sum(sorted(values, reverse=True)[:_BESIDE]) / _BESIDE

@@ -196,6 +196,10 @@ class ExperienceStore(Protocol):
         """Ids of what was removed and can be restored, sorted."""
         ...
 
+    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """What was removed and can be restored, as it was, by id."""
+        ...
+
     def restore(self, ids: Iterable[str]) -> list[Experience]:
         """Bring removed records back as they were."""
         ...

@@ -122,7 +122,7 @@ class FolderStore(NotesEvents):
         """The secret of keyed digests, made when first asked for. Raises `StorageError`."""
         path = self.root / SECRET
         if not path.exists():
-            with self._writing():
+            with self.writing():
                 if not path.exists():
                     write_new(path, secrets.token_hex(32).encode())
                     sync_folder(self.root)
@@ -229,7 +229,7 @@ class FolderStore(NotesEvents):
         source = iter(experiences)
         while group := list(islice(source, GROUP)):
             encoded = [(one, encode(one, self._signing)) for one in group]
-            with self._writing():
+            with self.writing():
                 fresh = self._add_group(encoded, revive)
             added += fresh
             left = set(fresh)
@@ -275,7 +275,7 @@ class FolderStore(NotesEvents):
         return next(path for path in paths if not os.path.lexists(path))
 
     def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
-        with self._writing():
+        with self.writing():
             seen = self.get(id)
             content = self.catalog.read("SELECT content FROM record WHERE id = ?", (id,))[0][0]
             bound = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
@@ -286,7 +286,7 @@ class FolderStore(NotesEvents):
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
         """Take records out: a `removed` event, then the file moves to `removed/`. Returns the ids that were there."""
-        with self._writing():
+        with self.writing():
             rows = self._rows(*_among("live", ids))
             self._append([event("removed", row[0], reason=reason) for row in rows])
             for id, path, *_ in rows:
@@ -297,7 +297,7 @@ class FolderStore(NotesEvents):
     def restore(self, ids: Iterable[str]) -> list[Experience]:
         """Bring removed records back as they were. Raises `NotFoundError`."""
         wanted = list(ids)
-        with self._writing():
+        with self.writing():
             files = self._removed_files()
             for id in wanted:
                 if id not in files:
@@ -308,15 +308,19 @@ class FolderStore(NotesEvents):
             self.watch.refresh()
         return [self.get(id) for id in wanted]
 
+    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """What was removed and can be restored, by id; what cannot be read is left out."""
+        files = self._removed_files()
+        for id in sorted(files.keys() if ids is None else files.keys() & set(ids)):
+            with suppress(DataError):
+                yield self.watch.read(files[id])[0]
+
     def purge(self, ids: Iterable[str]) -> list[Experience]:
         """Erase records, removed ones too, and what was said of them; only `removed` events with their ids stay."""
         wanted = set(ids)
-        with self._writing():
-            gone = list(self.scan(sorted(wanted)))
+        with self.writing():
+            gone = [*self.scan(wanted), *self.scan_removed(wanted)]
             files = {id: path for id, path in self._removed_files().items() if id in wanted}
-            for id, path in files.items():
-                with suppress(DataError):
-                    gone.append(self.watch.read(path)[0])
             rows = self._rows(*_among("path IS NOT NULL", wanted))
             self._rewrite_events(wanted, [event("removed", id, reason="purged") for id in sorted(wanted)])
             paths = {*files.values(), *(self.root / row[1] for row in rows)}
@@ -337,7 +341,7 @@ class FolderStore(NotesEvents):
 
         if not repair:
             return examine(self.root, self.watch)
-        with self._writing():
+        with self.writing():
             repaired = mend(self.root, examine(self.root, self.watch))
             self.watch.refresh(everything=True)
         return StoreReport(**{**vars(examine(self.root, self.watch)), "repaired": repaired})
@@ -347,7 +351,7 @@ class FolderStore(NotesEvents):
         self.catalog.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """Hold the lock, the catalog in line with the files. Raises `RefusedError`, `LockedError`, `StorageError`."""
         check_writable(self.root, self._network)
         if not self.root.is_dir():

@@ -10,10 +10,12 @@ from datetime import datetime, timezone
 from typing import Protocol
 
 from ufo_experience.actions import clicked_controls, is_blind
+from ufo_experience.controls import is_pressed, role_of
 from ufo_experience.embed.base import Spending
 from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.redact import PLACEHOLDER, redact
+from ufo_experience.request import Request, words
 from ufo_experience.schema import (
     MAX_TAGS,
     MAX_TEXT,
@@ -29,8 +31,6 @@ from ufo_experience.schema import (
     clip,
     validate,
 )
-from ufo_experience.text.own_case import feature_words, in_own_case
-from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.completeness import missing
 
 _UNNAMED_TASK = "unnamed task"
@@ -102,8 +102,12 @@ def experience_id(trajectory: Trajectory) -> str:
 def mask_intent(text: str, steps: Iterable[Step] = ()) -> str:
     """The canonical intent of a task in the user's words; never empty. The name of a feature that the steps press is
     no value."""
-    own = in_own_case(PLACEHOLDER.sub("<secret>", text), feature_words(clicked_controls(steps)))
-    return mask_slots(own).strip() or _UNNAMED_TASK
+    text = PLACEHOLDER.sub("<secret>", text)
+    pressed = {word for name, kind in clicked_controls(steps) if is_pressed(role_of(kind)) for word in words(name)}
+    for value in reversed(Request.parse(text).values):
+        if value.kind == "name" and pressed.issuperset(words(value.text)):
+            text = f"{text[: value.start]}{value.text.lower()}{text[value.end :]}"
+    return Request.parse(text).masked or _UNNAMED_TASK
 
 
 def empty(trajectory: Trajectory) -> DataError:

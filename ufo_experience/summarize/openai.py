@@ -16,14 +16,14 @@ from pydantic import BaseModel, ConfigDict
 from ufo_experience.costs import Spending
 from ufo_experience.errors import ServiceError
 from ufo_experience.redact import redact_text
+from ufo_experience.request import Request
 from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Experience, Step, Trajectory, clip
 from ufo_experience.service import DEFAULT_CHAT, Service
 from ufo_experience.summarize.base import Summary, build_experience, redacted
 from ufo_experience.summarize.effective_steps import has_effect, is_skipped
 from ufo_experience.summarize.extractive import ExtractiveSummarizer, extract
 from ufo_experience.summarize.log_prompt import render_log
-from ufo_experience.text.slots import find_slots, mask_slots
-from ufo_experience.text.templates import load_templates
+from ufo_experience.summarize.templates import load_templates
 
 _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300
@@ -138,9 +138,9 @@ def _intent(text: str, trajectory: Trajectory) -> str:
     if not intent:
         raise UnusableReply("no_intent")
     application = {_plain(name) for name in trajectory.applications}
-    values = [slot.value for slot in find_slots(trajectory.task) if slot.kind != "name"]
+    values = [value.text for value in Request.parse(trajectory.task).values if value.kind != "name"]
     leaked = [v for v in values if len(v) >= _LEAST_VALUE and _plain(v) not in application and v in intent]
-    return mask_slots(intent) if leaked else intent
+    return Request.parse(intent).masked if leaked else intent
 
 
 def _wordings(texts: list[str], trajectory: Trajectory) -> tuple[str, ...]:

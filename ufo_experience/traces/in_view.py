@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ufo_experience.actions import is_typing, typed_leaf
+from ufo_experience.controls import bare, fingerprint, is_fixed, role_of
+from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Around, Seen, Step, Visibility
-from ufo_experience.text.controls import bare, fingerprint, is_fixed, role_of
-from ufo_experience.text.slots import find_slots, find_whole
 
 VisibleControls = frozenset[tuple[str, str]]  # name and type of controls
 
@@ -133,7 +133,7 @@ def _holding(text: str, view: VisibleControls) -> list[tuple[str, str]]:
 def _beside(text: str, name: str, kind: str, request: str) -> Iterator[Seen]:
     """The values of the request that stand right before or behind the text."""
     if not any(letter.isspace() for letter in text):
-        for number, slot in enumerate(find_slots(request), start=1):
-            for place, pair in ((number, (slot.value, text)), (-number, (text, slot.value))):
+        for number, value in enumerate(Request.parse(request).values, start=1):
+            for place, pair in ((number, (value.text, text)), (-number, (text, value.text))):
                 if re.search(rf"(?<!\w){re.escape(pair[0])}{_BETWEEN}{re.escape(pair[1])}(?!\w)", name):
                     yield Seen(type=kind, beside=place)

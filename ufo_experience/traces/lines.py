@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import TraceError
+from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.store.files import open_regular as open_regular
 from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
 from ufo_experience.store.strict_json import parse as parse_strictly  # noqa: F401  for readers of whole values
-from ufo_experience.schema import MAX_DEPTH, Problem
 
 CHUNK = 1 << 16
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes

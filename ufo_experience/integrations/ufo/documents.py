@@ -14,9 +14,9 @@ from typing import Any, Literal
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats.ufo_example import to_ufo_example
 from ufo_experience.prompt.cleaning import clean, clean_json
+from ufo_experience.request import application_key, process_names
 from ufo_experience.schema import Experience, Step
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.text.applications import application_key, process_names
 
 KeyStyle = Literal["snake", "pascal"]
 MetadataFilter = Callable[[Mapping[str, Any]], bool]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-
-from ufo_experience.text.remembered import remembered
+from functools import lru_cache
 
 _ENDS = " .…:*\"'\t\n"
 _WORD = re.compile(r"[^\W_]+")
@@ -46,7 +45,7 @@ def bare(name: str) -> str:
     return " ".join(folded.split()) if "  " in folded or "\n" in folded else folded
 
 
-@remembered(1_024)
+@lru_cache(maxsize=1_024)
 def role_of(type: str | None) -> str:
     """The kind of a control under one name for all systems; "" when it is not known."""
     found = "".join(_WORD.findall(type.casefold())) if type else ""
