@@ -12,11 +12,11 @@ from tests.postgres_server import Server, running
 from ufo_experience.embed.base import Embedder
 from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.ids import content_id
+from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex
 from ufo_experience.schema import Experience, validate
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.folder import FolderStore
 
 KINDS = ["folder", pytest.param("postgres", marks=pytest.mark.server)]
 Opener = Callable[..., ExperienceStore]
@@ -43,16 +43,10 @@ def store(reopen: Opener) -> ExperienceStore:
     return reopen()
 
 
-def index_of(store: ExperienceStore, embedder: Embedder | None = None, **options: Any) -> ExperienceIndex:
+def index_of(store: ExperienceStore, embedder: Embedder | None = None) -> ExperienceIndex:
     """The index of a store, as a memory opens it."""
-    embedder = embedder or HashingEmbedder()
-    if isinstance(store, FolderStore):
-        from ufo_experience.index.sqlite import SqliteIndex
-
-        return SqliteIndex(store, lambda: embedder, **options)
-    from ufo_experience.index.postgres import PostgresIndex
-
-    return PostgresIndex(store, lambda: embedder, **options)  # type: ignore[arg-type]
+    used = embedder or HashingEmbedder()
+    return open_index(store, lambda: used)
 
 
 def a_run_of(request: str, number: int = 0, **changes: Any) -> Experience:

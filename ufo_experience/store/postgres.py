@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_cache_path
 
@@ -23,6 +23,10 @@ from ufo_experience.store.base import Added, Event, NotesEvents, Status, StoreRe
 from ufo_experience.store.database import Connection, Database
 from ufo_experience.store.records import decode, encode, is_sealed, sealed, signing_key, without_seal
 from ufo_experience.store.tables import CLOCKS, open_tables
+
+if TYPE_CHECKING:
+    from ufo_experience.embed.base import Embedder
+    from ufo_experience.index.postgres import PostgresIndex
 
 GROUP = 512  # records in one transaction
 PAGE = 500  # rows fetched at once
@@ -111,6 +115,12 @@ class PostgresStore(NotesEvents):
     def key(self) -> bytes:
         """The store's secret for keyed digests; see `ExperienceStore.key`."""
         return bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
+
+    def open_index(self, embedder: Callable[[], Embedder]) -> PostgresIndex:
+        """The index in the same database."""
+        from ufo_experience.index.postgres import PostgresIndex
+
+        return PostgresIndex(self, embedder)
 
     def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
         """Commit records, in transactions of up to 512; durable when it returns. See `ExperienceStore.add`."""
