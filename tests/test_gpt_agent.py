@@ -13,8 +13,6 @@ from benchmarks.gpt_agent.form import FormApp
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block, read_step
-from ufo_experience.service.client import OpenAIService, OpenAISettings
-from ufo_experience.service.limits import CircuitBreaker
 
 REQUEST = "Put Research in as the department and save the form."
 
@@ -78,9 +76,7 @@ class World:
 
     def run(self, request: str = REQUEST, **settings: object):
         self.app = FormApp()
-        service = OpenAIService(
-            OpenAISettings(api_key="sk-test", base_url=self.stub.url, **settings), breaker=CircuitBreaker()
-        )
+        service = Service(Access(api_key="sk-test", base_url=self.stub.url), ledger=Ledger(**settings))
         session = make_session(
             request, service, self.memory, model="gpt-4.1-mini", log_root=str(self.folder / "logs"), app=self.app
         )

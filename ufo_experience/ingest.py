@@ -5,28 +5,26 @@ One bad file or one item a model stumbles over never stops the others; the repor
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ContextDecorator, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ufo_experience.errors import DataError, ExperienceError, SchemaError, StorageError, UsageError
-from ufo_experience.index.document import Described, describe, run_of
 from ufo_experience.prompt.block import has_block, strip_blocks
-from ufo_experience.redact import redact
+from ufo_experience.redact import redact, redact_record
 from ufo_experience.request import forget
 from ufo_experience.schema import MAX_NAME, Experience, Problem, State, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.records import CleanRecord, clean_record
 from ufo_experience.summarize import ExtractiveSummarizer, Summarizer, experience_id
+from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogDefaults
 from ufo_experience.traces.files import Found
@@ -42,12 +40,10 @@ MAX_JOBS = 64
 FELL_BACK = "summary:extractive:"  # begins the note of a record that a model should have worded
 ALREADY_STORED = "already stored as "
 _PER_TASK = 4  # sources read by a process at a time
-_COLLECT_AFTER = 50_000  # new objects, while runs are learned
 _AHEAD = 8  # tasks per process that may wait to be stored
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
 EarlierVersions = Callable[[Experience], Iterable[Experience]]
-Learned = Callable[[Experience, Described], None]
 
 
 @dataclass
@@ -75,14 +71,6 @@ class IngestReport:
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A record of a run, and what an index holds of it: both are made where the run was read."""
-
-    record: CleanRecord
-    described: Described
-
-
-@dataclass(frozen=True)
 class _ReadRun:
     """A run and its source: its redacted trajectory, or what a summarizer without a service made of it.
 
@@ -91,39 +79,11 @@ class _ReadRun:
 
     source: str
     id: str
-    made: Trajectory | _Made | DataError
+    made: Trajectory | Experience | DataError
     has_steps: bool
     failed: bool
     is_over: bool
     others: tuple[str, ...] = ()
-
-
-class _SeldomCollecting(ContextDecorator):
-    """While runs are learned, by whatever thread, the interpreter seldom looks for cycles: they make none.
-
-    Looking through every run that waits to be stored takes a tenth of the processor time of learning it.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._inside, self._before = Lock(), 0, (0, 0, 0)
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._before = gc.get_threshold()
-                if 0 < self._before[0] < _COLLECT_AFTER:
-                    gc.set_threshold(_COLLECT_AFTER, *self._before[1:])
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            ours = gc.get_threshold()[0] == _COLLECT_AFTER  # else the host has said otherwise meanwhile
-            if ours and not self._inside:
-                gc.set_threshold(*self._before)
-
-
-seldom_collecting = _SeldomCollecting()
 
 
 def ingest(
@@ -137,7 +97,6 @@ def ingest(
     force: bool = False,
     jobs: int = 1,
     earlier_versions: EarlierVersions | None = None,
-    learned: Learned | None = None,
     progress: Callable[[int, int], None] | None = None,
     task: str | None = None,
     application: str | None = None,
@@ -154,7 +113,6 @@ def ingest(
             `if __name__ == "__main__":`.
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
-        learned: is told of every record that was stored, and what an index holds of it.
         progress: is told how many runs became records so far, and 0: nobody knows of how many.
         task, application, success: what a person says of logs that do not say it themselves; what they say stands.
 
@@ -171,7 +129,7 @@ def ingest(
     defaults = LogDefaults(task, application, success)
     runs = _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer))
     with closing(runs), ThreadPoolExecutor(1) as thread:  # which starts when it is first given something
-        storing = _Storing(store, thread if jobs > 1 else None, report, learned)
+        storing = _Storing(store, thread if jobs > 1 else None, report)
         for run in runs:
             made = None
             report.read += run.has_steps or run.failed
@@ -183,18 +141,18 @@ def ingest(
                 made = _learn(run, summarizer, report, include_failures=include_failures, force=force)
             if made is None:
                 continue
-            experience = made.record.experience
+            experience = made
             level = trust or experience.trust
             versions = (earlier_versions or _none)(experience)
             if older := next((one for one in versions if _is_revision(experience, one)), None):
                 level = Trust.QUARANTINED
                 report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
             if level is not experience.trust:
-                made = replace(made, record=made.record.with_trust(level))
+                experience = experience.model_copy(update={"trust": level})
             _tell_of_wording(experience, run.source, report)
             if lack := missing(experience):
                 report.incomplete.append((experience.id, lack))
-            storing.take(made)
+            storing.take(experience)
             if progress:
                 progress(len(report.added) + len(storing), 0)
         storing.finish()
@@ -214,7 +172,7 @@ def _tell_of_wording(experience: Experience, source: str, report: IngestReport) 
 
 def _learn(
     run: _ReadRun, summarizer: Summarizer, report: IngestReport, *, include_failures: bool, force: bool
-) -> _Made | None:
+) -> Experience | None:
     """What is learned from a run that is not stored yet; None (and why, in the report) when nothing is."""
     if not (force or run.is_over):
         reason = "still being written, it seems; --force reads it as incomplete"
@@ -222,17 +180,16 @@ def _learn(
         reason = "a failed run; --include-failures keeps it as a negative example"
     else:
         made = _summarize(summarizer, run.made) if isinstance(run.made, Trajectory) else run.made
-        if isinstance(made, _Made):
+        if isinstance(made, Experience):
             return made
         reason = str(made)
     report.skipped.append((run.source, reason))
     return None
 
 
-def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> _Made | DataError:
+def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> Experience | DataError:
     try:
-        record = clean_record(summarizer.summarize(trajectory))
-        return _Made(record, describe(record.experience))
+        return redact_record(summarizer.summarize(trajectory))
     except DataError as error:
         return error
 
@@ -272,7 +229,7 @@ def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordi
     """
     if isinstance(wordings, str):
         raise UsageError("wordings is a list of texts, not a text")
-    made = summarizer.summarize(redact(_without_our_prompts(run.trajectory)))
+    made = summarizer.summarize(_clean(run.trajectory))
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
@@ -301,7 +258,7 @@ def _read(log: Found, format: str, report: ReadReport, defaults: LogDefaults) ->
 
 def _redacted(logged: Trajectory, defaults: LogDefaults) -> _ReadRun:
     trajectory = defaults.fill(logged)
-    clean = redact(_without_our_prompts(trajectory))
+    clean = _clean(trajectory)
     own = experience_id(clean)
     others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
     return _ReadRun(
@@ -313,6 +270,12 @@ def _redacted(logged: Trajectory, defaults: LogDefaults) -> _ReadRun:
         is_over=clean.complete or _is_settled(trajectory),
         others=tuple(sorted(others)),
     )
+
+
+def _clean(trajectory: Trajectory) -> Trajectory:
+    """A run without secrets. Its detours are found before: redaction takes out what was typed and what came of it."""
+    found = find_detours(trajectory) if trajectory.outcome.success is not False else {}
+    return redact(_without_our_prompts(trajectory).model_copy(update={"detours": found}))
 
 
 def _ids_by_outcome(clean: Trajectory) -> set[str]:
@@ -385,8 +348,6 @@ def _start_method() -> str:
 
 def _begin_reading() -> None:
     """A process that only reads seldom looks for garbage, asks for no plug-ins of pydantic and ends with its parent."""
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     Thread(target=_end_with_parent, daemon=True).start()
 
@@ -416,12 +377,10 @@ def _read_batch(sources: list[_Source], *, format: str, defaults: LogDefaults, s
 class _Storing:
     """Stores what was learned, in order; with a thread one group while others read the next one."""
 
-    def __init__(
-        self, store: ExperienceStore, thread: ThreadPoolExecutor | None, report: IngestReport, learned: Learned | None
-    ) -> None:
-        self._store, self._thread, self._report, self._learned = store, thread, report, learned
-        self._waiting: dict[str, _Made] = {}
-        self._under_way: dict[str, _Made] = {}
+    def __init__(self, store: ExperienceStore, thread: ThreadPoolExecutor | None, report: IngestReport) -> None:
+        self._store, self._thread, self._report = store, thread, report
+        self._waiting: dict[str, Experience] = {}
+        self._under_way: dict[str, Experience] = {}
         self._outcome: Future[_Outcome] | None = None
 
     def __contains__(self, id: str) -> bool:
@@ -430,9 +389,9 @@ class _Storing:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._under_way)
 
-    def take(self, made: _Made) -> None:
+    def take(self, made: Experience) -> None:
         """Store a record, together with others when there are enough of them."""
-        self._waiting[made.record.experience.id] = made
+        self._waiting[made.id] = made
         if len(self._waiting) == COMMIT_EVERY:
             self._next()
 
@@ -447,7 +406,7 @@ class _Storing:
             self._tell(self._outcome.result())
         self._under_way, self._waiting = self._waiting, {}
         self._outcome = None
-        records = [one.record for one in self._under_way.values()]
+        records = list(self._under_way.values())
         if records and self._thread:
             self._outcome = self._thread.submit(_store, self._store, records)
         elif records:
@@ -457,9 +416,6 @@ class _Storing:
     def _tell(self, done: _Outcome) -> None:
         report = self._report
         report.added += done.added
-        if self._learned:
-            for one in map(self._under_way.__getitem__, done.added):
-                self._learned(one.record.experience, one.described)
         report.failed += done.failed
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
         report.conflicts = [one for one in report.conflicts if one[0] not in done.skipped]
@@ -474,7 +430,7 @@ class _Outcome(NamedTuple):
     failed: tuple[tuple[str, str], ...] = ()
 
 
-def _store(store: ExperienceStore, records: Sequence[CleanRecord]) -> _Outcome:
+def _store(store: ExperienceStore, records: Sequence[Experience]) -> _Outcome:
     """Store a group; a record over a limit is listed, and the others are stored all the same."""
     try:
         done = store.add(records)
@@ -482,7 +438,7 @@ def _store(store: ExperienceStore, records: Sequence[CleanRecord]) -> _Outcome:
         if len(records) > 1:
             alone = [_store(store, [one]) for one in records]
             return _Outcome(*(tuple(chain.from_iterable(part)) for part in zip(*alone, strict=True)))
-        only = records[0].experience
+        only = records[0]
         return _Outcome((), (), ((only.provenance.source or only.id, str(error)),))
     return _Outcome(done.added, done.skipped)
 
@@ -494,7 +450,13 @@ def _none(experience: Experience) -> tuple[Experience, ...]:
 def _is_revision(new: Experience, old: Experience) -> bool:
     """True when both come from the same place and session, and the older, trusted one says something else."""
     other_content = new.provenance.content_hash != old.provenance.content_hash
-    return run_of(new) == run_of(old) and other_content and old.trust.rank >= Trust.VERIFIED.rank
+    return _run_of(new) == _run_of(old) and other_content and old.trust.rank >= Trust.VERIFIED.rank
+
+
+def _run_of(experience: Experience) -> tuple[str, str, str]:
+    """Source, session (without the digest of its content) and request: what versions of one run have in common."""
+    one = experience.provenance
+    return one.source, one.session.rpartition("-")[0] or one.session, experience.state.request
 
 
 def _is_settled(trajectory: Trajectory) -> bool:

@@ -69,8 +69,9 @@ from ufo_experience.schema import (
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import Added, ExperienceStore, fingerprint
-from ufo_experience.store.exchange import ImportReport
-from ufo_experience.store.selection import RecordFilter
+from ufo_experience.store.exchange import ExportReport, ImportReport
+from ufo_experience.store.inspection import SourceInfo, StoreStats, Verification
+from ufo_experience.store.selection import ChangeReport, RecordFilter
 from ufo_experience.summarize import Summarizer, open_summarizer
 from ufo_experience.traces import read_traces
 from ufo_experience.traces.draft import LogGaps

@@ -247,8 +247,17 @@ class Step(Model):
         return self.status == "ok"
 
 
+class Cut(Model):
+    """A step of the run that is no part of the way, and why; it came after so many steps of the way."""
+
+    after: Count
+    action: Name
+    control: Text = ""
+    why: Name
+
+
 class Action(Model):
-    """What the agent chose to do. A UI experience is one whose action holds steps."""
+    """What the agent chose to do. A UI experience is one whose action holds steps; `cut` are its detours."""
 
     strategy: Text = ""
     skill: Text = ""
@@ -256,6 +265,7 @@ class Action(Model):
     steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
     plan: Lines = ()
     tips: Lines = ()
+    cut: Annotated[tuple[Cut, ...], Field(max_length=MAX_STEPS)] = ()
 
 
 class Outcome(Model):
@@ -380,8 +390,9 @@ class Trajectory(Model):
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
     `slots` and `digests` (see `Experience`) are filled by redaction; `sensitive` holds values a reader knows to be
-    secret, for redaction to remove everywhere, `typed` what redaction took a digest of. Neither is ever written out,
-    nor is `visibility`, which the summarizer uses.
+    secret, for redaction to remove everywhere, `typed` what redaction took a digest of. None of it is written out, nor
+    is what the summarizer uses: `visibility`, and `detours`, the numbers of steps that were not needed, each with why.
+    These are found before redaction, which takes out what was typed and what came of a step.
     """
 
     request: Text
@@ -405,6 +416,7 @@ class Trajectory(Model):
     typed: dict[str, str] = Field(default_factory=dict, repr=False, exclude=True)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     visibility: Visibility = Field(default_factory=Visibility, repr=False, exclude=True)
+    detours: dict[int, str] | None = Field(default=None, repr=False, exclude=True)
 
     @property
     def task(self) -> str:

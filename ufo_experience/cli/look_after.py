@@ -28,8 +28,8 @@ from ufo_experience.errors import DataError, UsageError
 from ufo_experience.store.selection import RecordFilter, why_none
 
 if TYPE_CHECKING:
-    from ufo_experience.store.selection import ChangeReport
     from ufo_experience.memory import ExperienceMemory
+    from ufo_experience.store.selection import ChangeReport
 
 
 @app.command("list")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
-from ufo_experience.request import Request, on_forgetting, stem, words
+from ufo_experience.request import Request, on_forgetting, stem
 from ufo_experience.schema import MAX_TEXT
 
 DIM = 1024
@@ -43,44 +43,35 @@ _COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())
 
 
 def features(text: str) -> Mapping[str, float]:
-    """The features of a text and what each is worth: its terms (slots masked), and the letter runs of its words.
+    """The features of a text and what each is worth: its terms (values masked), and the letter runs of its words.
 
     A text without words is its characters; a blank one has one feature of its own.
     """
     spelled = dict.fromkeys(_WORD.findall(text.lower()))  # in order: sums of floats depend on it
     if not spelled:
         return {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
-    worth = {
-        term: (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(times * weight)
-        for term, (times, weight) in request_terms(text).items()
-    }
     runs = dict.fromkeys(chain.from_iterable(map(_letter_runs, spelled)), _LETTERS_WORTH)
-    return worth | runs
+    return _terms(Request.parse(text)) | runs
 
 
-def request_terms(text: str) -> Mapping[str, tuple[int, float]]:
-    """Maps each term of a request to how often it occurs and its weight.
+def _terms(request: Request) -> dict[str, float]:
+    """The terms of a request and what each is worth.
 
-    Words are taken after slot masking and stemmed; a pair of neighbours counts half, the first word (nearly always the
-    action) more, and the values hidden behind placeholders a little, so that "Starbucks" does not drown the procedure.
+    A pair of neighbours counts half, the first word (nearly always the action) more, and the words of values a little,
+    so that "Starbucks" does not drown the procedure.
     """
-    masked = Request.parse(text).masked
-    frame = words(masked)
-    found: dict[str, tuple[int, float]] = {}
-
-    def add(term: str, weight: float, times: int = 1) -> None:
-        found[term] = (found[term][0] if term in found else 0) + times, weight
-
-    for word in frame:
-        add(word, 1.0)
-    for left, right in pairwise([*frame, "$"]):
-        add(f"{left} {right}", _PAIR_WEIGHT)
-    if frame:
-        add(f"^ {frame[0]}", _HEAD_WEIGHT)
-    hidden = Counter(words(text)) - Counter(words(masked))
-    for value, times in hidden.items():
-        add(f"={value}", _VALUE_WEIGHT, times)
-    return found
+    frame: list[str] = []
+    for word, kind in zip(request.words, request.kinds, strict=True):
+        mark = f"<{kind}>" if kind else word
+        if not kind or frame[-1:] != [mark]:
+            frame.append(mark)
+    pairs = [f"{left} {right}" for left, right in pairwise([*frame, "$"])]
+    hidden = [f"={word}" for word, kind in zip(request.words, request.kinds, strict=True) if kind]
+    found: dict[str, float] = {}
+    for terms, weight in ((frame, 1.0), (pairs, _PAIR_WEIGHT), (hidden, _VALUE_WEIGHT)):
+        for term, times in Counter(terms).items():
+            found[term] = (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(times * weight)
+    return found | ({f"^ {frame[0]}": math.sqrt(_HEAD_WEIGHT)} if frame else {})
 
 
 @lru_cache(maxsize=2_048)

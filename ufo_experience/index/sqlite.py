@@ -443,7 +443,7 @@ class SqliteIndex:
             self._catalog.path.with_name(FILE).unlink(missing_ok=True)
             self._catalog.run(_erase_what_is_unused, write=True)
             self._catalog.shrink()
-            self._catalog.run(lambda db: _mark(db, "to erase", 0), write=True)
+            self._catalog.run(lambda db: db.execute("DELETE FROM meta WHERE name IN ('to erase', 'faiss')"), write=True)
 
 
 # ---- SQL ----

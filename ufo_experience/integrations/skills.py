@@ -23,7 +23,7 @@ from ufo_experience.integrations.formats.task_experience import from_task_experi
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.cleaning import clean
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.store.files import Disk, read_regular, replace_file, storage_errors
+from ufo_experience.store.files import read_regular, replace_file, storage_errors
 from ufo_experience.store.selection import RecordFilter
 from ufo_experience.store.strict_json import parse
 from ufo_experience.trust.risk import asks_first

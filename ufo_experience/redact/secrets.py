@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,16 +104,26 @@ def find_secrets(text: str) -> list[Finding]:
     return list(_remembered(text) if len(text) <= WINDOW * 4 else _found(text))
 
 
+def find_shapes(text: str) -> list[Finding]:
+    """Secrets of a fixed shape alone: for data of which a record is made, which then passes the gate whole."""
+    return _apart(_shapes(text))
+
+
 def _found(text: str) -> tuple[Finding, ...]:
     plain, places = _visible(text)
-    found = [*_shapes(plain), *_tokens(plain), *_introduced(plain)]
+    found = _apart(chain(_shapes(plain), _tokens(plain), _introduced(plain)))
+    return tuple(Finding(places[one.start], places[one.end - 1] + 1, one.kind) for one in found)
+
+
+def _apart(found: Iterable[Finding]) -> list[Finding]:
+    """Findings in order, those that overlap made one."""
     kept: list[Finding] = []
     for start, end, kind in sorted(found, key=lambda f: (f.start, -f.end)):
         if not kept or start >= kept[-1].end:
             kept.append(Finding(start, end, kind))
         elif end > kept[-1].end:
             kept[-1] = kept[-1]._replace(end=end)
-    return tuple(Finding(places[one.start], places[one.end - 1] + 1, one.kind) for one in kept)
+    return kept
 
 
 _remembered = lru_cache(_REMEMBERED)(_found)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ufo_experience.redact.names import is_secret_name
-from ufo_experience.redact.secrets import find_secrets
+from ufo_experience.redact.secrets import Finding, find_secrets, find_shapes
 from ufo_experience.schema import MAX_TEXT, clip, expect
 
 IMAGE = "<image>"
@@ -33,6 +33,7 @@ _PLAIN_TAIL = re.compile(  # sets the page alone: `?page=2&lang=en`, `#opening-h
 _CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
 
 Naming = Callable[[str, str], str]  # a secret and its kind → what stands in its place
+Find = Callable[[str], list[Finding]]
 
 
 def redact_text(text: str) -> str:
@@ -45,16 +46,21 @@ def redact_text(text: str) -> str:
 
 
 def redact_json(value: Any, *, secret: bool = False) -> Any:
-    """A copy of a JSON value without secrets; texts under a name such as `password` go whole."""
+    """A copy of a JSON value without secrets of a fixed shape; texts under a name such as `password` go whole.
+
+    What a sentence introduces is left to the gate of the record: it knows where else in the record it stands.
+    """
     if isinstance(value, Mapping):
-        return {
-            redact_text(str(key)): redact_json(item, secret=is_secret_name(str(key))) for key, item in value.items()
-        }
+        return {_by_shape(str(key)): redact_json(item, secret=is_secret_name(str(key))) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [redact_json(item, secret=secret) for item in value]
     if isinstance(value, str):
-        return SECRET if secret and value and not PLACEHOLDER.fullmatch(value) else redact_text(value)
+        return SECRET if secret and value and not PLACEHOLDER.fullmatch(value) else _by_shape(value)
     return value
+
+
+def _by_shape(text: str) -> str:
+    return scrub(text, lambda value, kind: SECRET, None, find_shapes)
 
 
 def readable(text: str) -> str:
@@ -72,14 +78,14 @@ def one_sentence(text: str, limit: int) -> str:
     return clip(first.strip(), limit)
 
 
-def scrub(text: str, name: Naming, limit: int | None = MAX_TEXT) -> str:
+def scrub(text: str, name: Naming, limit: int | None = MAX_TEXT, find: Find = find_secrets) -> str:
     """Remove what `redact_text` removes, asking `name` for what stands in the place of each secret.
 
     It is cut to `limit` before it is searched, and searched again until nothing is found: a removal may bare a shape
     that its neighbours hid. Placeholders are never touched, and every round removes other characters, so this ends.
     """
     text = readable(text if limit is None else text[: 2 * limit])
-    while (changed := _round(text, name)) != text:
+    while (changed := _round(text, name, find)) != text:
         text = changed
     return text if limit is None else clip(text, limit)
 
@@ -89,18 +95,18 @@ def strip_urls(text: str) -> str:
     return _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
 
 
-def _round(text: str, name: Naming) -> str:
+def _round(text: str, name: Naming, find: Find) -> str:
     text = _without_images(strip_urls(text))
     parts, end = [], 0
     for match in PLACEHOLDER.finditer(text):
-        parts += [_without_secrets(text[end : match.start()], name), match[0]]
+        parts += [_without_secrets(text[end : match.start()], name, find), match[0]]
         end = match.end()
-    return "".join([*parts, _without_secrets(text[end:], name)])
+    return "".join([*parts, _without_secrets(text[end:], name, find)])
 
 
-def _without_secrets(text: str, name: Naming) -> str:
+def _without_secrets(text: str, name: Naming, find: Find) -> str:
     parts, end = [], 0
-    for finding in find_secrets(text):
+    for finding in find(text):
         parts += [text[end : finding.start], name(text[finding.start : finding.end], finding.kind)]
         end = finding.end
     return "".join(parts) + text[end:]

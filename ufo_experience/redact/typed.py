@@ -77,7 +77,7 @@ def _run_of(step: Step, *, pads: bool) -> tuple[str, str, str | None] | None:
 def _single_key(step: Step) -> str | None:
     """The one character a step types, a backspace as `\\b`; None when it does something else."""
     if not (is_typing(step.action_type) or is_press(step.action_type)):
-        return step.target_control.name.strip()[:1] if is_click(step.action_type) else None
+        return None
     leaf = typed_leaf(step)
     if leaf is None:
         return None
@@ -91,7 +91,7 @@ def _single_key(step: Step) -> str | None:
 def _join(steps: list[Step]) -> Step:
     typed: list[str] = []
     for step in steps:
-        key = _single_key(step) or ""
+        key = _single_key(step) or step.target_control.name.strip()[:1]
         typed = typed[:-1] if key == "\b" else [*typed, key]
     first = steps[0]
     leaf = typed_leaf(first)

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from ufo_experience.errors import DataError, StorageError, UsageError
-from ufo_experience.store.files import Disk, read_regular, replace_file
+from ufo_experience.store.files import read_regular, replace_file
 from ufo_experience.store.strict_json import parse
 
 StrPath = str | os.PathLike[str]

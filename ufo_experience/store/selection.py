@@ -14,8 +14,7 @@ from ufo_experience.errors import NotFoundError, UsageError
 from ufo_experience.ids import is_id
 from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Provenance, Trust, expect, readable_name
-from ufo_experience.store.base import ExperienceStore, matches_source
-from ufo_experience.store.records import check_expected
+from ufo_experience.store.base import ExperienceStore, check_expected
 from ufo_experience.trust.risk import risks
 
 _VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several

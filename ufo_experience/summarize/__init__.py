@@ -44,7 +44,7 @@ def open_summarizer(spec: str = "extractive", service: Asked = None) -> Summariz
 
         asked = (service() if callable(service) else service) or Service()
         if kind == "openai" or asked.access.api_key:
-            from ufo_experience.summarize.openai import OpenAISummarizer
+            from ufo_experience.summarize.model import OpenAISummarizer
 
             return OpenAISummarizer(model or DEFAULT_CHAT, service=asked)
     from ufo_experience.summarize.extractive import ExtractiveSummarizer

@@ -18,7 +18,7 @@ from ufo_experience.errors import DataError, SchemaError, TraceError
 from ufo_experience.integrations.formats.ufo_example import from_ufo_example, to_ufo_example
 from ufo_experience.redact import redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
-from ufo_experience.store.files import Disk, read_regular, replace, replace_file
+from ufo_experience.store.files import read_regular, replace_file, storage_errors
 
 _EXAMPLE_KEY = re.compile(r"example(\d{1,9})")
 _KEY_LINE = re.compile(r"^example(\d{1,9}):[ ]*$", re.MULTILINE)

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict
 from ufo_experience.costs import Spending
 from ufo_experience.errors import ServiceError
 from ufo_experience.redact import redact_text
-from ufo_experience.request import Request
+from ufo_experience.request import Request, find_whole, words
 from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Experience, Step, Trajectory, clip
 from ufo_experience.service import DEFAULT_CHAT, Service
 from ufo_experience.summarize.base import Summary, build_experience, redacted
-from ufo_experience.summarize.effective_steps import has_effect, is_skipped
+from ufo_experience.summarize.detours import has_effect, is_skipped
 from ufo_experience.summarize.extractive import ExtractiveSummarizer, extract
 from ufo_experience.summarize.log_prompt import render_log
 from ufo_experience.summarize.templates import load_templates
@@ -77,24 +77,69 @@ def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
     Raises:
         UnusableReply: a step that is not in the log, a control that is not, no steps left, or no intent.
     """
-    steps = _kept_steps(reply.steps, trajectory)
+    own = extract(trajectory)
+    chosen = _kept_steps(reply.steps, trajectory)
+    steps = tuple(step for step in chosen if step.step_number not in own.detours) or chosen
     _check_controls(reply, trajectory)
-    failed = trajectory.outcome.success is False
-    reason = extract(trajectory).failure_reason
-    if failed and reply.failure_reason:
+    reason = own.failure_reason
+    if reason and reply.failure_reason:
         _check_quotes([reply.failure_reason], trajectory)
         reason = _sentence(reply.failure_reason)
+    request = Request.parse(trajectory.task)
+    known = _stems(request) | _named(steps)
+    worded = _wordings(reply.wordings, trajectory)
+    wordings = tuple(one for one in worded if known & set(words(one)) or _holds(one, request))
+    tips = tuple(one for one in _sentences(reply.tips) if known & set(words(one)))
+    intent = _intent(reply.intent, trajectory)
+    agrees = _agrees(intent, request)
+    if not agrees:  # whoever words another task words others for it, too
+        wordings = ()
+    told = {
+        "intent": not agrees,
+        "wordings": len(wordings) < len(worded),
+        "tips": len(tips) < len(_sentences(reply.tips)),
+    }
     return Summary(
-        intent=_intent(reply.intent, trajectory),
-        wordings=_wordings(reply.wordings, trajectory),
+        intent=intent if agrees else own.intent,
+        wordings=wordings,
         steps=steps,
-        tips=_sentences(reply.tips),
+        tips=tips,
         preconditions=_sentences(reply.preconditions),
         avoid_when=_sentences(reply.avoid_when),
         failure_reason=reason,
         meanings=_meanings(reply.slots),
-        notes=(f"steps:dropped:{len(trajectory.steps) - len(steps)}",) if len(steps) < len(trajectory.steps) else (),
+        notes=(
+            *_dropped(trajectory, steps),
+            *(f"summary:not of the request:{part}" for part, wrong in told.items() if wrong),
+        ),
+        detours=own.detours,
     )
+
+
+def _dropped(trajectory: Trajectory, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    count = len(trajectory.steps) - len(steps)
+    return (f"steps:dropped:{count}",) if count else ()
+
+
+def _stems(request: Request) -> frozenset[str]:
+    """The words of a request that say what to do to what: no values, and none so short that it says nothing."""
+    pairs = zip(request.words, request.kinds, strict=True)
+    return frozenset(word for word, kind in pairs if not kind and (len(word) > 2 or not word.isascii()))
+
+
+def _named(steps: Iterable[Step]) -> frozenset[str]:
+    return frozenset(word for step in steps for word in words(step.target_control.name))
+
+
+def _holds(wording: str, request: Request) -> bool:
+    """True when a wording has a value of the request, as it was asked to."""
+    return any(find_whole(value.text.casefold(), wording.casefold()) >= 0 for value in request.values)
+
+
+def _agrees(intent: str, request: Request) -> bool:
+    """True when an intent keeps half of the words of the request: its verb and object among them, or most others."""
+    wanted = _stems(request)
+    return not wanted or 2 * len(wanted & set(words(intent))) >= len(wanted)
 
 
 def _kept_steps(numbers: list[int], trajectory: Trajectory) -> tuple[Step, ...]:
@@ -138,9 +183,9 @@ def _intent(text: str, trajectory: Trajectory) -> str:
     if not intent:
         raise UnusableReply("no_intent")
     application = {_plain(name) for name in trajectory.applications}
-    values = [value.text for value in Request.parse(trajectory.task).values if value.kind != "name"]
+    values = [one.text for one in Request.parse(trajectory.task).values if one.kind != "name"]
     leaked = [v for v in values if len(v) >= _LEAST_VALUE and _plain(v) not in application and v in intent]
-    return Request.parse(intent).masked if leaked else intent
+    return Request.parse(intent).template if leaked else intent
 
 
 def _wordings(texts: list[str], trajectory: Trajectory) -> tuple[str, ...]:
