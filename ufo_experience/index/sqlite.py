@@ -124,7 +124,8 @@ class SqliteIndex:
     ) -> list[Row]:
         """The rows of some ids, of a task, of a filter, by id."""
         self.refresh()
-        where, given = _where(replace(filter or Filter(), only=None if ids is None else frozenset(ids)))
+        filter = filter or Filter()
+        where, given = _where(filter if ids is None else replace(filter, only=frozenset(ids)))
         if task_key is not None:
             where, given = f"{where} AND task_key = ?", [*given, task_key]
         numbers = self._catalog.read(f"SELECT number FROM row WHERE {where} ORDER BY id", given)
