@@ -74,7 +74,9 @@ class MemoryIndex:
     ) -> list[Candidate]:
         """See `ExperienceIndex`."""
         admitted = self._admitted(filter)
-        found = [part.shares(asked) for part, asked in ((self._raw, request.words), (self._masked, masked_words(request)))]
+        found = [
+            part.shares(asked) for part, asked in ((self._raw, request.words), (self._masked, masked_words(request)))
+        ]
         words, masked = (values[self._own] for values in found)  # of the tasks: wordings find, and count in no share
         cosine = None if vector is None or self._vectors is None else self._vectors @ vector
         chosen: set[int] = set()
