@@ -42,13 +42,13 @@ FORMS = {
     "runs": 0.5,
     "small": 0.5,
 }  # of an author's set, and what a row of each weighs
-REAL = {"osworld": 4.0, "goal": 4.0, "long": 2.0, "webarena": 2.0}  # what a row of a public set weighs
+REAL = {"osworld": 4.0, "goal": 4.0, "long": 2.0, "webarena": 3.0}  # what a row of a public set weighs
 WRONG, STRANGER = 2.0, 2.0  # what rows of wrong twins and of requests without an answer weigh
 ORDER = (
     "words", "masked", "query_coverage", "record_coverage", "meaning_asked", "meaning_named", "agreement",
     "agreement_values", "same_values",
 )  # fmt: skip
-LESS = frozenset({"missing", "surplus", "asks_missing", "asks_surplus", "log_size"})
+LESS = frozenset({"missing", "surplus", "log_size"})
 EITHER = frozenset({"best_masked", "log_length", "application_named"})
 BOOSTING = {
     "max_iter": 200, "learning_rate": 0.1, "max_depth": 4, "l2_regularization": 15.0, "min_samples_leaf": 40,
@@ -311,7 +311,10 @@ def report(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str],
     cut = float(np.quantile(real, 1 - SERVED)) if real else THRESHOLD
     for form in ("whole", "filled", "named", "runs"):
         some = [one for name, one in best.items() if name.endswith(f" {form}") and name.startswith("author")]
-        best[f"authors {form}"] = Best(*(sum((getattr(one, part) for one in some), []) for part in vars(some[0])))
+        parts = (
+            [value for one in some for value in getattr(one, part)] for part in ("right", "twins", "strangers", "gain")
+        )
+        best[f"authors {form}"] = Best(*parts)
     for name, one in best.items():
         print(f"{name} left out: {one.line(cut)}")
     if out is not None:
