@@ -76,12 +76,29 @@ class Table:
 
 
 def row_of(entry: Entry) -> Row:
-    """A verified success."""
+    """A verified success; other wordings have no say in a fit."""
     request = Request.parse(entry.text, entry.application)
     return Row(
-        entry.id, entry.text, request, (), entry.application, None, entry.session, True, True, Trust.VERIFIED, False, True, _WHEN, 5, 0, 0, 0, None,
-        task_key(request, entry.application),
-    )  # fmt: skip
+        id=entry.id,
+        task=entry.text,
+        request=request,
+        wordings=(),
+        application=entry.application,
+        env=None,
+        session=entry.session,
+        success=True,
+        judged=True,
+        trust=Trust.VERIFIED,
+        imported=False,
+        followable=True,
+        created_at=_WHEN,
+        steps=5,
+        helped=0,
+        hurt=0,
+        streak=0,
+        last_success=None,
+        task_key=task_key(request, entry.application),
+    )
 
 
 def table_of(part: TaskSet, weight: float, *, named: bool = False) -> Table:
@@ -189,7 +206,7 @@ def best_rows(weights: Mapping[str, float], table: Table, top: int = TOP) -> NDA
 
 
 def scoring(tables: Sequence[Table], order: Mapping[str, float], names: Sequence[str]) -> dict[str, Any]:
-    """The trees of these tables (histogram gradient boosting of scikit-learn, monotone), as `score.Trees` reads them."""
+    """The trees of these tables (gradient boosting of scikit-learn, monotone), as `score.Trees` reads them."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     rows = [best_rows(order, table) for table in tables]
