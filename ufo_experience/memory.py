@@ -31,7 +31,7 @@ from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress, row_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
-from ufo_experience.redact import redact_json, redact_record
+from ufo_experience.redact import redact_json, redact_record, redact_text
 from ufo_experience.request import Request, forget
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.retrieve.retriever import Query, Retriever
@@ -385,7 +385,7 @@ class ExperienceMemory:
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
-        said = {"success": success, "judge": by, "score": score, "reason": reason}
+        said = {"success": success, "judge": by, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])
         observed = self.store.get(full).trust is Trust.OBSERVED

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations, islice
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces
-from ufo_experience.errors import DataError, StorageError
+from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index.base import (
     LIMIT,
     RAREST,
@@ -330,9 +331,15 @@ class SqliteIndex:
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
             texts = {_text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
-            vectors = {} if isinstance(self._embedder(), EmbedsPieces) else self._embedded(texts)
+            vectors = self._embedded_at_once(texts)
             self._catalog.run(lambda db, rows=rows, vectors=vectors: _put(db, rows, vectors), write=True)  # type: ignore[misc]
         self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
+
+    def _embedded_at_once(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
+        """The vectors of new records, where no service is asked for them; without a model they wait for `sync`."""
+        with suppress(ServiceError):
+            return {} if isinstance(self._embedder(), EmbedsPieces) else self._embedded(texts)
+        return {}
 
     def _embedded(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
         """The vectors of texts that are not kept yet, by (text, embedder)."""
