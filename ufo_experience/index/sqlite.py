@@ -45,6 +45,7 @@ from ufo_experience.index.base import (
 from ufo_experience.index.columns import Columns
 from ufo_experience.index.vectors import VectorIndex, packed, unpacked
 from ufo_experience.request import Request
+from ufo_experience.store.files import storage_errors
 from ufo_experience.store.folder import FolderStore
 
 FILE = "vectors.faiss"
@@ -429,6 +430,7 @@ class SqliteIndex:
             index = self._vectors_in_memory()
             if index is None or self._catalog.in_memory:
                 return
+            self._unmark("faiss")  # until the new file is there: one that is not marked is not read
             told = {"embedder": self._vectors_of, "epoch": self._columns.epoch, "dim": index.dim}
             told |= {"sequence": self._vectors_up_to, "sha256": index.write(self._catalog.path.with_name(FILE))}
             self._catalog.run(lambda db: _mark(db, "faiss", json.dumps(told)), write=True)
@@ -447,10 +449,15 @@ class SqliteIndex:
             return
         with self._lock:
             self._vectors = None
-            self._catalog.path.with_name(FILE).unlink(missing_ok=True)
+            self._unmark("faiss")
+            with storage_errors(self._catalog.path):
+                self._catalog.path.with_name(FILE).unlink(missing_ok=True)
             self._catalog.run(_erase_what_is_unused, write=True)
             self._catalog.shrink()
-            self._catalog.run(lambda db: db.execute("DELETE FROM meta WHERE name IN ('to erase', 'faiss')"), write=True)
+            self._unmark("to erase")
+
+    def _unmark(self, name: str) -> None:
+        self._catalog.run(lambda db: db.execute("DELETE FROM meta WHERE name = ?", (name,)), write=True)
 
 
 # ---- SQL ----
