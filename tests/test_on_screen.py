@@ -88,7 +88,7 @@ def test_a_way_whose_next_target_stands_in_another_window_fits_less(tmp_path):
 def test_a_session_asks_again_with_the_screen_when_an_action_failed(tmp_path):
     """The way around is shown although it does not speak of the failed control."""
     memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
-    for task, steps in ((TASK, RIBBON), ("Insert a table in the document", MENU)):
+    for task, steps in ((TASK, RIBBON), (TASK, MENU)):
         memory.remember(task, steps, success=True, application="Word", judge="person")
     shown = Target("Menu", "MenuItem", "1")
     tried = Decision(CONTINUE, act(click("Broken")).commands, controls=(shown,))

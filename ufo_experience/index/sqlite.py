@@ -113,8 +113,8 @@ class SqliteIndex:
         found = [
             Candidate(
                 row,
-                max(raw.of(one.words) for one in (row.request, *row.wordings)),
-                max(masked.of(masked_words(one)) for one in (row.request, *row.wordings)),
+                raw.of(row.request.words),
+                masked.of(masked_words(row.request)),
                 cosines.get(number),
             )
             for number, row in self._load(sorted(numbers)).items()

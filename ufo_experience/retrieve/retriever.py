@@ -321,7 +321,7 @@ class _Answer:
             experience=experience,
             score=round(min(one.score, 1.0), 6),
             ranked_by="structured" if self._by.embedder is None else "fused",
-            explanation={name: round(value, 6) for name, value in explained.items()},
+            explanation=explained,
             runs=tuple(row.id for row in runs[:MAX_RUNS]),
         )
 
