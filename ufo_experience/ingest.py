@@ -18,10 +18,11 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ufo_experience.errors import DataError, ExperienceError, SchemaError, StorageError, UsageError
+from ufo_experience.index.base import ExperienceIndex, row_of
 from ufo_experience.prompt.block import has_block, strip_blocks
-from ufo_experience.redact import redact, redact_record
+from ufo_experience.redact import KeepObservations, keep_constants, redact, redact_record, shortened
 from ufo_experience.request import forget
-from ufo_experience.schema import MAX_NAME, Experience, Problem, State, Trajectory, Trust, validate
+from ufo_experience.schema import MAX_NAME, SHORTENED, Experience, Problem, State, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarize import ExtractiveSummarizer, Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
@@ -84,6 +85,8 @@ class _ReadRun:
     failed: bool
     is_over: bool
     others: tuple[str, ...] = ()
+    typed: Mapping[str, str] = field(default_factory=dict, repr=False)
+    shortened: tuple[Problem, ...] = ()
 
 
 def ingest(
@@ -97,6 +100,8 @@ def ingest(
     force: bool = False,
     jobs: int = 1,
     earlier_versions: EarlierVersions | None = None,
+    index: ExperienceIndex | None = None,
+    keep_observations: KeepObservations = "short",
     progress: Callable[[int, int], None] | None = None,
     task: str | None = None,
     application: str | None = None,
@@ -113,6 +118,8 @@ def ingest(
             `if __name__ == "__main__":`.
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
+        index: knows what earlier runs of a task typed; a value that a second run typed, too, is kept in clear.
+        keep_observations: how much is kept of what was seen in a step (see `redact.redact_record`).
         progress: is told how many runs became records so far, and 0: nobody knows of how many.
         task, application, success: what a person says of logs that do not say it themselves; what they say stands.
 
@@ -126,8 +133,9 @@ def ingest(
         raise UsageError(f"jobs must be a whole number from 1 to {MAX_JOBS}, not {jobs}")
     report = IngestReport()
     before = summarizer.spending.cost
-    defaults = LogDefaults(task, application, success)
-    runs = _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer))
+    reader = _Reader(format, LogDefaults(task, application, success), store.key(), keep_observations)
+    constants = Constants(index)
+    runs = _runs(sources, reader, jobs, report, offline=isinstance(summarizer, ExtractiveSummarizer))
     with closing(runs), ThreadPoolExecutor(1) as thread:  # which starts when it is first given something
         storing = _Storing(store, thread if jobs > 1 else None, report)
         for run in runs:
@@ -138,10 +146,11 @@ def ingest(
                 report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
                 report.known.append(known)
             else:
-                made = _learn(run, summarizer, report, include_failures=include_failures, force=force)
+                made = _learn(run, summarizer, reader, report, include_failures=include_failures, force=force)
+            report.problems += run.shortened
             if made is None:
                 continue
-            experience = made
+            experience = constants.kept(made, run.typed)
             level = trust or experience.trust
             versions = (earlier_versions or _none)(experience)
             if older := next((one for one in versions if _is_revision(experience, one)), None):
@@ -171,7 +180,7 @@ def _tell_of_wording(experience: Experience, source: str, report: IngestReport) 
 
 
 def _learn(
-    run: _ReadRun, summarizer: Summarizer, report: IngestReport, *, include_failures: bool, force: bool
+    run: _ReadRun, summarizer: Summarizer, reader: _Reader, report: IngestReport, *, include_failures: bool, force: bool
 ) -> Experience | None:
     """What is learned from a run that is not stored yet; None (and why, in the report) when nothing is."""
     if not (force or run.is_over):
@@ -179,7 +188,7 @@ def _learn(
     elif run.failed and not include_failures:
         reason = "a failed run; --include-failures keeps it as a negative example"
     else:
-        made = _summarize(summarizer, run.made) if isinstance(run.made, Trajectory) else run.made
+        made = reader.summarized(summarizer, run.made) if isinstance(run.made, Trajectory) else run.made
         if isinstance(made, Experience):
             return made
         reason = str(made)
@@ -187,30 +196,85 @@ def _learn(
     return None
 
 
-def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> Experience | DataError:
-    try:
-        return redact_record(summarizer.summarize(trajectory))
-    except DataError as error:
-        return error
+@dataclass(frozen=True)
+class _Reader:
+    """How logs are read and redacted, in whatever process: their format, what is said of them, the store's key."""
+
+    format: str
+    defaults: LogDefaults
+    key: bytes
+    keep_observations: KeepObservations
+
+    def runs(self, log: Found, report: ReadReport) -> Iterator[_ReadRun]:
+        """The redacted runs of one log."""
+        for trajectory in read_source(log, format=self.format, report=report):
+            yield self.redacted(trajectory)
+
+    def redacted(self, logged: Trajectory) -> _ReadRun:
+        """A run without what was typed and what is secret."""
+        trajectory = self.defaults.fill(logged)
+        clean = _clean(trajectory, self.key)
+        own = experience_id(clean)
+        others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
+        return _ReadRun(
+            source=_name(clean),
+            id=own,
+            made=clean,
+            has_steps=bool(clean.steps),
+            failed=clean.outcome.success is False,
+            is_over=clean.complete or _is_settled(trajectory),
+            others=tuple(sorted(others)),
+            typed=clean.typed,
+            shortened=tuple(one for one in clean.problems if one.code == SHORTENED),
+        )
+
+    def summarized(self, summarizer: Summarizer, trajectory: Trajectory) -> Experience | DataError:
+        """The record of a redacted run, as it is stored; why there is none."""
+        try:
+            return redact_record(summarizer.summarize(trajectory), self.keep_observations)
+        except DataError as error:
+            return error
+
+
+class Constants:
+    """What the runs of each task typed, by digest; those of this job, which no index has yet, included."""
+
+    def __init__(self, index: ExperienceIndex | None) -> None:
+        self._index = index
+        self._sessions: dict[str, dict[str, str]] = {}  # task → digest → the session that typed it first
+
+    def kept(self, one: Experience, typed: Mapping[str, str]) -> Experience:
+        """The record with the values in clear that a run of another session typed for the same task, too."""
+        if not one.digests or not typed or self._index is None:
+            return one
+        key, session = row_of(one).task_key, one.provenance.session
+        if key not in self._sessions:
+            rows = self._index.rows(task_key=key)
+            self._sessions[key] = {digest: row.session for row in rows for digest in row.digests.values()}
+        seen = self._sessions[key]
+        made = keep_constants(one, typed, {digest for digest, first in seen.items() if first != session})
+        for digest in one.digests.values():
+            seen.setdefault(digest, session)
+        return made
 
 
 def _runs(
-    sources: Iterable[Source], format: str, jobs: int, report: IngestReport, defaults: LogDefaults, *, offline: bool
+    sources: Iterable[Source], reader: _Reader, jobs: int, report: IngestReport, *, offline: bool
 ) -> Generator[_ReadRun, None, None]:
     """The redacted runs of all sources in their order; what could not be read goes into the report."""
-    read = partial(_read_batch, format=format, defaults=defaults, summarize=offline)
+    read = partial(_read_batch, reader=reader, summarize=offline)
     with _processes(jobs - 1) as pool:
         for source in sources:
             reading = ReadReport()
             if not isinstance(source, (str, os.PathLike)):
                 for trajectory in _runs_of_value(source, reading):
-                    yield _redacted(trajectory, defaults)
+                    yield reader.redacted(trajectory)
             elif pool is None:
-                for log in find_sources(Path(source), format=format, report=reading):
-                    yield from _read(log, format, reading, defaults)
+                for log in find_sources(Path(source), format=reader.format, report=reading):
+                    yield from reader.runs(log, reading)
             else:
                 found = ReadReport()
-                noted = ((log, found.take()) for log in find_sources(Path(source), format=format, report=found))
+                noted = ((log, found.take()) for log in find_sources(Path(source), format=reader.format, report=found))
                 for runs, notes in _read_in_processes(noted, read, pool, jobs * _AHEAD):
                     reading.extend(notes)
                     yield from runs
@@ -220,8 +284,18 @@ def _runs(
             report.failed += reading.failed
 
 
-def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordings: Sequence[str] = ()) -> Experience:
+def learn(
+    run: Run,
+    summarizer: Summarizer,
+    *,
+    key: bytes,
+    constants: Constants,
+    trust: Trust | None = None,
+    wordings: Sequence[str] = (),
+) -> Experience:
     """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note.
+
+    `key` is the store's, for digests of what was typed; `constants` knows what earlier runs typed.
 
     Raises:
         SchemaError: too many other wordings, too long or empty ones.
@@ -229,7 +303,8 @@ def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordi
     """
     if isinstance(wordings, str):
         raise UsageError("wordings is a list of texts, not a text")
-    made = summarizer.summarize(_clean(run.trajectory))
+    clean = _clean(run.trajectory, key)
+    made = constants.kept(summarizer.summarize(clean), clean.typed)
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
@@ -251,31 +326,11 @@ def _runs_of_value(source: Mapping[str, Any] | IO[Any], reading: ReadReport) -> 
         reading.failed.append((name, str(error)))
 
 
-def _read(log: Found, format: str, report: ReadReport, defaults: LogDefaults) -> Iterator[_ReadRun]:
-    for trajectory in read_source(log, format=format, report=report):
-        yield _redacted(trajectory, defaults)
-
-
-def _redacted(logged: Trajectory, defaults: LogDefaults) -> _ReadRun:
-    trajectory = defaults.fill(logged)
-    clean = _clean(trajectory)
-    own = experience_id(clean)
-    others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
-    return _ReadRun(
-        source=_name(clean),
-        id=own,
-        made=clean,
-        has_steps=bool(clean.steps),
-        failed=clean.outcome.success is False,
-        is_over=clean.complete or _is_settled(trajectory),
-        others=tuple(sorted(others)),
-    )
-
-
-def _clean(trajectory: Trajectory) -> Trajectory:
+def _clean(trajectory: Trajectory, key: bytes) -> Trajectory:
     """A run without secrets. Its detours are found before: redaction takes out what was typed and what came of it."""
+    trajectory = shortened(trajectory)
     found = find_detours(trajectory) if trajectory.outcome.success is not False else {}
-    return redact(_without_our_prompts(trajectory).model_copy(update={"detours": found}))
+    return redact(_without_our_prompts(trajectory).model_copy(update={"detours": found}), key)
 
 
 def _ids_by_outcome(clean: Trajectory) -> set[str]:
@@ -361,16 +416,20 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _read_batch(sources: list[_Source], *, format: str, defaults: LogDefaults, summarize: bool) -> _Batch:
+def _read_batch(sources: list[_Source], *, reader: _Reader, summarize: bool) -> _Batch:
     """What one process does with some sources."""
     report = ReadReport()
     runs: list[_ReadRun] = []
     for log, before in sources:
         report.extend(before)
-        runs += _read(log, format, report, defaults)
+        runs += reader.runs(log, report)
     if summarize:
         summarizer = ExtractiveSummarizer()
-        runs = [replace(run, made=_summarize(summarizer, run.made)) for run in runs if isinstance(run.made, Trajectory)]
+        runs = [
+            replace(run, made=reader.summarized(summarizer, run.made))
+            for run in runs
+            if isinstance(run.made, Trajectory)
+        ]
     return runs, report
 
 

@@ -291,6 +291,8 @@ class ExperienceMemory:
             force=force,
             jobs=jobs,
             earlier_versions=self._earlier_versions,
+            index=self.parts.index,
+            keep_observations=self.settings.keep_observations,
             progress=progress,
             **lacking,
         )
@@ -356,14 +358,15 @@ class ExperienceMemory:
             SchemaError: a field is wrong; it is named.
             DataError: nothing can be learned from it (`E_EMPTY`).
         """
-        from ufo_experience.ingest import learn
+        from ufo_experience.ingest import Constants, learn
         from ufo_experience.summarize import open_summarizer
         from ufo_experience.traces.in_memory import judged_run
 
         run = judged_run(task, steps, success, judge, application=application, **details)
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer, self.parts.service)
-        experience = learn(run, engine, trust=level, wordings=wordings)
+        constants = Constants(self.parts.index)
+        experience = learn(run, engine, key=self.store.key(), constants=constants, trust=level, wordings=wordings)
         self.take_in([experience])
         return self.store.get(experience.id)
 
@@ -674,7 +677,7 @@ class ExperienceMemory:
 
     def take_in(self, records: Iterable[Experience]) -> Added:
         """Store records, redacted, and index them as far as can be done now. Raises as the store's `add`."""
-        done = self.store.add(redact_record(one) for one in records)
+        done = self.store.add(redact_record(one, self.settings.keep_observations) for one in records)
         self.index_if_possible()
         return done
 

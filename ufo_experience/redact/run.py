@@ -18,9 +18,8 @@ from ufo_experience.redact.text import PLACEHOLDER, readable, scrub
 from ufo_experience.redact.text import SECRET as HIDDEN
 from ufo_experience.redact.typed import OTHER, SECRET, TYPED, join_single_keys, rewrite_parameters, secret_fields
 from ufo_experience.redact.values import Values
-from ufo_experience.schema import MAX_NAME, Experience, Model, Problem, Step, Trajectory, clip
+from ufo_experience.schema import LONGEST_RUN, MAX_NAME, SHORTENED, Experience, Model, Problem, Step, Trajectory, clip
 
-LONGEST_RUN = 500  # steps that are kept of a run: nobody follows a longer one
 LEAST_DIGEST = 6  # characters of a value with a digest: what is shorter is found by trying
 _MOST_DIGEST = 64  # characters: a longer one is a text, no constant
 _LEAST_ELSEWHERE = 6  # characters of a secret that is looked for in the whole run; shorter ones go where they stand
@@ -54,7 +53,7 @@ def redact(trajectory: Trajectory, key: bytes | None = None) -> Trajectory:
     clear text in `typed`, which is never written (see `keep_constants`). A run of more than `LONGEST_RUN` steps is
     cut before any work is done, and says so in `problems`. Idempotent: what was redacted is returned as it is.
     """
-    trajectory = _shortened(trajectory)
+    trajectory = shortened(trajectory)
     steps = join_single_keys(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
     cleaner = Cleaner(trajectory, steps, trajectory.slots, (trajectory.task, trajectory.request), trajectory.sensitive)
@@ -97,14 +96,13 @@ def redact_record(experience: Experience) -> Experience:
     return experience if clean == experience else clean
 
 
-def _shortened(trajectory: Trajectory) -> Trajectory:
+def shortened(trajectory: Trajectory) -> Trajectory:
+    """A run of at most `LONGEST_RUN` steps; what was cut is named in its problems."""
     count = len(trajectory.steps)
     if count <= LONGEST_RUN:
         return trajectory
     file = trajectory.source_files[0] if trajectory.source_files else trajectory.session
-    told = Problem(
-        file=file, code="E_SHORTENED", message=f"the run has {count} steps: the first {LONGEST_RUN} are kept"
-    )
+    told = Problem(file=file, code=SHORTENED, message=f"the run has {count} steps: the first {LONGEST_RUN} are kept")
     update = {"steps": trajectory.steps[:LONGEST_RUN], "truncated": True, "problems": (*trajectory.problems, told)}
     return trajectory.model_copy(update=update)
 

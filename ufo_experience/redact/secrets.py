@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ufo_experience.redact import tokens
+from ufo_experience.schema import MAX_TEXT
 
 WINDOW = 96  # characters around a word that introduces a secret, within its line
-_REMEMBERED = 4_096  # texts of at most so many characters: labels and tasks come again and again
+_REMEMBERED = 1_024  # texts: labels and tasks come again and again
 _LONGEST_KEY = 160  # longer runs are data
 
 _RUN = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
@@ -101,7 +102,7 @@ def data() -> _Data:
 
 def find_secrets(text: str) -> list[Finding]:
     """Every secret in `text`, in order, none overlapping another."""
-    return list(_remembered(text) if len(text) <= WINDOW * 4 else _found(text))
+    return list(_remembered(text) if len(text) <= MAX_TEXT else _found(text))
 
 
 def find_shapes(text: str) -> list[Finding]:
@@ -333,10 +334,10 @@ def _near(text: str, start: int, end: int, rule: _Rule) -> Iterator[Finding]:
         stop = text.find("\n", end, end + WINDOW)
         left, right = end, stop if stop >= 0 else min(len(text), end + WINDOW)
     for match in islice(rule.candidate.finditer(text, left, right), rule.most):
-        between = text[match.end() : start] if rule.before else text[end : match.start()]
-        if "{{" in between or not rule.between.search(between):
-            continue
         word = match[0].strip(_AROUND) if rule.candidate is _WORD else match[0]
-        first = match.start() + match[0].find(word)
-        if word and "://" not in word and rule.accepts(word):
+        if not word or "://" in word or not rule.accepts(word):
+            continue
+        between = text[match.end() : start] if rule.before else text[end : match.start()]
+        if "{{" not in between and rule.between.search(between):
+            first = match.start() + match[0].find(word)
             yield Finding(first, first + len(word), rule.kind)
