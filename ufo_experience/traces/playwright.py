@@ -87,7 +87,7 @@ def chains_in(code: str) -> Iterator[list[_Link]]:
     text = _COMMENT.sub("", code)
     end = 0
     for start in _START.finditer(text):
-        if start.start() < end or text[: start.start()].endswith("expect("):
+        if start.start() < end or text.endswith("expect(", 0, start.start()):
             continue
         links, end = [], start.end()
         while match := _LINK.match(text, end):
