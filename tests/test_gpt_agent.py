@@ -14,6 +14,7 @@ from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block
 
+TOOLS = {"click": "click_input", "type": "set_edit_text"}
 REQUEST = "Put Research in as the department and save the form."
 
 
@@ -45,8 +46,9 @@ def answer(function: str | None, control_id: str | None, status: str = "CONTINUE
 
 def foreseen(action: dict) -> dict:
     """One of the next actions as a part of an answer."""
-    text = [{"name": "text", "value": action["text"]}] if "text" in action else []
-    return {"function": action["function"], "name": action["name"], "type": action["type"], "arguments": text}
+    text = [{"name": name, "value": value} for name, value in action.get("parameters", {}).items()]
+    kind = action.get("control_type")
+    return {"function": TOOLS[action["action"]], "name": action["control"], "type": kind, "arguments": text}
 
 
 def clerk(body: dict) -> dict:
@@ -61,7 +63,9 @@ def clerk(body: dict) -> dict:
     told = [action for record in past_of(body) for action in record.get("next_actions", ())]
     if told:
         first, *rest = told
-        return answer(first["function"], ids[first["name"]], "FINISH") | {"then": [foreseen(one) for one in rest]}
+        return answer(TOOLS[first["action"]], ids[first["control"]], "FINISH") | {
+            "then": [foreseen(one) for one in rest]
+        }
     known = [step["control"] for record in past_of(body) for step in record.get("steps", ())]
     page = "Work" if "Work" in known or "Contact" in tried else "Contact"
     return answer("click_input", ids[page])
@@ -140,7 +144,7 @@ def test_past_experiences_are_a_users_message_and_never_the_systems(world):
     world.run()
     world.run()
     assert len({body["messages"][0]["content"] for body in world.bodies}) == 1
-    shown = [message for message in world.bodies[-1]["messages"] if "past-experiences" in str(message["content"])]
+    shown = [message for message in world.bodies[-1]["messages"] if "past-experience" in str(message["content"])]
     assert [message["role"] for message in shown] == ["user", "user"]
 
 
