@@ -13,7 +13,8 @@ What takes ids takes the beginnings of ids, too (at least 4 digits). Whatever is
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -132,44 +133,54 @@ class ExperienceMemory(Maintenance):
         include_failures: bool = False,
         trust: Trust | str | None = None,
         force: bool = False,
-        jobs: int = 1,
+        wait: float = 0.0,
         progress: Progress | None = None,
         **lacking: Unpack[LogGaps],
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
-        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`.
+        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`. While a
+        model that words records does not answer, the job waits for it for at most `wait` seconds; without, records are
+        worded by rules.
         """
-        from ufo_experience.ingest import ingest, seldom_collecting
+        from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
 
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.wiring.service)
-        report = seldom_collecting(ingest)(
-            sources,
-            self.store,
-            engine,
-            format=format,
-            include_failures=include_failures,
-            trust=level,
-            force=force,
-            jobs=jobs,
-            earlier_versions=self.live.earlier_versions(),
-            learned=self.live.expect,
-            progress=progress,
-            **lacking,
-        )
+        with self._waiting(wait):
+            report = ingest(
+                sources,
+                self.store,
+                engine,
+                format=format,
+                include_failures=include_failures,
+                trust=level,
+                force=force,
+                earlier_versions=self.live.earlier_versions(),
+                progress=progress,
+                **lacking,
+            )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
         if (success := lacking.get("success")) is not None:
             report.judged = self._judge_known(report.known, success)
         if report.added or report.known:  # what is known may wait for an index that was not made
-            why = seldom_collecting(self.index_if_possible)()
+            why = self.index_if_possible()
             if why and self.live.failure:
                 report.problems.append(Problem(file=self.store.location, code=NOT_INDEXED, message=why))
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])
         return report
+
+    @contextmanager
+    def _waiting(self, seconds: float) -> Iterator[None]:
+        """Let a job outlast an outage of its service."""
+        if seconds <= 0:
+            yield
+            return
+        with self.wiring.service().waiting(seconds):
+            yield
 
     def _judge_known(self, known: Ids, success: bool) -> Ids:
         """Judge what was stored before and nobody judged, unless the log says the contrary; returns the ids."""

@@ -37,8 +37,9 @@ class Settings(BaseModel):
     index: str = "auto"
     """The engine of the index or its URL: `faiss`, `pgvector`, `milvus://…`; `auto` is that of the store."""
 
-    summarizer: str = "auto"
-    """Who words an experience: `extractive`, `openai`, `openai:MODEL`; `auto` is OpenAI if a key is set."""
+    summarizer: str = "extractive"
+    """Who words the records of `ingest`: `extractive` (rules, nothing is sent), `openai`, `openai:MODEL` (redacted
+    logs go to that model), or `auto`: OpenAI if a key is set."""
 
     top_k: Annotated[int, Field(ge=1, le=50)] = 3
     """How many experiences an answer holds at most, 1 to 50."""
