@@ -4,19 +4,103 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.interact import ScriptedAgent, ScriptedEvaluator
-from ufo_experience.session.parts import SessionConfig, SessionParts
-from ufo_experience.session.protocols import (
+from ufo_experience.session import (
     AgentStatus,
     Command,
+    Context,
     Decision,
+    Interactor,
+    LinuxSession,
+    LocalCommandDispatcher,
+    RecoveryPolicy,
+    SessionConfig,
+    SessionParts,
     Target,
+    Turn,
 )
-from ufo_experience.session.recovery import RecoveryPolicy
-from ufo_experience.session.session_types import LinuxSession
+
+
+class ScriptedUser(Interactor):
+    """A user played from a list of requests, with fixed answers. Keeps what it was `shown` and `asked`."""
+
+    def __init__(self, requests: Iterable[str] = (), *, yes: bool = False, reply: str = "") -> None:
+        self._requests = list(requests)
+        self._yes, self._reply = yes, reply
+        self.shown: list[str] = []
+        self.asked: list[str] = []
+
+    def first_request(self) -> str:
+        """The next request of the list."""
+        return self._requests.pop(0) if self._requests else ""
+
+    def new_request(self) -> tuple[str, bool]:
+        """The next request of the list, or done."""
+        done = not self._requests
+        return self.first_request(), done
+
+    def experience_asker(self) -> bool:
+        """The fixed answer."""
+        self.asked.append("experience")
+        return self._yes
+
+    def confirm(self, question: str) -> bool:
+        """The fixed answer."""
+        self.asked.append(question)
+        return self._yes
+
+    def answer(self, question: str) -> str:
+        """The fixed reply."""
+        self.asked.append(question)
+        return self._reply
+
+    def show(self, text: str) -> None:
+        """Keep the text."""
+        self.shown.append(text)
+
+
+Judge = Callable[[str, Context], Mapping[str, Any]]
+
+
+class ScriptedAgent:
+    """Gives its decisions one after the other, then FINISH. An exception among them is raised in its turn."""
+
+    def __init__(self, decisions: Iterable[Decision | Exception] = (), name: str = "AppAgent") -> None:
+        self.name = name
+        self.turns: list[Turn] = []
+        self._decisions: Iterator[Decision | Exception] = iter(decisions)
+
+    async def act(self, turn: Turn) -> Decision:
+        """The next decision of the list."""
+        self.turns.append(turn)
+        decision = next(self._decisions, Decision(AgentStatus.FINISH))
+        if isinstance(decision, Exception):
+            raise decision
+        return decision
+
+
+class ScriptedEvaluator:
+    """Judges by a function of the request and the context, at a fixed price."""
+
+    def __init__(self, judge: Judge, cost: float = 0.0) -> None:
+        self._judge, self._cost = judge, cost
+        self.shown: list[Mapping[str, Any]] = []
+        self.asked_for_screenshots: list[bool] = []
+
+    def evaluate(
+        self, request: str, log_path: str, eva_all_screenshots: bool, context: Context
+    ) -> tuple[dict[str, Any], float]:
+        """What the function says."""
+        self.asked_for_screenshots.append(eva_all_screenshots)
+        return dict(self._judge(request, context)), self._cost
+
+    def print_response(self, result: Mapping[str, Any]) -> None:
+        """Keep the judgement in `shown`."""
+        self.shown.append(result)
+
 
 CONTINUE, FINISH, FAIL = AgentStatus.CONTINUE, AgentStatus.FINISH, AgentStatus.FAIL
 YES = ScriptedEvaluator(lambda request, context: {"complete": "yes", "reason": "seen", "sub_scores": []})

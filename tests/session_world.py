@@ -12,14 +12,24 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from tests.session_parts import ScriptedEvaluator
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import parse_block, read_step
-from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.factory import SessionPool, TaskStatus
-from ufo_experience.session.interact import ScriptedEvaluator
-from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
-from ufo_experience.session.protocols import AgentStatus, Command, Context, Decision, Target, Turn
-from ufo_experience.session.session_types import LinuxSession
+from ufo_experience.prompt.builder import parse_block
+from ufo_experience.session import (
+    AgentStatus,
+    Command,
+    Context,
+    Decision,
+    LinuxSession,
+    LocalCommandDispatcher,
+    SavePolicy,
+    SessionConfig,
+    SessionParts,
+    SessionPool,
+    Target,
+    TaskStatus,
+    Turn,
+)
 
 PAGES = {
     "Network": ("wireless", "bluetooth", "hotspot", "tethering"),
@@ -61,8 +71,6 @@ class SwitchAgent:
         self.feature = ""
 
     async def act(self, turn: Turn) -> Decision:
-        if turn.proposed is not None:
-            return turn.proposed
         if self.plan is None:
             self.feature = turn.request.removeprefix("Switch on the ").removesuffix(" setting")
             self.plan = self.remembered(turn) + [name for page in PAGES for name in (page, self.feature)]
@@ -77,7 +85,7 @@ class SwitchAgent:
 
     def remembered(self, turn: Turn) -> list[str]:
         for record in parse_block(turn.experiences):
-            controls = [read_step(step["step"])[2] for step in record.get("successful_steps", ())]
+            controls = [step["control"] for step in record.get("steps", ())]
             if self.feature in controls:
                 return controls
         return []

@@ -29,7 +29,7 @@ from ufo_experience.settings import load_settings
 from ufo_experience.store.exchange import import_json
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import encode_record
-from ufo_experience.text.templates import load_templates
+from ufo_experience.summarize.templates import load_templates
 from ufo_experience.traces import ReadReport, read_traces
 
 ROOT = Path(__file__).resolve().parents[1]

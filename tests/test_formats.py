@@ -12,11 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ufo_experience.errors import SchemaError
-from ufo_experience.formats.plan import to_plan_file, to_saved_session
-from ufo_experience.formats.task_experience import build_experience_summary, from_task_experience, to_task_experience
-from ufo_experience.formats.triple import from_triple, to_triple
-from ufo_experience.formats.ufo_example import from_ufo_example, to_ufo_example
 from ufo_experience.ids import content_id, new_id
+from ufo_experience.integrations.formats.plan import to_plan_file, to_saved_session
+from ufo_experience.integrations.formats.task_experience import (
+    build_experience_summary,
+    from_task_experience,
+    to_task_experience,
+)
+from ufo_experience.integrations.formats.triple import from_triple, to_triple
+from ufo_experience.integrations.formats.ufo_example import from_ufo_example, to_ufo_example
 from ufo_experience.schema import (
     Action,
     Control,

@@ -42,7 +42,7 @@ from ufo_experience.index.snapshot import apply, find_changes
 from ufo_experience.schema import Trust
 from ufo_experience.settings import Settings
 from ufo_experience.store.folder.store import FileStore
-from ufo_experience.text.tokens import estimate_tokens
+from ufo_experience.request import estimate_tokens
 
 SMALL = "text-embedding-3-small"
 SPEC = f"openai:{SMALL}:32"

@@ -36,15 +36,13 @@ def learn(folder: Path, *paths: Path, **options: object):
     return memory.store, memory.ingest(*paths, force=True, **options)
 
 
-def test_a_run_too_large_for_a_record_is_listed_and_the_others_are_learned(tmp_path):
-    """One long log in a folder costs only itself."""
-    wordy = [{"action": "click", "control": f"Row {n}", "observation": "the row; " * 900} for n in range(40)]
-    large = run_file(tmp_path, "large.json", task="Read every row", steps=wordy)
-    store, report = learn(tmp_path, large, run_file(tmp_path, "small.json"))
-    assert [store.get(one).state.task for one in report.added] == ["Save the page"]
-    ((source, why),) = report.failed
-    assert source.endswith("large.json")
-    assert "larger than" in why
+def test_a_very_long_run_is_shortened_and_named_and_the_others_are_learned(tmp_path):
+    steps = [{"action": "click", "control": f"Row {n}"} for n in range(1_500)]
+    large = run_file(tmp_path, "large.json", task="Read every row", steps=steps)
+    done = command("ingest", large, run_file(tmp_path, "small.json"), "--force", "--db", tmp_path / "db")
+    assert (done.exit_code, len(ExperienceMemory.open(tmp_path / "db"))) == (0, 2)
+    assert "shortened: " in done.stderr
+    assert "1500 steps" in done.stderr
 
 
 def test_what_memory_injected_is_not_learned_again(tmp_path):
@@ -123,7 +121,7 @@ def command(*arguments: object) -> Result:
 def test_what_was_read_is_stored_when_reading_is_interrupted(tmp_path):
     """Also what waited for more to be made durable with it."""
 
-    def stop(done: int, total: int) -> None:
+    def stop(what: str, done: int, total: int) -> None:
         if done == 70:
             raise KeyboardInterrupt
 
@@ -137,7 +135,7 @@ def test_what_a_slow_model_has_worded_is_stored_while_it_words_the_next(tmp_path
     monkeypatch.setattr("ufo_experience.ingest.COMMIT_SECONDS", 0.0)
     stored = []
 
-    def count(done: int, total: int) -> None:
+    def count(what: str, done: int, total: int) -> None:
         stored.append(len(ExperienceMemory.open(tmp_path / "db", embedder="hashing")))
 
     files = [run_file(tmp_path, f"{n}.json", session=f"s{n}") for n in range(3)]
@@ -163,6 +161,12 @@ def test_a_job_that_may_wait_outlasts_an_outage(tmp_path, stub, monkeypatch):
     assert done.exit_code == 0
     (one,) = ExperienceMemory.open(tmp_path / "db").list()
     assert (one.provenance.summarizer, len(stub.requests)) == ("openai:gpt-4.1-mini", 7)
+
+
+def test_progress_is_told_where_there_is_no_terminal(tmp_path, stub, monkeypatch):
+    monkeypatch.setattr("ufo_experience.cli.console.SECONDS_BETWEEN_LINES", 0.0)
+    done = command("ingest", run_file(tmp_path), "--force", "--db", tmp_path / "db")
+    assert "learned: 1\n" in done.stderr
 
 
 @pytest.mark.parametrize("given", ["nothing", "file", "variable", "option", "argument"])

@@ -22,8 +22,8 @@ import ufo_experience
 from tests.builders import Meaningful
 from tests.cli_runner import Cli
 from ufo_experience.errors import SchemaError, TraceError
-from ufo_experience.formats.triple import from_triple
 from ufo_experience.ids import content_id
+from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.integrations.ufo import (
     ExperienceRetriever,
     ExperienceSummarizer,

@@ -7,7 +7,7 @@ import pytest
 from tests.session_parts import CONTINUE, act, click, config, linux, log, run
 from ufo_experience import ExperienceMemory
 from ufo_experience.retrieve.on_screen import OnScreen
-from ufo_experience.session.protocols import Decision, Target
+from ufo_experience.session import Decision, Target
 
 TASK = "Insert a table into the document"
 RIBBON = [

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ufo_experience.formats.triple import from_triple
+from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.redact import redact_record, redact_text
 from ufo_experience.schema import Experience, Hit, Trust

@@ -14,7 +14,7 @@ import pytest
 from tests.openai_stub import OpenAIStub
 from tests.secret_cases import Case, innocent, planted
 from ufo_experience import ExperienceMemory
-from ufo_experience.formats.ufo_example import from_ufo_example
+from ufo_experience.integrations.formats.ufo_example import from_ufo_example
 from ufo_experience.redact import redact_json, redact_text
 
 PASSWORDS = [f"Tr0ub4dor&{n}xQ" for n in range(20)]

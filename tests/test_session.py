@@ -9,20 +9,36 @@ from pathlib import Path
 
 import pytest
 
-from tests.session_parts import YES, Desktop, act, assign, click, config, fill, linux, log, parts, run
+from tests.session_parts import (
+    YES,
+    Desktop,
+    ScriptedAgent,
+    ScriptedEvaluator,
+    ScriptedUser,
+    act,
+    assign,
+    click,
+    config,
+    fill,
+    linux,
+    log,
+    parts,
+    run,
+)
 from tests.test_blackboard import PNG
 from ufo_experience.errors import StorageError, UsageError
-from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.interact import AbsentUser, ScriptedAgent, ScriptedEvaluator, ScriptedUser
-from ufo_experience.session.log_writer import SessionLog, claim_folder, folder_name
-from ufo_experience.session.protocols import (
+from ufo_experience.session import (
     AgentStatus,
     Context,
     ContextNames,
     Decision,
+    Interactor,
+    LinuxSession,
+    LocalCommandDispatcher,
+    OpenAIOperatorSession,
+    Session,
 )
 from ufo_experience.session.round import NOT_ALLOWED
-from ufo_experience.session.session_types import LinuxSession, OpenAIOperatorSession, Session
 
 # ---- rounds and agents
 
@@ -112,7 +128,7 @@ def test_a_sensitive_action_needs_consent(tmp_path):
     """CONFIRM asks the user; refused means skipped, allowed means done; nobody to ask means refused."""
     decision = act(click("Delete"), status=AgentStatus.CONFIRM)
     done = {}
-    for name, user in {"no": ScriptedUser(), "yes": ScriptedUser(yes=True), "absent": AbsentUser()}.items():
+    for name, user in {"no": ScriptedUser(), "yes": ScriptedUser(yes=True), "absent": Interactor()}.items():
         desktop = Desktop()
         session = linux(tmp_path, [decision], desktop=desktop, user=user)
         run(session)
@@ -270,19 +286,13 @@ def test_the_report_shows_text_of_the_log_as_text(tmp_path):
 
 def test_each_session_has_a_folder_of_its_own(tmp_path):
     """The same task twice gives two folders; a task is never a path or a device."""
-    first, second = (claim_folder(tmp_path, "mail") for _ in range(2))
-    assert (first.name, second.name) == ("mail", "mail-2")
-    names = {task: folder_name(task) for task in ("../../etc", "a/b", "CON", "nul.txt", "", "...", "é x" * 80)}
-    assert names["../../etc"] == "_.._etc"
-    assert names["a/b"] == "a_b"
-    assert names["CON"] == "_CON"
-    assert names["nul.txt"] == "_nul.txt"
-    assert names[""] == names["..."] == "_"
-    assert len(names["é x" * 80]) <= 100
+    for task, name in (("a", "a"), ("a", "a-2"), ("../x/y", "_x_y"), ("NUL.txt", "_NUL.txt"), ("  ", "_")):
+        session = LinuxSession(task, False, 0, "Do it", parts=parts(tmp_path, [act()]))
+        assert Path(session.log_path) == tmp_path / "logs" / name
 
 
 def test_a_log_root_that_cannot_be_written_is_a_storage_error(tmp_path):
     """A file in the way is named."""
     (tmp_path / "logs").write_text("in the way")
     with pytest.raises(StorageError, match="cannot be made"):
-        SessionLog.create(tmp_path / "logs", "task")
+        linux(tmp_path, [act()])

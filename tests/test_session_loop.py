@@ -12,8 +12,8 @@ import pytest
 
 from tests.session_world import FEATURES, make_session, request_for, run_pool
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.session.parts import SavePolicy, SessionConfig
-from ufo_experience.session.plan import export_plan, load_plan
+from ufo_experience.session import SavePolicy, SessionConfig, export_plan
+from ufo_experience.session.plan import load_plan
 from ufo_experience.traces import ReadReport, read_traces
 
 SCRIPT = Path(__file__).with_name("session_world.py")

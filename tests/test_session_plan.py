@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.session_parts import Desktop, parts, run
+from tests.session_parts import Desktop, ScriptedUser, parts, run
 from ufo_experience.errors import DataError
-from ufo_experience.session.dispatcher import LocalCommandDispatcher
-from ufo_experience.session.interact import ConsoleInteractor, ScriptedUser
-from ufo_experience.session.protocols import ContextNames
-from ufo_experience.session.session_types import FollowerSession, FromFileSession
+from ufo_experience.session import (
+    ConsoleInteractor,
+    ContextNames,
+    FollowerSession,
+    FromFileSession,
+    LocalCommandDispatcher,
+)
 
 # ---- plans
 

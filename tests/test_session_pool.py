@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.session_parts import CONTINUE, Desktop, act, assign, click, config, parts
-from ufo_experience.errors import AgentError, DataError, SchemaError, UsageError
-from ufo_experience.session.factory import SessionFactory, SessionPool, TaskStatus, plan_files
-from ufo_experience.session.interact import ScriptedAgent
-from ufo_experience.session.protocols import Decision
+from tests.session_parts import CONTINUE, Desktop, ScriptedAgent, act, assign, click, config, parts
+from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.session import AgentError, Decision, SessionFactory, SessionPool, TaskStatus
+from ufo_experience.session.factory import plan_files
 
 
 def write_plans(folder: Path, *names: str) -> Path:
@@ -51,9 +50,9 @@ def test_the_factory_makes_the_type_of_platform_and_mode(tmp_path, platform, mod
 @pytest.mark.parametrize(
     ("platform", "mode", "message"),
     [
-        ("linux", "follower", "no mode 'follower' on linux: use one of normal"),
+        ("linux", "follower", "no mode 'follower' on linux: modes are normal"),
         ("windows", "fast", "no mode 'fast'"),
-        ("beos", "normal", "no sessions for platform 'beos'"),
+        ("beos", "normal", "platforms are windows, linux"),
         ("windows", "service", "needs task_protocol"),
         ("windows", "follower", "no plan at ''"),
     ],

@@ -7,17 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.session_parts import CONTINUE, FINISH, YES, Desktop, act, assign, click, config, linux, log, parts, run
+from tests.session_parts import (
+    FINISH,
+    YES,
+    Desktop,
+    ScriptedEvaluator,
+    ScriptedUser,
+    act,
+    assign,
+    click,
+    config,
+    linux,
+    log,
+    parts,
+    run,
+)
 from ufo_experience.errors import StorageError, UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.session.interact import ScriptedAgent, ScriptedEvaluator, ScriptedUser
-from ufo_experience.session.parts import SavePolicy, score_of
-from ufo_experience.session.protocols import (
-    AgentStatus,
-    Decision,
-)
-from ufo_experience.session.recall import is_risky
-from ufo_experience.session.session_types import LinuxSession, Session
+from ufo_experience.session import Decision, SavePolicy, Session
+from ufo_experience.session.parts import score_of
 
 # ---- saving
 
@@ -152,44 +160,7 @@ def test_a_subtask_is_helped_inside_its_application(tmp_path):
     host, app = mail("Thank the speaker afterwards", "olk.exe")
     assert elsewhere == ("", "")
     assert host == ""
-    assert 'click_input(Button "New mail")' in app
-
-
-def test_before_a_risky_step_the_agent_is_shown_past_failures_of_it(tmp_path):
-    """It is asked again with the failed run before anything is executed, and may decide otherwise."""
-    failed_before(tmp_path, "Delete all", "Tidy up the mailbox")
-    memory = Forgetful.open(tmp_path / "db", embedder="hashing")
-
-    class Careful(ScriptedAgent):
-        async def act(self, turn):
-            self.turns.append(turn)
-            if turn.proposed is not None:
-                return act(click("Archive"))
-            return act(click("Delete all")) if turn.step == 0 else Decision(FINISH)
-
-    desktop, agent = Desktop(), Careful()
-    made = replace(parts(tmp_path, desktop=desktop, memory=memory), app_agent=agent)
-    session = LinuxSession("t", True, 0, "Tidy up the mailbox", parts=made)
-    run(session)
-    assert desktop.done == ["click Archive"]
-    assert "; failed)" in agent.turns[1].warning
-    assert "the draft was lost" in agent.turns[1].warning
-    assert [event["moment"] for event in log(session, "memory.audit")] == ["task", "risk"]
-    assert log(session, "request.log")[0]["experience_examples"] == list(session.injected) != []
-
-
-def test_before_a_failed_action_is_repeated_memory_is_asked(tmp_path):
-    """Once it has failed, and only if there is something that was not shown yet."""
-    failed_before(tmp_path, "Broken", "Open the drawer")
-    memory = Forgetful.open(tmp_path / "db", embedder="hashing")
-    session = linux(tmp_path, [act(click("Broken"))] * 3, request="Open the drawer", memory=memory)
-    run(session)
-    events = log(session, "memory.audit")
-    assert [(event["moment"], len(event["injected"])) for event in events] == [
-        ("task", 0),
-        ("failure", 1),
-        ("failure", 0),
-    ]
+    assert '1. click "New mail" (Button)' in app
 
 
 def test_a_memory_that_cannot_answer_does_not_stop_the_session(tmp_path):
@@ -219,12 +190,3 @@ def test_blame_goes_to_what_was_shown_when_a_run_fails(tmp_path):
         run(linux(tmp_path, [act(click("A"))], request="Print it", evaluator=evaluator, memory=memory))
     usage = memory.store.get(first.saved[0]).usage
     assert (usage.injected, usage.helped, usage.hurt) == (1, 0, 1)
-
-
-def test_what_is_risky_shows_in_words_and_flags():
-    """Tool and control names, the agent's own word, or its wish for consent; never a step without commands."""
-    assert is_risky(act(click("Send now")))
-    assert is_risky(act(click("Next"), risky=True))
-    assert is_risky(act(click("Next"), status=AgentStatus.CONFIRM))
-    assert not is_risky(act(click("Close")))
-    assert not is_risky(Decision(CONTINUE, risky=True))

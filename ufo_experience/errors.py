@@ -11,9 +11,7 @@
     │   └── IndexMismatchError   the index was made by another embedder, size or store
     ├── ServiceError           a remote service failed or is not configured          exit 69
     │   ├── MissingExtraError    an optional package is not installed
-    │   ├── BudgetError          a cost cap would be passed
-    │   ├── AgentError           an agent could not decide
-    │   └── ConnectionLostError  whoever executes commands cannot be reached any more
+    │   └── BudgetError          a cost cap would be passed
     ├── StorageError           the disk refused                                      exit 73
     │   └── QuotaError           one author may not keep more records
     ├── LockedError            another process is writing                            exit 75
@@ -125,18 +123,6 @@ class BudgetError(ServiceError):
     """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`, `E_NO_BOOKS`); nothing was sent."""
 
     default_code = "E_BUDGET"
-
-
-class AgentError(ServiceError):
-    """An agent could not decide: its model failed, or its answer made no sense."""
-
-    default_code = "E_AGENT"
-
-
-class ConnectionLostError(ServiceError):
-    """The connection to whoever executes commands is gone and did not come back."""
-
-    default_code = "E_CONNECTION"
 
 
 class StorageError(ExperienceError):

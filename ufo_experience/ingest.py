@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from ufo_experience.errors import DataError, SchemaError, UsageError
-from ufo_experience.prompt.data_block import has_block, strip_blocks
-from ufo_experience.redact import redact
+from ufo_experience.prompt.block import has_block, strip_blocks
+from ufo_experience.redact import redact, redact_record
+from ufo_experience.request import forget
 from ufo_experience.schema import MAX_NAME, Experience, Problem, State, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
-from ufo_experience.traces.builder import LogDefaults
+from ufo_experience.traces.draft import LogDefaults
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
 
@@ -83,7 +84,7 @@ def ingest(
     force: bool = False,
     key: bytes | None = None,
     earlier_versions: EarlierVersions | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
     task: str | None = None,
     application: str | None = None,
     success: bool | None = None,
@@ -97,7 +98,7 @@ def ingest(
         key: the store's secret, for digests of values that may be constants of a procedure.
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
-        progress: is told how many runs became records so far, and 0: nobody knows of how many.
+        progress: is told what is done, how many runs became records so far, and 0: nobody knows of how many.
         task, application, success: what a person says of logs that do not say it themselves; what they say stands.
 
     Raises:
@@ -124,10 +125,11 @@ def ingest(
             storing.take(_trusted(made, trust, earlier_versions, report))
             _tell(made, run, report)
             if progress:
-                progress(len(report.added) + len(storing), 0)
+                progress("learned", len(report.added) + len(storing), 0)
     finally:
         storing.finish()  # also when reading was interrupted
     report.cost = summarizer.spending.cost - before
+    forget()
     return report
 
 
@@ -202,7 +204,7 @@ def _clean(trajectory: Trajectory, key: bytes | None) -> Trajectory:
     """A run without secrets. Its detours are found before: redaction takes out what was typed and what came of it."""
     found = find_detours(trajectory) if trajectory.outcome.success is not False else {}
     marked = _without_our_prompts(trajectory).model_copy(update={"detours": found})
-    return redact(marked) if key is None else redact(marked, key)  # type: ignore[call-arg]
+    return redact(marked, key)
 
 
 def _ids_by_outcome(clean: Trajectory) -> set[str]:
@@ -245,7 +247,7 @@ def _why_not(run: _ReadRun, *, include_failures: bool, force: bool) -> str:
 
 def _summarize(summarizer: Summarizer, run: _ReadRun, report: IngestReport) -> Experience | None:
     try:
-        return summarizer.summarize(run.trajectory)
+        return redact_record(summarizer.summarize(run.trajectory))
     except DataError as error:
         report.skipped.append((run.source, str(error)))
         return None
@@ -280,7 +282,8 @@ def _tell(made: Experience, run: _ReadRun, report: IngestReport) -> None:
     if lack := missing(made):
         report.incomplete.append((made.id, lack))
     if run.trajectory.truncated:
-        report.shortened.append((run.source, "longer than a record may be: what is over its limits is not kept"))
+        told = [one.message for one in run.trajectory.problems if one.code == "E_SHORTENED"]
+        report.shortened.append((run.source, "; ".join(told) or "what is over the limits of a record is not kept"))
     for note in made.provenance.notes:
         if note.startswith(FELL_BACK):
             message = f"worded by rules, the model could not be used: {note.removeprefix(FELL_BACK)}"

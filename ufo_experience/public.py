@@ -10,10 +10,8 @@ from ufo_experience.aio import AsyncExperienceMemory
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, Spending
 from ufo_experience.errors import (
-    AgentError,
     BudgetError,
     ConflictError,
-    ConnectionLostError,
     CorruptError,
     DataError,
     ExperienceError,
@@ -31,9 +29,7 @@ from ufo_experience.errors import (
     UsageError,
 )
 from ufo_experience.index import open_index
-from ufo_experience.index.base import VectorIndex
-from ufo_experience.index.build import IndexReport, Progress
-from ufo_experience.index.manifest import Calibration
+from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress
 from ufo_experience.ingest import IngestReport
 from ufo_experience.integrations.memory_article import (
     MemoryComparison,
@@ -45,14 +41,11 @@ from ufo_experience.integrations.memory_article import (
     record_experience,
     retrieve_relevant_experiences,
 )
-from ufo_experience.maintenance.changes import ChangeReport
-from ufo_experience.maintenance.inspection import SourceInfo, StoreStats, Verification
-from ufo_experience.maintenance.transfer import ExportReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
-from ufo_experience.procedure.binding import Binder
 from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import Target
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.steps import Target
 from ufo_experience.prompt.builder import Format, PromptBlock, build_prompt, inject, parse_block, strip_block
 from ufo_experience.redact import redact, redact_text
 from ufo_experience.retrieve.answer import Retrieval, Withheld
@@ -75,13 +68,13 @@ from ufo_experience.schema import (
 )
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
-from ufo_experience.store.base import Added, ExperienceStore
-from ufo_experience.store.exchange import ImportReport
-from ufo_experience.store.records import fingerprint
-from ufo_experience.store.selection import RecordFilter
+from ufo_experience.store.base import Added, ExperienceStore, fingerprint
+from ufo_experience.store.exchange import ExportReport, ImportReport
+from ufo_experience.store.inspection import SourceInfo, StoreStats, Verification
+from ufo_experience.store.selection import ChangeReport, RecordFilter
 from ufo_experience.summarize import Summarizer, open_summarizer
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.builder import LogGaps
+from ufo_experience.traces.draft import LogGaps
 from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
 __all__ = [  # noqa: RUF022 - grouped as a reader meets them
@@ -115,15 +108,14 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     # what the façade answers
     "Hit",
     "Retrieval",
+    "Procedure",
     "PromptBlock",
     "Withheld",
     "Guide",
     "Act",
     "Stop",
     "Target",
-    "Binder",
     "ActionAdvice",
-    "Calibration",
     "IngestReport",
     "IndexReport",
     "ImportReport",
@@ -150,7 +142,7 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Added",
     "Embedder",
     "Spending",
-    "VectorIndex",
+    "ExperienceIndex",
     # UFO's memory article
     "TaskExperience",
     "record_experience",
@@ -173,8 +165,6 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "ServiceError",
     "MissingExtraError",
     "BudgetError",
-    "AgentError",
-    "ConnectionLostError",
     "StorageError",
     "LockedError",
     "ConflictError",

@@ -26,7 +26,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from ufo_experience.costs import Ledger
 from ufo_experience.errors import RefusedError, ServiceError, UsageError
-from ufo_experience.text.tokens import estimate_tokens
+from ufo_experience.request import estimate_tokens
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -51,7 +51,7 @@ def open_agent(spec: str | None, *, timeout: float = 120.0) -> tuple[str, MakeAg
 
 
 def _gpt() -> tuple[str, MakeAgent]:
-    from ufo_experience.examples.gpt_agent import DEFAULT_MODEL, GPTAgent
+    from benchmarks.gpt_agent.agent import DEFAULT_MODEL, GPTAgent
     from ufo_experience.service import Access, Service
 
     service = Service(Access.from_env())

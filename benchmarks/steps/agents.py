@@ -13,10 +13,11 @@ from benchmarks.steps.environment import Command as ScreenCommand
 from benchmarks.steps.environment import ControlView, Observation
 from benchmarks.steps.episode import CommandAgent
 from benchmarks.steps.explorer import Explorer
-from benchmarks.steps.prompt_reading import read_hints
+from benchmarks.steps.prompt_reading import function_of, read_hints
 from benchmarks.steps.workplace import STATUS_TYPE, Workplace
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.block import NEXT_ACTIONS, NOTES, WAY
+from ufo_experience.procedure.ahead import CHOOSE
+from ufo_experience.procedure.render import NEXT
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.session.protocols import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
 
@@ -40,8 +41,6 @@ class ReadingAgent:
         """The explorer's next command; FAIL when nothing is left to try."""
         if self._workplace.environment.done:
             return Decision(AgentStatus.FINISH, result="the task has ended")
-        if turn.proposed is not None:
-            return self._stand_by(turn, turn.proposed)
         observation = self._workplace.observation
         turn.context.set(ContextNames.APPLICATION_ROOT_NAME, observation.application)
         prompt = prompt_for(turn.experiences, turn.request, observation)
@@ -61,29 +60,39 @@ class ReadingAgent:
         self._workplace.meter.asked(prompt, answer_of(command))
         return replace(decision_of(command, observation), tokens=self._workplace.meter.prompt_tokens - before)
 
-    def _stand_by(self, turn: Turn, proposed: Decision) -> Decision:
-        """A warning about a step is read (it is a call and costs tokens), but the explorer has no second thoughts."""
-        before = self._workplace.meter.prompt_tokens
-        self._workplace.meter.asked(turn.warning)
-        return replace(proposed, tokens=self._workplace.meter.prompt_tokens - before)
-
 
 def foreseen_in(ahead: str) -> tuple[Mapping[str, Any], ...]:
     """The actions a block of what comes next holds; none where it holds several ways to choose from."""
     records = parse_block(ahead) if ahead else []
-    return tuple(one for record in records if WAY not in record for one in record.get(NEXT_ACTIONS, ()))
+    return tuple(_as_command(one) for record in records if not _is_choice(record) for one in record.get(NEXT, ()))
 
 
 def ways_in(ahead: str) -> dict[int, tuple[Mapping[str, Any], ...]]:
     """The ways to choose from in a block of what comes next, by their numbers."""
     records = parse_block(ahead) if ahead else []
-    return {record[WAY]: tuple(record.get(NEXT_ACTIONS, ())) for record in records if WAY in record}
+    ways = (record for record in records if _is_choice(record))
+    return {n: tuple(map(_as_command, one.get(NEXT, ()))) for n, one in enumerate(ways, start=1)}
 
 
 def notes_in(ahead: str) -> tuple[str, ...]:
     """What a block of what comes next says beside its actions."""
     records = parse_block(ahead) if ahead else []
-    return tuple(str(one) for record in records for one in record.get(NOTES, ()))
+    return tuple(str(one) for record in records for one in record.get("notes", ()))
+
+
+def _is_choice(record: Mapping[str, Any]) -> bool:
+    """True for one of several ways to choose from."""
+    return CHOOSE in record.get("notes", ())
+
+
+def _as_command(step: Mapping[str, Any]) -> dict[str, Any]:
+    """A step as it was told, as an action of this desktop that can be answered with."""
+    given = {"function": function_of(step), "name": step.get("control"), "type": step.get("control_type")}
+    given |= {"within": step.get("within"), **step.get("parameters", {}), "confirm": step.get("confirm")}
+    if given["function"] == "keyboard_input":
+        given["keys"] = given.pop("text", None)
+    given["fill"] = bool(step.get("open"))
+    return {key: value for key, value in given.items() if value}
 
 
 class Demonstrator:

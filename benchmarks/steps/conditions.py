@@ -35,7 +35,6 @@ from ufo_experience.prompt.builder import PromptBlock, build_prompt
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.session.following import RecallMode
-from ufo_experience.session.recall import ExperienceSource
 
 _PRECISION = 0.9
 _NONCE = "0123456789abcdef" * 2
@@ -68,8 +67,7 @@ class ReadOnly:
     ) -> PromptBlock:
         """As the memory builds it, but with the same nonce every time, so that tokens can be compared."""
         limit = max_tokens or self._memory.settings.max_tokens
-        agreement = self._memory.wiring.finder().agreement if hits else None
-        return build_prompt(task, hits or (), max_tokens=limit, agreement=agreement, nonce=_NONCE)
+        return build_prompt(task, hits or (), max_tokens=limit, runs_of=self._memory._runs_of, nonce=_NONCE)
 
     def guide(self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0) -> Guide | None:
         """As the memory leads."""
@@ -148,7 +146,7 @@ class Learned:
         families = {name: ids for name, ids in self.families.items() if not name.startswith(f"{kind}/")}
         return replace(self, families=families, hidden=kind)
 
-    def serving(self, memory: ExperienceMemory) -> ExperienceSource:
+    def serving(self, memory: ExperienceMemory) -> ExperienceMemory:
         """A memory of these (the main one or the calibrated) that answers and learns nothing."""
         known = None if not self.hidden else {one for ids in self.families.values() for one in ids}
         return ReadOnly(memory, known)
@@ -205,11 +203,11 @@ def calibrated(
     return memory
 
 
-def _one(learned: Learned, identifier: str | None) -> ExperienceSource | None:
+def _one(learned: Learned, identifier: str | None) -> ExperienceMemory | None:
     return OneExperience(learned.memory, identifier) if identifier else None
 
 
-def _labelled(learned: Learned) -> ExperienceSource | None:
+def _labelled(learned: Learned) -> ExperienceMemory | None:
     return learned.serving(learned.calibrated) if learned.calibrated is not None else None
 
 
@@ -217,7 +215,7 @@ def _nearest(shape: Shape) -> MakeSource:
     return lambda learned, case: Nearest(learned, shape)
 
 
-MakeSource = Callable[["Learned", Case], "ExperienceSource | None"]
+MakeSource = Callable[["Learned", Case], "ExperienceMemory | None"]
 CONDITIONS: Mapping[str, MakeSource] = {
     OFF: lambda learned, case: None,
     ADVISE: lambda learned, case: learned.serving(learned.memory),

@@ -16,11 +16,11 @@ from benchmarks.steps.agents import explorer_agent
 from benchmarks.steps.environment import Environment
 from benchmarks.steps.episode import MAX_STEPS
 from benchmarks.steps.workplace import MakeAgent, Workplace
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.offer import PROVEN_AFTER
 from ufo_experience.session.following import RecallMode
 from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
 from ufo_experience.session.protocols import Agent, ContextNames, Decision, Turn
-from ufo_experience.session.recall import ExperienceSource
 from ufo_experience.session.recovery import RecoveryPolicy
 from ufo_experience.session.session_types import LinuxSession
 
@@ -88,7 +88,7 @@ def log_folder(environment: str, seed: int) -> str:
 def run_session(
     environment: Environment,
     seed: int,
-    memory: ExperienceSource | None,
+    memory: ExperienceMemory | None,
     logs: Path,
     *,
     recall: RecallMode | None = "advise",

@@ -3,7 +3,7 @@
 It reads a JSON object a line from its standard input and answers with one a line on its standard output:
 
     in   {"goal", "application", "window", "applications", "status", "controls": [{"id", "name", "type", …}],
-          "memory"?, "ahead"?, "warning"?, "proposed"?, "last"?}
+          "memory"?, "ahead"?, "last"?}
     out  {"actions": [{"function", "name" | "control", "type"?, "within"?, "text"?, "keys"?}], "finish"?: true}
      or  {"take": 3, "fill"?: {"name of a field": "value"}, "actions"?, "finish"?}
 
@@ -37,11 +37,10 @@ from benchmarks.steps import child_processes
 from benchmarks.steps.agents import decision_of, foreseen_in, in_view, named_command, notes_in, ways_in
 from benchmarks.steps.environment import Command, ControlView, Observation
 from benchmarks.steps.workplace import MakeAgent, Workplace
-from ufo_experience.errors import AgentError, DataError, UsageError
-from ufo_experience.fileio.strict_json import parse
-from ufo_experience.prompt.data_block import wording
-from ufo_experience.session.protocols import AgentStatus, ContextNames, Decision, ResultStatus, Turn
+from ufo_experience.errors import DataError, UsageError
+from ufo_experience.session.protocols import AgentError, AgentStatus, ContextNames, Decision, ResultStatus, Turn
 from ufo_experience.session.protocols import Command as SessionCommand
+from ufo_experience.store.strict_json import parse
 
 MAX_CALLS = 40
 _ANSWER = "answer of the agent"
@@ -218,7 +217,7 @@ class ExternalAgent:
     def _next(self, turn: Turn, refused: str | None) -> Decision:
         while True:
             observation = self._workplace.observation
-            if refused is None and self._left and turn.proposed is None:
+            if refused is None and self._left:
                 action = self._left.pop(0)
                 command = action.command(observation)
                 if not isinstance(command, str):
@@ -226,14 +225,12 @@ class ExternalAgent:
                     return decision_of(command, observation)
                 self._done.append({**action.as_data(), "error": command})
                 refused = command
-            if refused is None and not self._left and self._finish and turn.proposed is None:
+            if refused is None and not self._left and self._finish:
                 return Decision(AgentStatus.FINISH)
             self._ask(turn, refused)
             refused = None
-            if turn.ahead and turn.proposed is None:
+            if turn.ahead:
                 return self._hand_over(observation)
-            if turn.proposed is not None:
-                return self._again(observation, turn.proposed)
 
     def _hand_over(self, observation: Observation) -> Decision:
         """The whole answer at once: the session carries it out, each action checked by the guide first."""
@@ -242,12 +239,6 @@ class ExternalAgent:
         actions, self._left, self._finish = self._left, [], False  # asked again, it has yet to say so again
         commands = tuple(one.named() for one in actions)
         return Decision(status, commands, observation.window, controls=in_view(observation))
-
-    def _again(self, observation: Observation, proposed: Decision) -> Decision:
-        """What it does now that it was warned; with nothing better to do, what it had proposed."""
-        action = self._left.pop(0) if self._left else None
-        command = action.command(observation) if action is not None else "nothing"
-        return proposed if isinstance(command, str) else decision_of(command, observation)
 
     def _note_last(self, turn: Turn) -> str | None:
         """Why the last action did not work; None when it did, or there was none."""
@@ -282,17 +273,13 @@ class ExternalAgent:
             place = self._told.place(turn.ahead)
             take = _TAKE_WAY if ways_in(turn.ahead) else _TAKE
             message |= {"ahead": self._once(turn.ahead), "take": take} if place is None else {"ahead": place}
-        if turn.warning:
-            message["warning"] = turn.warning
-        if turn.proposed is not None:
-            message["proposed"] = self._done[-1:]
         last = self._last(turn, refused)
         return {**message, "last": last} if last else message
 
     def _once(self, block: str) -> str:
         """A block, with what stands before every block only the first time."""
         told, self._introduced = self._introduced, True
-        return block.removeprefix(wording("preamble")).lstrip() if told else block
+        return block
 
     def _last(self, turn: Turn, refused: str | None) -> dict[str, Any] | None:
         """What became of the last answer; None before the first."""

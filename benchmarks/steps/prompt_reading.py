@@ -12,7 +12,14 @@ from typing import Any
 from benchmarks.steps.demonstration import Hints, HintStep
 from benchmarks.steps.episode_memory import INPUT_TYPES, PLACES
 from ufo_experience.prompt.builder import parse_block
-from ufo_experience.prompt.labels import LABEL, fill_labels
+
+FUNCTIONS = {
+    **dict.fromkeys(("click", "tick", "untick"), "click_input"),
+    "type": "set_edit_text",
+    "choose": "select_item",
+    "press": "keyboard_input",
+    "switch to": "switch_application",
+}
 
 
 def read_hints(prompt: str, goal: str) -> Hints | None:
@@ -23,8 +30,8 @@ def read_hints(prompt: str, goal: str) -> Hints | None:
     records = parse_block(prompt)
     if not records:
         return None
-    best = next((one for one in records if one.get("successful_steps")), {})
-    told = _seen(best.get("successful_steps", ()), goal)
+    best = next((one for one in records if one.get("steps")), {})
+    told = _seen(best.get("steps", ()), goal)
     steps = without_loops([step for _, step in told])
     failed = [list(_seen(one["tried_and_failed"], goal)) for one in records if _failed(one)]
     avoid = tuple(step for one in failed for step in dead_ends(one))
@@ -92,14 +99,15 @@ def _opens_dialog(step: HintStep) -> bool:
 
 
 def _seen(lines: Iterable[Mapping[str, Any]], goal: str) -> Iterator[tuple[str, HintStep]]:
-    """Each step with what was observed before it; a label such as "[email 1]" is filled from the goal.
-
-    A step whose label the goal says nothing of, a secret above all, is none: nobody types the label itself.
-    """
+    """Each step that says all it takes, with the window it was taken in; a value that is open is for the agent."""
     for line in lines:
-        parameters = {key: fill_labels(str(value), goal) for key, value in line.get("parameters", {}).items()}
-        if any(LABEL.fullmatch(value) for value in parameters.values()):
+        if line.get("open"):
             continue
-        control = fill_labels(str(line.get("control", "")), goal)
-        kind = str(line.get("control_type", ""))
-        yield str(line.get("observation", "")), HintStep(str(line["action"]), control, kind, parameters)
+        control = str(line.get("control") or line.get("item_of") or "")
+        parameters = {key: str(value) for key, value in line.get("parameters", {}).items()}
+        yield str(line.get("within", "")), HintStep(function_of(line), control, str(line.get("control_type", "")), parameters)
+
+
+def function_of(step: Mapping[str, Any]) -> str:
+    """What the fake desktop calls a step of the block."""
+    return FUNCTIONS.get(str(step["action"]), str(step["action"]))

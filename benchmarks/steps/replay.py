@@ -10,7 +10,6 @@ from benchmarks.steps.environment import Command, ControlView, Observation
 from benchmarks.steps.episode_memory import INPUT_TYPES, PLACES, Key, key_of
 from benchmarks.steps.goal_parser import RISKY, Goal, align, bare, substitute, words
 from benchmarks.steps.value_slotting import best_option, value_for
-from ufo_experience.prompt.labels import LABEL
 
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*?:?(\d+)\}\}")
 _LOOK_AHEAD = 4
@@ -270,7 +269,7 @@ class Follower:
 
     def _text(self, step: HintStep, control: ControlView) -> str:
         told = step.parameters.get("text", "")
-        if LABEL.search(told):  # what the goal has no value for
+        if not told:  # what the goal has no value for
             guess = value_for(control, self._goal)
             return guess.text if guess else ""
         text = substitute(told, self._pairs)

@@ -75,7 +75,6 @@ from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison, compare_with_without_memory
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.session.following import RecallMode
-from ufo_experience.session.recall import ExperienceSource
 from ufo_experience.session.recovery import RecoveryPolicy
 
 T = TypeVar("T")
@@ -113,7 +112,7 @@ class Bench:
     def run(
         self,
         case: Case,
-        memory: ExperienceSource | None,
+        memory: ExperienceMemory | None,
         label: str,
         *,
         make_agent: MakeAgent | None = None,

@@ -136,29 +136,29 @@ class Console:
                 self.answer({"error": {"code": error.code, "message": message}}, "")
             raise SystemExit(error.exit_code) from error
 
-    def _telling(self, title: str) -> Callable[[int, int], None]:
+    def _telling(self) -> Callable[[str, int, int], None]:
         last = time.monotonic()
 
-        def tell(done: int, total: int) -> None:
+        def tell(what: str, done: int, total: int) -> None:
             nonlocal last
             if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
                 last = time.monotonic()
-                self.note(f"{title}: {done} of {total}" if total else f"{title}: {done}")
+                self.note(f"{what}: {done} of {total}" if total else f"{what}: {done}")
 
         return tell
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Callable[[int, int], None]]:
+    def progress(self, title: str) -> Iterator[Callable[[str, int, int], None]]:
         """A progress bar on stderr for long work; where stderr is no terminal a line now and then."""
         if not self._err.isatty():
-            yield self._telling(title)
+            yield self._telling()
             return
         from rich.console import Console as RichConsole
         from rich.progress import Progress
 
         with Progress(console=RichConsole(file=self._err), transient=True) as bar:
             task = bar.add_task(title, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total or None)
+            yield lambda what, done, total: bar.update(task, completed=done, total=total or None)
 
 
 class _Nowhere(io.StringIO):

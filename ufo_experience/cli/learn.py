@@ -31,7 +31,7 @@ from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError, NotFoundError
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.traces.reader import LEARNED
+from ufo_experience.traces.files import LEARNED
 
 
 @app.command()
@@ -96,6 +96,8 @@ def _tell_problems(console: Console, report: IngestReport) -> None:
         console.note(f"{place}: {problem.code}: {problem.message}")
     for source, error in report.failed:
         console.note(f"failed: {source}: {error}")
+    for source, why in report.shortened:
+        console.note(f"shortened: {source}: {why}")
     for identifier, reason in report.conflicts:
         console.note(f"quarantined: {identifier}: {reason}")
 
@@ -206,7 +208,7 @@ def index(
         with console.progress("embedding") as progress:
             done = memory.index(rebuild=rebuild, progress=progress)
         text = (
-            f"generation {done.generation}: {counted(done.records, 'record')}, {done.embedded} embedded, "
+            f"{counted(done.records, 'record')}, {done.embedded} embedded, "
             f"{done.cached} from the cache, {counted(done.requests, 'request')}, {done.seconds:.2f} s"
         )
         console.answer(asdict(done), text)

@@ -29,8 +29,8 @@ from ufo_experience.store.selection import RecordFilter, why_none
 from ufo_experience.summarize.procedures import join
 
 if TYPE_CHECKING:
-    from ufo_experience.maintenance.changes import ChangeReport
     from ufo_experience.memory import ExperienceMemory
+    from ufo_experience.store.selection import ChangeReport
 
 
 @app.command("list")
@@ -46,7 +46,7 @@ def list_records(
         if not found and (why := why_none(memory.store, where)):
             console.note(why)
         procedures = [known.to_json() for known in join(found)]
-        answer_records(console, found, policy=memory.wiring.trust_policy(), procedures=procedures)
+        answer_records(console, found, policy=memory.parts.policy, procedures=procedures)
 
 
 @app.command()

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
-from ufo_experience.request import Request, stem
+from ufo_experience.request import Request, on_forgetting, stem
 from ufo_experience.schema import MAX_TEXT
-from ufo_experience.text.remembered import on_forgetting
 
 DIM = 1024
 MIN_DIM, MAX_DIM = 16, 65_536

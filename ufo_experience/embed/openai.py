@@ -13,9 +13,9 @@ import numpy as np
 
 from ufo_experience.embed.base import Kind, Spending, Vectors, unit_rows
 from ufo_experience.errors import ServiceError, UsageError
+from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import MAX_TEXT
 from ufo_experience.service import BATCH, QUERY, Access, Service
-from ufo_experience.text.tokens import estimate_tokens
 
 MAX_INPUTS = 2_048
 MAX_REQUEST_TOKENS = 250_000  # the service allows 300,000; the rest is room for a wrong estimate

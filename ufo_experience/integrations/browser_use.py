@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import Target
+from ufo_experience.procedure.steps import Target
 from ufo_experience.traces.browser_use import control_of, outcome_of, reason_of, steps_of
 
 MAX_AHEAD = 4  # actions added to those of the model

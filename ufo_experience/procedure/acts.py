@@ -1,4 +1,4 @@
-"""An action of a way, and why there is none; an action checked against the screen by its target alone."""
+"""An action of a way, and why there is none."""
 
 from __future__ import annotations
 
@@ -6,15 +6,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ufo_experience.controls import bare, role_of
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.matching import Miss, Reason, effect_is_there, find
-from ufo_experience.procedure.procedure import ProcedureStep, Target, kind_of, needs_consent
-from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.text.controls import bare, role_of
+from ufo_experience.procedure.binding import abbreviates
+from ufo_experience.procedure.screen import Control, read_screen
+from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, Target, kind_of
+from ufo_experience.request import find_whole
+from ufo_experience.schema import Control as NamedControl
+from ufo_experience.schema import Step
+from ufo_experience.trust.risk import asks_first
 
-STAYS = ("type", "select")  # after these the screen is the same, but for a value
+Reason = Literal[
+    "done",
+    "ways_part",
+    "target_missing",
+    "several_targets",
+    "unbound_slot",
+    "not_covered",
+    "needs_consent",
+    "unexpected_screen",
+    "gave_up",
+]
 _ANSWER = ("function", "id", "name", "type", "within", "finish")  # of a model's answer: what is no parameter
-TEXTS = ("text", "value", "keys")
 
 
 @dataclass(frozen=True)
@@ -23,7 +36,7 @@ class Act:
 
     With `fill` the task does not give what is typed or chosen: a parameter holds the name of the field in ‹›, in place
     of which the agent puts the value. `seen` is where the run had looked it up; with `read` the guide reads it off the
-    screen there by itself.
+    screen there by itself. `step` is the step of the way that it carries out.
     """
 
     action: str
@@ -33,6 +46,7 @@ class Act:
     fill: bool = False
     read: bool = False
     seen: str = ""
+    step: ProcedureStep | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], controls: Iterable[Any]) -> Act:
@@ -53,6 +67,11 @@ class Act:
             raise UsageError(f"{len(found)} controls in view have {wanted}")
         return cls(answer["function"], target_of(found[0]), parameters)
 
+    @property
+    def text(self) -> str:
+        """What is typed or chosen; "" when nothing is."""
+        return next((str(value) for key, value in self.parameters.items() if key in TEXT_KEYS), "")
+
 
 @dataclass(frozen=True)
 class Stop:
@@ -64,27 +83,6 @@ class Stop:
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}"
-
-
-def check_action(
-    act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
-) -> Act | Stop:
-    """An action checked against the screen by its target alone; see `Guide.check`."""
-    screen = read_screen(controls)
-    kind = kind_of(act.action)
-    step = ProcedureStep(0, act.action, kind, act.target, act.parameters)
-    if kind == "switch" or act.target is None:
-        found = find_application(step, screen, application) if kind == "switch" and act.target is not None else None
-    else:
-        found = find(step, screen, {one.bare for one in screen.controls})
-    if found is True or (kind in STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True):
-        return Stop("done", "what it brings about is there already")
-    if isinstance(found, Miss):
-        return Stop(found.reason, found.detail)
-    ready = act if found is None else replace(act, target=target_of(found))
-    name, kind_of_control = (act.target.name, act.target.type) if act.target else ("", "")
-    risky = needs_consent(act.action, name, kind_of_control, act.parameters)
-    return for_a_person(ready) if risky and not consent else ready
 
 
 def for_a_person(act: Act) -> Stop:
@@ -99,28 +97,30 @@ def target_of(control: Control) -> Target:
     return Target(control.name, control.type, control.within, control.id)
 
 
-def find_application(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Miss | Literal[True]:
-    """The application a step brings to the front; True when it is there, or nothing more can be known of it."""
-    name = step.target.name if step.target else ""
-    if application and bare(application) == bare(name):
-        return True
-    listed = screen.applications.get(bare(name))
-    if listed is not None:
-        return listed
-    if screen.applications and application is None:
-        return True  # those that could be brought to the front are listed, and it is not among them
-    return Miss("target_missing", f"no application {name!r} is open")
+def needs_consent(action: str, name: str, type: str = "", parameters: Mapping[str, Any] | None = None) -> bool:
+    """True when a person should be asked before an action: what it does to such a control is hard to take back."""
+    control = NamedControl.model_construct(name=name, type=type)  # of a screen or an agent: nothing of it is kept
+    step = Step.model_construct(
+        step_number=1, action_type=action, target_control=control, parameters=dict(parameters or {})
+    )
+    return asks_first(step)
+
+
+def is_item_of(value: str, name: str, within: str = "") -> bool:
+    """True for an item that is called so, stands in a row of that name, or whose name the value abbreviates."""
+    held = find_whole(value.casefold(), f"{name}\n{within}".casefold()) >= 0
+    return held or abbreviates(value, name)
 
 
 def carries_out(step: ProcedureStep, act: Act) -> bool:
     """True when an action does what a step of a way says."""
-    names = (bare(one.name) if one else "" for one in (step.target, act.target))
-    if kind_of(act.action) != step.kind or len(set(names)) > 1:
+    if kind_of(act.action) != step.kind:
         return False
+    names = {bare(one.name) if one else "" for one in (step.target, act.target)}
+    is_any = act.step == step or (bool(step.missing) and step.target is not None and not step.target.name)
+    if step.item_of and act.target is not None:
+        is_any = is_any or is_item_of(step.item_of, act.target.name, act.target.within)
     roles = {step.role, role_of(act.target.type) if act.target else ""} - {""}
-    return len(roles) < 2 and (step.kind not in ("type", "select") or bool(step.unbound) or text_of(act) == step.text)
-
-
-def text_of(act: Act) -> str:
-    """What is typed or chosen; "" when nothing is."""
-    return next((str(value) for key, value in act.parameters.items() if key in TEXTS), "")
+    if len(roles) > 1 or (len(names) > 1 and not is_any):
+        return False
+    return step.kind not in ("type", "select") or bool(step.missing) or act.text == step.text

@@ -1,292 +1,420 @@
-"""The values of a new task in place of those of the remembered one.
+"""A recorded way bound to a new request: what is the task's own, what belongs to the application, what is left open.
 
-    same intent        value for value: the second of the old task becomes the second of the new one
-    otherwise          by type and order, where both tasks name as many values of a type
-    words that differ  "dark" for "light", where the two tasks say the same but for them
-    reworded           see `rewording`: what is not beyond doubt stays open
-
-What no rule binds stays unbound and is said so: a guess would be typed into somebody's form. A `Binder` (one call of
-a model) may bind what is left; what it answers counts only if it stands in the new task.
+Each value of a request is served by one step. One that nothing typed and no label serves ("tkent") is served by the
+item that nothing else explains ("Tom Kent"; not "Users", which words of the request explain, nor what stands in a menu
+or navigation): there the new value goes, and the item is found by what stands beside it. Where every value is served,
+an item that reads like a label is the application's own. What stays unexplained is left open, and said.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
-from ufo_experience.procedure.procedure import LookedUp, Procedure, ProcedureStep
-from ufo_experience.procedure.rewording import fields_of, is_called_so, match_values
+from ufo_experience.controls import bare, is_fixed
+from ufo_experience.procedure.pairing import Pairing, says, stems_of
+from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.parameters import strings_in
-from ufo_experience.redact.slot_types import SLOT_TYPE, slot_type
-from ufo_experience.text.alike import SMALL_WORDS
-from ufo_experience.text.controls import bare, is_fixed
-from ufo_experience.text.slots import Slot, find_slots, mask_slots
-from ufo_experience.text.terms import stem
+from ufo_experience.redact.slot_types import SLOT_TYPE
+from ufo_experience.request import Request, find_whole
+from ufo_experience.retrieve.thesaurus import thesaurus
+from ufo_experience.schema import Experience
 
-_MARK = re.compile(r"\{\{((?:input|secret):\d+)\}\}|<secret>")
-_WORD = re.compile(r"[^\W_]+")
-_TOKEN = re.compile(r"\"[^\"]*\"|(?:[.:]{0,8}[^\s,;!?().:])+")
-_SAME = 0.5  # of the words of two tasks, before what differs in them counts as a value
-_LONGEST = 4  # words of a value that stands without quotes
-
-
-class Binder(Protocol):
-    """Finds the values of open slots in a task: one call of a model, or anything else that can read."""
-
-    def __call__(self, task: str, slots: Mapping[str, str]) -> Mapping[str, str]:
-        """For the slots it can tell (name → what the remembered run had there), the words of the task."""
-        ...
+ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
+_PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
+_CHOSEN = frozenset("checkbox radiobutton".split())
+_LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())  # ARIA's own names for what leads elsewhere
+_LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
+_PARTS = re.compile(r"\d+|[^\W\d_]+")
 
 
 @dataclass(frozen=True)
-class Values:
-    """What stands for what: `slots` by placeholder name, `words` by the words of the old task.
-
-    `foreign` are values and words of the old task that the new one has nothing for; `by_number` is what stands for the
-    first, second, … value of the old one. `wording` are those of `words` that are no values: in other words a label is
-    not called otherwise for them.
+class Agreed:
+    """What other runs of the task tell of a step: how many did it, of how many; whether they acted on something else
+    there; whether runs of other requests name the same; and what they typed, where that is kept.
     """
 
-    slots: Mapping[str, str] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
-    foreign: frozenset[str] = frozenset()
-    by_number: Mapping[int, str] = field(default_factory=dict)
-    wording: frozenset[str] = frozenset()
-
-    def of_labels(self) -> Values:
-        """Those that the labels of an application may hold."""
-        return replace(self, words={word: now for word, now in self.words.items() if word not in self.wording})
+    did: int = 1
+    runs: int = 1
+    varies: bool = False
+    confirmed: bool = False
+    constant: str = ""
 
 
-def bind(procedure: Procedure, task: str, binder: Binder | None = None) -> Procedure:
-    """The procedure with the values of `task` in it; steps say which slots are still open (`unbound`)."""
-    values = find_values(procedure, task)
-    bound = tuple(_bound(step, values, procedure, task) for step in procedure.steps)
-    open_slots = {name: procedure.slots.get(name, name) for step in bound for name in step.unbound}
-    if binder is not None and open_slots:
-        answered = _trusted(binder(task, open_slots), open_slots, task)
-        said = {name: value for name, value in answered.items() if name in procedure.slots}
-        named = {name.casefold(): value for name, value in answered.items() if name not in procedure.slots}
-        values = replace(
-            values,
-            slots={**values.slots, **said},
-            words={**values.words, **named},
-            foreign=values.foreign - {name.casefold() for name in named},
-        )
-        bound = tuple(_bound(step, values, procedure, task) for step in procedure.steps)
-    return replace(procedure, request=task, steps=bound, unspoken=_unspoken(bound, procedure.request, task))
+@dataclass(frozen=True)
+class Part:
+    """A text of a step that belongs to the task or to the application, which is to be found out."""
+
+    place: int
+    what: str  # "name", "within" or "option"
+    text: str
+    value: str = ""  # the old value it serves
+    is_item: bool = True  # False where the record does not say what kind of control it is
 
 
-def _unspoken(steps: Sequence[ProcedureStep], old: str, new: str) -> dict[str, bool]:
-    """The values of the new task that no step speaks of, and whether the old task named others."""
-    told = "\n".join(
-        text
-        for step in steps
-        for text in (
-            *((step.target.name, step.target.within) if step.target else ()),
-            *strings_in(dict(step.parameters)),
-        )
-    )
-    values = dict.fromkeys(slot.value for slot in find_slots(new) if slot.value)
-    return {value: not _stands_in(value, old) for value in values if not _stands_in(value, told)}
+class Binding:
+    """Binds the steps of one run; `steps` and `uncovered` are the result."""
 
+    def __init__(
+        self,
+        steps: Sequence[ProcedureStep],
+        run: Experience,
+        pairing: Pairing,
+        requests: tuple[Request, Request],
+        agreed: Sequence[Agreed],
+        approved: bool = False,
+    ) -> None:
+        self._run, self._pairing, self._agreed, self._approved = run, pairing, agreed, approved
+        self._old, self._new = requests
+        self._served: set[str] = set()
+        self._parts: list[Part] = []
+        self._steps = list(steps)
+        for fill_in in (self._texts, self._labels, self._items):
+            self._steps = [fill_in(place, step) for place, step in enumerate(self._steps)]
+        self._settle()
+        self.steps = tuple(self._unasked(step) for step in self._steps)
 
-def find_values(procedure: Procedure, task: str) -> Values:
-    """What the rules say stands for what."""
-    old, new = (find_slots(PLACEHOLDER.sub("<secret>", text)) for text in (procedure.request, task))
-    if procedure.reworded:
-        places = match_values(old, new, procedure.request, task, fields_of(procedure))
-    else:
-        places = _places(old, new, same=_intent(procedure.request) == _intent(task))
-    words = {old[at].value.casefold(): new[to].value for at, to in places.items()}
-    pairs = _different_words(procedure.request, task)
-    wording = frozenset(before.casefold() for before in pairs) - set(words)
-    words = {**{before.casefold(): now for before, now in pairs.items()}, **words}
-    slots = dict(procedure.constants)
-    for name, kind in procedure.slots.items():
-        value = None if name in slots else _slot_value(name, kind, old, new, places, pairs)
-        if value is not None:
-            slots[name] = value
-    foreign = {slot.value.casefold() for at, slot in enumerate(old) if at not in places} - set(words)
-    by_number = {at + 1: new[to].value for at, to in places.items()}
-    return Values(slots, words, frozenset(one for one in foreign if not _stands_in(one, task)), by_number, wording)
+    # ---- what is typed and chosen
 
+    def _texts(self, place: int, step: ProcedureStep) -> ProcedureStep:
+        """A step with its parameters bound."""
+        agreed = self._agreed[place]
+        if agreed.constant and PLACEHOLDER.fullmatch(step.text.strip()):
+            step = replace(step, parameters=_with_text(step.parameters, agreed.constant))
+        missing: list[str] = []
+        parameters = {key: self._bound(value, missing) for key, value in step.parameters.items()}
+        if step.kind == "open" and not self._may_go(parameters):
+            return replace(step, parameters={}, missing=("the address",), value_from="open")
+        if step.kind == "other" and not self._approved:
+            missing += [key for key, value in parameters.items() if not self._may_be_given(value)]
+        source = self._source(step, parameters, missing)
+        step = replace(step, parameters=parameters, missing=(*step.missing, *dict.fromkeys(missing)), value_from=source)
+        if step.kind == "select" and source == "constant" and not self._approved:
+            self._parts.append(Part(place, "option", step.text))
+        return replace(step, seen=self._where_seen(step.seen)) if step.seen else step
 
-def _intent(request: str) -> str:
-    return mask_slots(PLACEHOLDER.sub("<secret>", request)).strip()
+    def _bound(self, value: Any, missing: list[str]) -> Any:
+        if isinstance(value, str):
+            text, open_ = self._fill(value)
+            missing += open_
+            return text
+        if isinstance(value, Mapping):
+            return {key: self._bound(item, missing) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._bound(item, missing) for item in value]
+        return self._number(value, missing) if isinstance(value, (int, float)) and value is not True else value
 
+    def _number(self, value: Any, missing: list[str]) -> Any:
+        """A number that is part of a value of the request: the hour of a time, the day of a date."""
+        for old in self._values:
+            parts = [int(part) for part in _PARTS.findall(old) if part.isdigit()]
+            if value is not False and value in parts:
+                new = self._pairing.values.get(old, "")
+                now = [part for part in _PARTS.findall(new) if part.isdigit()]
+                if len(now) == len(parts):
+                    self._served.add(old)
+                    return type(value)(now[parts.index(int(value))])
+                missing.append(old)
+        return value
 
-def _places(old: list[Slot], new: list[Slot], *, same: bool) -> dict[int, int]:
-    """For places of the old values, the places of the new ones."""
-    if same and [slot.kind for slot in old] == [slot.kind for slot in new]:
-        return {place: place for place in range(len(old))}
-    found: dict[int, int] = {}
-    for kind in dict.fromkeys(slot.kind for slot in old):
-        before = [place for place, slot in enumerate(old) if slot.kind == kind]
-        now = [place for place, slot in enumerate(new) if slot.kind == kind]
-        if len(before) == len(now):
-            found.update(zip(before, now, strict=True))
+    def _source(self, step: ProcedureStep, parameters: Mapping[str, Any], missing: Sequence[str]) -> Source:
+        if step.kind not in ("type", "select") or not any(key in parameters for key in TEXT_KEYS):
+            return ""
+        if missing:
+            return "open"
+        before, now = step.text, next(str(parameters[key]) for key in TEXT_KEYS if key in parameters)
+        return "task" if before != now or find_whole(now.casefold(), self._new.text.casefold()) >= 0 else "constant"
+
+    def _may_go(self, parameters: Mapping[str, Any]) -> bool:
+        """An address is told where the task says it or a person approved the record."""
+        return self._approved or all(one in self._new.text for one in texts_of(parameters))
+
+    def _may_be_given(self, value: Any) -> bool:
+        """False for a text of another action, as a command, that neither the task says nor looks like a setting."""
+        return not isinstance(value, str) or not value or value in self._new.text or bool(_LABEL.fullmatch(value))
+
+    def _where_seen(self, seen: LookedUp) -> LookedUp:
+        number = int(seen.key) if seen.key else 0
+        return replace(seen, key=self._pairing.by_number.get(abs(number), ""), before=number < 0)
+
+    # ---- labels of the application's own
+
+    def _labels(self, place: int, step: ProcedureStep) -> ProcedureStep:
+        """A step on a fixed control with the values of the task in its label."""
+        if step.target is None or not _is_own(step):
+            return step
+        name, missing = self._fill(step.target.name, said_only=step.role in _PRESSED)
+        return replace(step, target=replace(step.target, name=name), missing=(*step.missing, *missing))
+
+    # ---- items: fixed, or of the task
+
+    def _items(self, place: int, step: ProcedureStep) -> ProcedureStep:
+        """A step on an item that holds a value of the task; any other waits until all values are served."""
+        if step.target is None:
+            return step
+        step = self._placed(place, step)
+        target = step.target
+        if target is None or _is_own(step):
+            return step
+        name, missing = self._fill(target.name)
+        if missing:
+            return replace(step, missing=(*step.missing, *missing), readable=False)
+        if name != target.name:
+            whole = bare(target.name) in self._values or PLACEHOLDER.fullmatch(target.name.strip())
+            value = name if whole else self._value_in(name)
+            return replace(step, target=replace(target, name=value), item_of="" if whole else value)
+        if not self._is_explained(place, step, target):
+            self._parts.append(Part(place, "name", target.name, is_item=bool(step.role)))
+        return step
+
+    def _placed(self, place: int, step: ProcedureStep) -> ProcedureStep:
+        """A step with its row or group bound."""
+        target = step.target
+        if target is None or not target.within:
+            return step
+        within, missing = self._fill(target.within)
+        if missing:
+            return replace(step, target=replace(target, within=""), missing=(*step.missing, *missing))
+        if within != target.within:
+            return replace(step, target=replace(target, within=""), row_of=self._value_in(within))
+        if not (_LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
+            self._parts.append(Part(place, "within", within))
+        return step
+
+    def _is_explained(self, place: int, step: ProcedureStep, target: Target) -> bool:
+        """True for an item that words of the request, its place or other runs explain: it leads there in any task."""
+        agreed = self._agreed[place]
+        if self._approved or _is_landmark(target.within):
+            return True
+        return step.role not in ROWS and not agreed.varies and (agreed.confirmed or self._said_in(target.name))
+
+    def _said_in(self, name: str) -> bool:
+        """True where words of the request beside its values say at least half of a name."""
+        own = stems_of(name)
+        return bool(own) and 2 * len(own & self._template) >= len(own)
+
+    def _settle(self) -> None:
+        """Give each value that is not served yet to the part that nothing else explains; the rest is fixed or open."""
+        unserved = [value for value in self._values if value not in self._served]
+        found = _matched(self._parts, unserved)
+        for part in found:
+            self._served.add(part.value)
+            self._serve(part)
+        every_value_is_served = all(value in self._served for value in self._values)
+        places = {(part.place, part.what) for part in found}
+        for part in self._parts:
+            served = every_value_is_served or not part.is_item
+            if (part.place, part.what) not in places and not (served and self._is_label(part)):
+                self._leave_open(part)
+
+    def _serve(self, part: Part) -> None:
+        """Bind a part to the value that stands for the one it bore."""
+        new = self._pairing.values.get(part.value)
+        step = self._steps[part.place]
+        if new is None:
+            self._leave_open(part)
+        elif new.casefold() != part.value:
+            if part.what == "within":
+                step = replace(step, row_of=new, target=_without(step.target, within=True))
+            elif part.what == "name":
+                step = replace(step, item_of=new, target=_without(step.target))
+            else:
+                step = replace(step, item_of=new, value_from="open", parameters=_with_text(step.parameters, ""))
+            self._steps[part.place] = step
+
+    def _is_label(self, part: Part) -> bool:
+        """True for what reads like a label of the application's own; what stands in a row never is one."""
+        step, agreed = self._steps[part.place], self._agreed[part.place]
+        if agreed.varies or (part.what == "name" and step.role in ROWS):
+            return False
+        is_link = part.what == "name" and step.role == "hyperlink" and bool(self._values)
+        return agreed.confirmed or is_link or _LABEL.fullmatch(part.text) is not None
+
+    def _leave_open(self, part: Part) -> None:
+        step = self._steps[part.place]
+        what = {"name": "which one", "within": "in which row", "option": "which option"}[part.what]
+        if part.what == "option":
+            step = replace(step, value_from="open", parameters=_with_text(step.parameters, ""))
         else:
-            found.update({at: to for at in before for to in now if old[at].value == new[to].value})
+            step = replace(step, target=_without(step.target, within=part.what == "within"))
+        self._steps[part.place] = replace(step, missing=(*step.missing, what))
+
+    # ---- words
+
+    @cached_property
+    def _values(self) -> tuple[str, ...]:
+        """The values of the old request, in lower case."""
+        return (*self._pairing.values, *self._pairing.left)
+
+    @cached_property
+    def _template(self) -> frozenset[str]:
+        """The stems of what both requests say beside their values.
+
+        Of a request in other words only what names a thing of interfaces: any other word may be somebody's name.
+        """
+        said = f"{_beside_values(self._old)} {_beside_values(self._new)} {self._run.state.application or ''}"
+        own = {stem for value in (*self._values, *self._pairing.values.values()) for stem in stems_of(value)}
+        dropped = frozenset() if self._pairing.alike else stems_of(" ".join(self._pairing.dropped))
+        return stems_of(said) - own - frozenset(word for word in dropped if not thesaurus().is_known(word))
+
+    def _fill(self, text: str, said_only: bool = False) -> tuple[str, list[str]]:
+        """A text with new values in place of old ones, and what of the old task nothing stands for.
+
+        With `said_only` a value that was typed already is no reason to call a button otherwise: it is left open.
+        """
+        missing: list[str] = []
+
+        def slot(match: re.Match[str]) -> str:
+            value, old = self._of_slot(match[0].strip("{}<>"))
+            self._served |= {old} if old else set()
+            missing.extend([] if value is not None else [self._kind_of_slot(match[0])])
+            return match[0] if value is None else value
+
+        if PLACEHOLDER.search(text):
+            return PLACEHOLDER.sub(slot, text), missing
+        held = [value for value in self._values if find_whole(value, text.casefold()) >= 0]
+        if said_only:
+            typed = [value for value in held if value in self._served]
+            if typed and bare(text) in typed and self._pairing.values.get(bare(text), "").casefold() != bare(text):
+                return text, [bare(text)]
+            held = [value for value in held if value not in typed]
+        self._served |= set(held)
+        missing += [value for value in held if value not in self._pairing.values]
+        return replaced(text, {value: self._pairing.values[value] for value in held if value not in missing}), missing
+
+    def _of_slot(self, name: str) -> tuple[str | None, str]:
+        """What stands for a placeholder, and the old value it was."""
+        kind = self._run.slots.get(name, "")
+        if kind.startswith("= "):
+            return kind[2:].strip(), ""  # a person says so
+        told = SLOT_TYPE.fullmatch(kind)
+        if name.startswith("secret") or told is None or not told["where"]:
+            return None, ""
+        if told["slot"]:
+            number = int(told["slot"])
+            old = self._old.values[number - 1].text.casefold() if number <= len(self._old.values) else ""
+            return self._pairing.by_number.get(number), old
+        parsed = {value.text.casefold() for value in self._old.values}
+        words = [old for old in self._pairing.values if old not in parsed]
+        return (self._pairing.values[words[0]], words[0]) if len(words) == 1 else (None, "")
+
+    def _kind_of_slot(self, placeholder: str) -> str:
+        told = SLOT_TYPE.fullmatch(self._run.slots.get(placeholder.strip("{}<>"), ""))
+        return told["meaning"] or told["type"] if told else "text"
+
+    def _value_in(self, text: str) -> str:
+        """The longest new value in a text."""
+        held = [one for one in self._pairing.values.values() if find_whole(one.casefold(), text.casefold()) >= 0]
+        return max(held, key=len, default=text)
+
+    def _unasked(self, step: ProcedureStep) -> ProcedureStep:
+        """A choice that only words of the old request speak of, where the new one says nothing in their place."""
+        pairing = self._pairing
+        longer = pairing.alike and (pairing.words or pairing.added)
+        if longer or not (step.kind in ("type", "select") or step.role in _CHOSEN) or step.target is None:
+            return step
+        dropped = stems_of(" ".join(word for word in pairing.dropped if not says(word, stems_of(self._new.text))))
+        own = stems_of(step.target.name)
+        only_before = own & dropped if pairing.alike else own and own <= dropped
+        return replace(step, missing=(*step.missing, "asked for this time?")) if only_before else step
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """The words of the new request that no step serves."""
+        told = " ".join(text for step in self.steps for text in _texts_told(step))
+        values = [new for old, new in self._pairing.values.items() if old not in self._served and new.casefold() != old]
+        values += [new for new in self._pairing.added if find_whole(new.casefold(), told.casefold()) < 0]
+        said = stems_of(f"{_beside_values(self._old)} {told}")
+        words = [word for word in self._pairing.words if not says(word, said)]
+        return tuple(dict.fromkeys([*values, *words]))
+
+
+def abbreviates(value: str, name: str) -> bool:
+    """True for a login made of beginnings of a name, in its order: "tkent" and "Tom Kent", "m.lopez" and "Maria Lopez".
+
+    >>> abbreviates("tkent", "Tom Kent"), abbreviates("user", "Users of Kent")
+    (True, False)
+    """
+    letters = "".join(c for c in value.casefold() if c.isalnum())
+    words = [word for word in re.findall(r"\w+", name.casefold()) if word]
+    return len(words) > 1 and len(letters) > 1 and _is_made_of(letters, words)
+
+
+def _is_made_of(letters: str, words: Sequence[str]) -> bool:
+    if not words:
+        return not letters
+    first = words[0]
+    shared = next((n for n in range(min(len(first), len(letters)), 0, -1) if letters.startswith(first[:n])), 0)
+    return any(_is_made_of(letters[n:], words[1:]) for n in range(shared, 0, -1))
+
+
+def _matched(parts: Sequence[Part], values: Sequence[str]) -> list[Part]:
+    """The parts that serve a value: by their name, or as the only one left for the only one left."""
+    found: list[Part] = []
+    for value in values:
+        named = [part for part in parts if abbreviates(value, part.text)]
+        if len({part.text for part in named}) == 1:
+            found += [replace(part, value=value) for part in named]
+    done = {part.text for part in found}
+    rest = [value for value in values if value not in {part.value for part in found}]
+    left = [part for part in parts if part.text not in done]
+    others = [part for part in left if not _LABEL.fullmatch(part.text)] or [part for part in left if part.is_item]
+    if len(rest) == 1 and len({part.text for part in others}) == 1:
+        found += [replace(part, value=rest[0]) for part in others]
     return found
 
 
-def _slot_value(
-    name: str, kind: str, old: list[Slot], new: list[Slot], places: Mapping[int, int], pairs: Mapping[str, str]
-) -> str | None:
-    """The value of a placeholder, by the place its value had in the old task; None when nothing tells."""
-    told = SLOT_TYPE.fullmatch(kind)
-    if name.startswith("secret") or told is None:
+def _is_own(step: ProcedureStep) -> bool:
+    """True for a control that the application put there; a link may be what its user keeps there."""
+    if step.kind in ("type", "select", "switch", "open", "keys"):
+        return True
+    return is_fixed(step.role) and step.role != "hyperlink"
+
+
+def _is_landmark(within: str) -> bool:
+    return not _LANDMARKS.isdisjoint(re.findall(r"\w+", within.casefold().replace("tool bar", "toolbar")))
+
+
+def _without(target: Target | None, *, within: bool = False) -> Target | None:
+    if target is None:
         return None
-    if told["slot"]:
-        place = places.get(int(told["slot"]) - 1)
-        return None if place is None or place >= len(new) else new[place].value
-    if not told["where"]:
-        return None
-    # The value stands in the task: it is what is new there, if one thing is, or one of its type that is no other slot.
-    named = {slot.value for slot in old}
-    fitting = [now for before, now in pairs.items() if before not in named and slot_type(before) == told["type"]]
-    differing = list(pairs.values()) if len(pairs) == 1 else fitting
-    return differing[0] if len(differing) == 1 else None
+    return replace(target, within="") if within else replace(target, name="")
 
 
-def _different_words(old: str, new: str) -> dict[str, str]:
-    """Words of the old task → those that stand in their place in the new one; empty for tasks that read unlike."""
-    a, b = (_TOKEN.findall(text) for text in (old, new))
-    matcher = SequenceMatcher(None, [one.casefold() for one in a], [one.casefold() for one in b], autojunk=False)
-    if matcher.ratio() < _SAME:
-        return {}
-    codes = matcher.get_opcodes()
-    if any(kind in ("insert", "delete") for kind, *_ in codes):
-        return {}
-    spans = [(a[i:j], b[k:m]) for kind, i, j, k, m in codes if kind == "replace"]
-    if any(max(len(before), len(now)) > _LONGEST for before, now in spans):
-        return {}
-    return {" ".join(before).strip('"'): " ".join(now).strip('"') for before, now in spans}
+def _with_text(parameters: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {key: text if key in TEXT_KEYS else value for key, value in parameters.items()}
 
 
-def _bound(step: ProcedureStep, values: Values, procedure: Procedure, task: str) -> ProcedureStep:
-    """A step of the procedure as recorded, with values filled in."""
-    open_slots: dict[str, None] = {}
-
-    def fill(text: str, *, constant: bool, label: bool = False) -> str:
-        filled, missing = _fill(text, values.of_labels() if label else values)
-        open_slots.update(dict.fromkeys(missing))
-        if constant and filled == text and not missing and _is_of_old_task(text, procedure.request, task):
-            open_slots[text] = None
-        return filled
-
-    target, value = step.target, ""
-    if target is not None:
-        own = procedure.reworded and (
-            is_fixed(step.role) or step.kind == "switch"
-        )  # labels, whatever a task calls them
-        name = fill(target.name, constant=not own, label=own)
-        within = fill(target.within, constant=not procedure.reworded, label=own)
-        chosen = step.varies or is_called_so(bare(name), procedure.request)
-        if own and chosen and name == target.name and _is_of_old_task(bare(name), procedure.request, task):
-            open_slots[name] = None  # one of several the old task chose from
-        target = replace(target, name=name, within=within)
-        value = _value_in(target.name, step.target.name if step.target else "", values)
-    free = ("text", "value") if step.kind != "switch" or not procedure.reworded else ()
-    parameters = {key: _fill_json(value, fill, constant=key in free) for key, value in step.parameters.items()}
-    for key in step.hidden:
-        if parameters.get(key) == step.parameters.get(key) and not _in_task(parameters.get(key), task):
-            open_slots[key] = None
-    for key in ("text", "value") if procedure.reworded else ():
-        if parameters.get(key) != step.parameters.get(key) and not _in_task(parameters.get(key), task):
-            open_slots[key] = None  # a value in the words of the old task
-    seen = _where_seen(step.seen, open_slots, values, procedure) if step.seen and open_slots else None
-    return replace(step, target=target, parameters=parameters, unbound=tuple(open_slots), value=value, seen=seen)
+def _beside_values(request: Request) -> str:
+    text = request.text
+    for value in reversed(request.values):
+        text = f"{text[: value.start]} {text[value.end :]}"
+    return text
 
 
-def _where_seen(seen: LookedUp, open_slots: Iterable[str], values: Values, procedure: Procedure) -> LookedUp:
-    """Where the value of an open slot is to be looked up in the new task."""
-    told = (SLOT_TYPE.fullmatch(procedure.slots[name]) for name in open_slots if name in procedure.slots)
-    kind = next((found["type"] for found in told if found), "text")
-    return replace(seen, key=values.by_number.get(abs(seen.beside), "") if seen.beside else "", value_type=kind)
+def _texts_told(step: ProcedureStep) -> Iterable[str]:
+    if step.target is not None:
+        yield step.target.name
+        yield step.target.within
+    yield from (step.item_of, step.row_of)
+    yield from texts_of(step.parameters)
 
 
-def _in_task(value: Any, task: str) -> bool:
-    return isinstance(value, str) and bool(value) and _stands_in(value, task)
-
-
-def _value_in(name: str, before: str, values: Values) -> str:
-    """The longest value of the new task in a name that had another one in its place, or had a slot."""
-    if name == before and not any(_stands_in(one, before) for one in values.words):
-        return ""
-    held = [one for one in (*values.slots.values(), *values.words.values()) if one and _stands_in(one, name)]
-    return max(held, key=len, default="")
-
-
-def _fill_json(value: Any, fill: Any, *, constant: bool = False) -> Any:
-    if isinstance(value, str):
-        return fill(value, constant=constant)
-    if isinstance(value, Mapping):
-        return {name: _fill_json(item, fill, constant=name in ("text", "value")) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_fill_json(item, fill) for item in value]
-    return value
-
-
-def _fill(text: str, values: Values) -> tuple[str, list[str]]:
-    """The text with placeholders and words of the old task replaced, and the names of what could not be."""
-    missing: list[str] = []
-
-    def slot(match: re.Match[str]) -> str:
-        name = match[1] or "secret"
-        if name not in values.slots:
-            missing.append(name)
-        return values.slots.get(name, match[0])
-
-    parts = _MARK.split(text)
-    if len(parts) > 1:
-        return _MARK.sub(slot, text), missing
-    missing += [one for one in values.foreign if one and _stands_in(one, text)]
-    return _replaced(text, values.words), missing
-
-
-def _replaced(text: str, words: Mapping[str, str]) -> str:
+def replaced(text: str, words: Mapping[str, str]) -> str:
     """Old words replaced by new ones in any case, the longest first, each place once."""
-    known = sorted((one for one in words if one and one in text.casefold()), key=len, reverse=True)
-    if not known:
-        return text
-    pattern = "|".join(rf"(?<!\w){re.escape(one)}(?!\w)" for one in known)
-    return re.sub(pattern, lambda match: _cased(match[0], words[match[0].casefold()]), text, flags=re.IGNORECASE)
+    for old in sorted(words, key=len, reverse=True):
+        at = find_whole(old, text.casefold())
+        if at >= 0:
+            before, after = text[:at], text[at + len(old) :]
+            rest = {word: new for word, new in words.items() if word != old}
+            now = _cased(text[at : at + len(old)], words[old])
+            return f"{replaced(before, rest)}{now}{replaced(after, words)}"
+    return text
 
 
 def _cased(old: str, new: str) -> str:
     """`new`, with a capital where `old` has one and `new` is an ordinary word: a button "Dark" for "light"."""
     return new.capitalize() if old[:1].isupper() and new.isalpha() and new.islower() else new
-
-
-def _stands_in(words: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
-
-
-def _is_of_old_task(text: str, old: str, new: str) -> bool:
-    """True for a name that the old task says and of which the new one says no word: whose is it, then?"""
-    if not text or not _stands_in(text, old):
-        return False
-    own = {stem(word) for word in _WORD.findall(text.casefold()) if word not in SMALL_WORDS}
-    return bool(own) and own.isdisjoint(stem(word) for word in _WORD.findall(new.casefold()))
-
-
-def _trusted(answer: Mapping[str, str], asked: Mapping[str, str], task: str) -> dict[str, str]:
-    """Of an answer what was asked for, stands in the task, and is of the type the slot had."""
-    found = {}
-    for name, value in answer.items():
-        if name not in asked or not isinstance(value, str) or not value.strip() or not _stands_in(value, task):
-            continue
-        told = SLOT_TYPE.fullmatch(asked[name])
-        wanted = told["type"] if told else "text"
-        if wanted in ("text", name) or slot_type(value) == wanted or wanted not in _CHECKED_TYPES:
-            found[name] = value
-    return found
-
-
-_CHECKED_TYPES = frozenset("email url date time number phone formula path file".split())

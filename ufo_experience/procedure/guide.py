@@ -3,8 +3,10 @@
     guide.next(controls)    Act(action, target, parameters, confirm) | Stop(reason, detail)
     guide.note(act, ok)     what became of it, whoever carried it out
     guide.ahead(controls)   the rest of the way as far as it can be foreseen
+    guide.notes             what to know beside it: what the way does not cover, that it goes on, that it was reworded
 
-A guide is advice with a place marker: it acts on nothing, and the agent decides.
+A guide is advice with a place marker: it acts on nothing, and the agent decides. While words of the task are covered by
+no step, it passes no step that is asked for first, and does not say `done`.
 """
 
 from __future__ import annotations
@@ -15,26 +17,16 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Literal
 
+from ufo_experience.controls import bare, is_fixed, role_of
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.acts import (
-    STAYS,
-    TEXTS,
-    Act,
-    Stop,
-    carries_out,
-    check_action,
-    find_application,
-    for_a_person,
-    target_of,
-    text_of,
-)
-from ufo_experience.procedure.looking_up import read_value, where_seen
-from ufo_experience.procedure.matching import Miss, effect_is_there, find, is_plain_click, stood_beside
-from ufo_experience.procedure.procedure import Procedure, ProcedureStep, Target, kind_of
+from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, needs_consent, target_of
+from ufo_experience.procedure.looking import called, named_in_task, option_meant, read_value, where_seen
+from ufo_experience.procedure.matching import Miss, effect_is_there, find, stood_beside
+from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.screen_binding import named_in_task, option_in_task, renamed
+from ufo_experience.procedure.steps import STAYS, TEXT_KEYS, ProcedureStep, Target, kind_of
+from ufo_experience.request import find_whole
 from ufo_experience.schema import expect
-from ufo_experience.text.controls import bare, is_fixed, role_of
 
 MAX_DETOURS = 3
 MAX_LOOKS = 8
@@ -44,6 +36,10 @@ _MARK = re.compile("‹.*›", re.DOTALL)  # the name of a field in place of a v
 _PLACES = ("treeitem", "tabitem")  # folders, tabs: what a value of the task is in may be the one beside
 # Controls that lead somewhere and change nothing: their step may be passed over when what follows it is in view.
 _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "splitbutton", "application"))
+_LEADING = ("click", "switch", "open")
+
+REWORDED = "Learned for a task in other words: take these steps only if yours is the same."
+RESUMED = "The way was left; it goes on here."
 
 
 class Guide:
@@ -67,16 +63,17 @@ class Guide:
         self.stopped: Stop | None = None  # why the last `ahead` was empty
         self._max_detours, self._max_looks = max_detours, max_looks
         self._steps = procedure.steps
-        plain = (one.action for one in self._steps if one.kind == "click" and is_plain_click(one))
-        self._click = next(plain, "")  # how something is opened here
-        self._known = frozenset(bare(one.target.name) for one in self._steps if one.target)
+        if procedure.parts_at is not None:
+            self._steps = tuple(one for one in self._steps if one.number < procedure.parts_at)
+        self._known = frozenset(bare(one.target.name) for one in self._steps if one.target and one.target.name)
         self._at = self._looks = 0
+        self._click = next((one.action for one in self._steps if one.kind == "click" and one.is_plain_click), "")
         self._failed: dict[int, int] = {}
         self._searched: set[str] = set()
         self._door: Control | None = None
-        self._unspoken = dict(procedure.unspoken)
-        self._agreed = False  # to a grave choice, which what carries it out need not ask for again
+        self._uncovered = list(procedure.uncovered)
         self._strayed = False  # the agent did something else since the last step of the way
+        self._resumed = False
         self._read: dict[int, str] = {}  # values of open slots, read off the screen
         self._left_out: list[int] = []  # steps that were passed over by one that was done
         self._missed: Miss | None = None
@@ -97,6 +94,27 @@ class Guide:
     def gave_up(self) -> bool:
         """True when it will not speak again."""
         return bool(self._given_up)
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """Words of the task that no step serves, and nothing the agent did since."""
+        return tuple(self._uncovered)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of the way from here on, beside its steps."""
+        waits = next((one for one in self._steps[self._at :] if one.missing and not one.can_be_filled), None)
+        hidden = sum(not one.readable for one in self._steps[self._at :])
+        told = {
+            REWORDED: self.procedure.reworded,
+            RESUMED: self._resumed,
+            f"No step does this, do it before what is asked for first: {', '.join(self._uncovered)}.": self._uncovered,
+            f"The way goes on: {self.remaining} steps.": self.remaining > 1,
+            f"Step {waits.number} is yours to decide: {', '.join(waits.missing)}." if waits else "": waits,
+            f"{hidden} names are hidden.": hidden,
+            self.procedure.parts: self.procedure.parts,
+        }
+        return tuple(note for note, holds in told.items() if holds)
 
     # ---- the next step
 
@@ -123,7 +141,7 @@ class Guide:
         filled in (`Act.fill`), and what should be asked for is said (`Act.confirm`).
 
         Only the first is checked against the screen, and what follows on the same screen; a target of a later screen
-        has no `id` yet. Empty when there is no next step; `stopped` then says why.
+        has no `id` yet. Empty when there is no next step; `stopped` then says why. `notes` say what it does not.
         """
         screen = self._observed(controls)
         first = Stop("gave_up", self._given_up) if self._given_up else self._look(screen, application, True, fill=True)
@@ -133,10 +151,9 @@ class Guide:
         acts = [first]
         begun = self._at if self._leads_home(first) or self._door is not None else self._at + 1
         for place, step in enumerate(self._steps[begun:], start=begun):
-            if len(acts) >= limit or (step.unbound and not step.can_be_filled):
+            open_ = (step.missing and not step.can_be_filled) or not step.readable
+            if len(acts) >= limit or open_ or (step.ask_first and self._uncovered):
                 break
-            if not (step.told or step.value or (step.target and screen.named(step.target.name))):
-                break  # a name that only this record knows is told to nobody
             stays = all(kind_of(one.action) in STAYS for one in acts)
             found = self._check(place, screen, application) if stays else None
             if found is not True:  # filled in as it should be
@@ -156,15 +173,11 @@ class Guide:
         place = None if self._given_up else self._place_of(act)
         if place is None:
             return check_action(act, screen, application=application, consent=consent)
-        if self._steps[place].left_open and _MARK.fullmatch(text_of(act)):
+        step = self._steps[place]
+        if step.value_from == "open" and (not act.text or _MARK.fullmatch(act.text)):
             if place not in self._read:
-                return Stop("unbound_slot", f"put the value in place of {text_of(act)}{self._where(place)}")
+                return Stop("unbound_slot", f"put the value in place of {act.text}{self._where(place)}")
             act = replace(act, parameters=self._parameters(place))
-        elif place in self._read and text_of(act) == self._steps[place].text:
-            act = replace(act, parameters=self._parameters(place))
-        apart = self._place_unsaid(self._steps[place], screen)
-        if apart is not None and not apart.selected:
-            return Stop("target_missing", f"{apart.name!r}, which the task names, is to be opened first")
         found = self._check(place, screen, application)
         if found is True:
             self.note(act)
@@ -172,30 +185,7 @@ class Guide:
         if isinstance(found, Miss):
             return Stop(found.reason, found.detail)
         ready = replace(act, target=target_of(found)) if found is not None else act
-        return for_a_person(ready) if self._asks(self._steps[place]) and not consent else ready
-
-    def repair(
-        self, acts: Sequence[Act], controls: Screen | Iterable[Any], *, application: str | None = None
-    ) -> Act | int:
-        """What `next` would do where the first of `acts`, the next step of the way, has no target in view.
-
-        How many of `acts` are passed over, since what they lead to is in view; or an action that looks for the target
-        next door, after which they are tried again; 0 when neither helps.
-        """
-        screen = read_screen(controls)
-        if self._given_up or not acts or self._place_of(acts[0]) != self._at:
-            return 0
-        if self._place_unsaid(self._steps[self._at], screen) is not None:
-            return self._opened_first(self._steps[self._at], screen) or 0
-        missed = self._check(self._at, screen, application)
-        if not isinstance(missed, Miss) or missed.in_view:
-            return 0
-        passed = self._passed_over(screen)
-        if passed is None:
-            return self._next_door(screen) or 0
-        behind = min(self.agrees(acts), passed - self._at)
-        self._at = passed
-        return behind
+        return for_a_person(ready) if step.ask_first and not consent else ready
 
     def agrees(self, acts: Sequence[Act]) -> int:
         """How many of `acts`, from the first on, are the next steps of the way, or bring its application in front."""
@@ -217,7 +207,8 @@ class Guide:
         place = self._found_again(screen, application)
         if place is None:
             return False
-        self._at, self._looks, self.sure, self._missed, self._strayed = place, 0, True, None, False
+        self._go_on(place)
+        self._resumed = True
         self._left_out = [one for one in self._left_out if one < place]
         return True
 
@@ -230,11 +221,12 @@ class Guide:
         if self._given_up or self._leads_home(act):
             return
         place = self._place_of(act)
+        if ok:
+            said = f"{act.target.name if act.target else ''} {act.text}".casefold()
+            self._uncovered = [one for one in self._uncovered if find_whole(one.casefold(), said) < 0]
         if ok and place is not None:
-            step = self._steps[place]
-            self._agreed = step.confirm and not step.pending if step.confirm else self._agreed
             self._left_out += range(self._at, place)
-            self._at, self._looks, self.sure, self._missed, self._strayed = place + 1, 0, True, None, False
+            self._go_on(place + 1)
         elif ok:
             self._strayed = True
             self._take_for_stand_in(act)
@@ -246,39 +238,43 @@ class Guide:
 
     # ---- within
 
+    def _go_on(self, place: int) -> None:
+        self._at, self._looks, self.sure, self._missed, self._strayed = place, 0, True, None, False
+        self._resumed = False
+
     def _observed(self, controls: Screen | Iterable[Any]) -> Screen:
         """The screen, off which values were read that the run of the way had looked up there, or that it tells."""
         screen = read_screen(controls)
-        self._told_by(screen)
         for place, step in enumerate(self._steps[self._at :], start=self._at):
             seen = step.seen if place not in self._read else None
             if seen is not None and seen.place <= self._at and (value := read_value(seen, screen)):
                 self._read[place] = value
+        if self._at < len(self._steps) and self._at not in self._read:
+            self._told_by(self._steps[self._at], screen)
         return screen
 
-    def _told_by(self, screen: Screen) -> None:
+    def _told_by(self, step: ProcedureStep, screen: Screen) -> None:
         """Settle what the next step means where the words of the task leave it open and the screen does not."""
-        step = self._steps[self._at] if self._at < len(self._steps) else None
-        if step is None or step.target is None or self._at in self._read:
+        if not step.missing and not (step.kind == "select" and step.item_of):
             return
-        task = self.procedure.request
-        if step.can_be_filled or (step.kind == "select" and self.procedure.reworded):
+        if step.kind == "select":
             control = self._find(self._at, screen)
             offered = control.options if isinstance(control, Control) else ()
-            option = option_in_task(offered, task) if step.can_be_filled or step.text not in offered else ""
+            option = option_meant(offered, self.procedure.request, step.item_of)
             self._read |= {self._at: option} if option else {}
-        elif step.kind == "click" and (step.unbound or (self.procedure.reworded and step.value)):
-            meant = named_in_task(step, screen, task, self._known - {bare(step.target.name)})
-            if meant is not None and (step.unbound or isinstance(self._find(self._at, screen), Miss)):
-                self._steps = renamed(self._steps, self._at, meant.name)
-                self._unspoken = {one: other for one, other in self._unspoken.items() if bare(one) != meant.bare}
+        elif step.kind == "click" and step.role and not step.role.endswith("button"):
+            meant = named_in_task(step, screen, self.procedure.request, self._known)
+            if meant is not None:
+                self._steps = (*self._steps[: self._at], called(step, meant), *self._steps[self._at + 1 :])
+                self._uncovered = [one for one in self._uncovered if bare(one) not in meant.bare]
 
     def _parameters(self, place: int) -> dict[str, Any]:
         """What a step is done with: the value of an open slot once it was read, until then the name of its field."""
         step = self._steps[place]
-        read = self._read.get(place)
-        open_ = step.left_open or {key: "" for key in step.parameters if key in TEXTS}
-        return dict(step.parameters) | (dict.fromkeys(open_, read) if read is not None else step.left_open)
+        if step.value_from != "open" or step.target is None:
+            return dict(step.parameters)
+        value = self._read.get(place, f"‹{step.target.name}›")
+        return {key: value if key in TEXT_KEYS else given for key, given in step.parameters.items()}
 
     def _where(self, place: int) -> str:
         seen = self._steps[place].seen
@@ -288,15 +284,18 @@ class Guide:
         self._door = None
         while self._at < len(self._steps):
             step = self._steps[self._at]
-            if step.unbound and self._at not in self._read and not (fill and step.can_be_filled):
-                what = f"step {step.number} needs {', '.join(step.unbound)}, which the task does not give"
-                return Stop("unbound_slot", what + self._where(self._at))
+            if step.kind == "open" and step.missing and (passed := self._passed_over(screen)) is not None:
+                self._at = passed
+                continue
+            stop = self._held_back(step, fill and step.can_be_filled, consent and not fill)
+            if stop is not None:
+                return stop
+            opened = self._opened_first(screen)
+            if opened is not None:
+                return opened
             home = self._way_home(step, screen, application)
             if home is not None:
                 return home
-            apart = self._opened_first(step, screen) or self._left_unsaid(step, told=fill and self.procedure.reworded)
-            if apart is not None:
-                return apart
             checked = self._check(self._at, screen, application)
             if checked is True:
                 self._at += 1
@@ -309,21 +308,37 @@ class Guide:
                 self._looks = 0
                 act = self._act(self._at, checked)
                 return act if consent or not act.confirm else for_a_person(act)
+        return self._at_the_end()
+
+    def _held_back(self, step: ProcedureStep, may_be_filled: bool, consent: bool) -> Stop | None:
+        """Why a step is not taken whatever is on the screen: something in it is open, or not all is done before it."""
+        is_open = bool(step.missing) or (step.kind == "select" and step.value_from == "open")
+        if is_open and self._at not in self._read and not may_be_filled:
+            what = ", ".join(step.missing) or f"the option of {step.item_of}"
+            return Stop("unbound_slot", f"step {step.number} needs {what}, which the task does not give{self._where(self._at)}")
+        if step.ask_first and self._uncovered and not consent:
+            return self._not_covered()
+        return None
+
+    def _not_covered(self) -> Stop:
+        return Stop("not_covered", f"no step of the way serves {', '.join(map(repr, self._uncovered))}")
+
+    def _at_the_end(self) -> Stop:
         if self.procedure.parts:
             self.sure = False
             return Stop("ways_part", self.procedure.parts)
+        if self._uncovered:
+            return self._not_covered()
         return Stop("done", f"all {len(self._steps)} steps of the way are behind")
 
     def _act(self, place: int, control: Control | None) -> Act:
         step = self._steps[place]
         target = step.target if control is None else target_of(control)
-        is_open = bool(step.left_open) and place not in self._read
+        is_open = step.value_from == "open" and place not in self._read
         read = is_open and step.seen is not None and step.seen.can_be_read and step.seen.place > self._at
         seen = where_seen(step.seen, self._steps) if is_open and step.seen is not None else ""
-        return Act(step.action, target, self._parameters(place), self._asks(step), is_open and not read, read, seen)
-
-    def _asks(self, step: ProcedureStep) -> bool:
-        return step.confirm and not (step.pending and self._agreed)
+        fill = is_open and not read
+        return Act(step.action, target, self._parameters(place), step.ask_first, fill, read, seen, step)
 
     def _check(self, place: int, screen: Screen, application: str | None) -> Control | Miss | Literal[True] | None:
         """The control to act on (None: the window), True when there is nothing left to do, or a miss."""
@@ -362,12 +377,12 @@ class Guide:
         for place in range(self._at + 1, min(self._at + _LOOK_AHEAD, len(self._steps))):
             before = self._steps[place - 1]
             step = self._steps[place]
-            if before.kind not in ("click", "switch") or step.unbound or step.target is None:
+            if before.kind not in _LEADING or before.item_of or step.missing or step.target is None:
                 return None
             passed = self._steps[self._at : place]
             if any(one.around is not None and stood_beside(step, one.around) for one in passed):
                 return None  # it was in view before a step that is missing, too
-            leads = before.kind == "switch" or before.role in _LEADS
+            leads = before.kind in ("switch", "open") or before.role in _LEADS
             if not leads and not (screen.dialog and _is_behind(before, screen)):
                 return None
             if isinstance(self._find(place, screen), Control):
@@ -384,7 +399,7 @@ class Guide:
             return self._at + 1
         found = None
         for place in range(self._at - 1, -1, -1):
-            if self._steps[place].confirm:
+            if self._steps[place].ask_first:
                 break
             if self._is_due(place, screen, application):
                 found = place
@@ -396,61 +411,27 @@ class Guide:
         """True when the control of a step is in view and what the step brings about is not."""
         return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
 
-    def _opened_first(self, step: ProcedureStep, screen: Screen) -> Act | None:
-        """Open a folder or tab in view that is a value of the task and no step's: it was open when the run began."""
-        while (place := self._place_unsaid(step, screen)) is not None:
-            self._unspoken = {value: other for value, other in self._unspoken.items() if bare(value) != place.bare}
-            if not place.selected:
-                self._door = place
-                return Act(self._click, target_of(place))
+    def _opened_first(self, screen: Screen) -> Act | None:
+        """Open the folder or tab in view that the task names and no step: where the run began it was open.
+        """
+        if not self._may_look_around(screen):
+            return None
+        named = ([one for one in screen.named(value) if one.role in _PLACES] for value in self._uncovered)
+        place = next((ones[0] for ones in named if len(ones) == 1 and ones[0].usable), None)
+        if place is not None and place.selected:
+            self._uncovered = [one for one in self._uncovered if bare(one) != place.bare]
+        elif place is not None:
+            self._door = place
+            return Act(self._click, target_of(place))
         return None
 
-    def _left_unsaid(self, step: ProcedureStep, *, told: bool) -> Stop | None:
-        """Say what other values no step speaks of, before the way does what cannot be seen as mere looking; nothing
-        where the agent is `told` so with the way, and is to see whether it fits at all.
-        """
-        if told:
-            return None
-        changed = [value for value, is_other in self._unspoken.items() if is_other]
-        if not self._may_look_around(step) or not changed or step.role in _LEADS:
-            return None
-        if any(one.unbound for one in self._steps[self._at :]):
-            return None
-        self._unspoken.clear()
-        return Stop("unbound_slot", f"the way says nothing of {', '.join(map(repr, changed))}, which the task names")
-
-    def _may_look_around(self, step: ProcedureStep) -> bool:
-        """True while there are values left unsaid, and nothing was typed or chosen yet."""
-        return bool(self._unspoken) and step.kind != "switch" and not self._has_input()
-
-    def _has_input(self) -> bool:
-        return any(one.kind in STAYS for one in self._steps[: self._at])
-
-    def _place_unsaid(self, step: ProcedureStep, screen: Screen) -> Control | None:
-        """The folder or tab in view that is a value of the task and no step's."""
-        if not self._click or screen.dialog or not self._may_look_around(step):
-            return None
-        named = ([one for one in screen.named(value) if one.role in _PLACES] for value in self._unspoken)
-        return next((ones[0] for ones in named if len(ones) == 1 and ones[0].usable), None)
-
-    @property
-    def unspoken(self) -> tuple[str, ...]:
-        """Values of the task that no step speaks of: a folder or tab of that name is opened first."""
-        return tuple(self._unspoken)
-
     def _next_door(self, screen: Screen) -> Act | None:
-        """Look for the item that bears a value of the task in the folder or tab beside the one that is open, each once.
-
-        Only while nothing was typed or chosen that leaving the place could lose.
-        """
+        """Look for the item that bears a value of the task in the folder or tab beside the one that is open, each once."""
         step = self._steps[self._at]
-        plain = step.kind == "click" and is_plain_click(step)
-        if not (step.value and plain) or is_fixed(step.role) or screen.dialog:
-            return None
-        if self._has_input():
-            return None
+        named = step.item_of or (step.target.name if step.target else "")
+        is_item = step.kind == "click" and not is_fixed(step.role) and named in self.procedure.request
         here = next((ones for role in _PLACES if (ones := screen.chosen(role))), ())
-        if len(here) != 1:
+        if not is_item or len(here) != 1 or not self._may_look_around(screen):
             return None
         self._searched.add(here[0].bare)
         beside = (one for one in screen.controls if (one.role, one.within) == (here[0].role, here[0].within))
@@ -458,7 +439,12 @@ class Guide:
         if self._door is None:
             return None
         self._searched.add(self._door.bare)
-        return Act(step.action, target_of(self._door))
+        return Act(self._click, target_of(self._door))
+
+    def _may_look_around(self, screen: Screen) -> bool:
+        """True while nothing was typed or chosen that leaving the place could lose."""
+        typed = any(one.kind in STAYS for one in self._steps[: self._at])
+        return bool(self._click) and not screen.dialog and not typed and self._steps[self._at].kind != "switch"
 
     def _doubt(self, miss: Miss) -> Stop:
         self._lose_the_way(miss.detail)
@@ -489,10 +475,44 @@ class Guide:
         if step is None or not missing or step.target is None or act.target is None:
             return
         alike = kind_of(act.action) == step.kind and role_of(act.target.type) == step.role
-        if alike and text_of(act) == step.text and step.kind in ("type", "select"):
+        if alike and act.text == step.text and step.kind in ("type", "select"):
             self._at, self._missed = self._at + 1, None
         elif alike and step.kind == "click":
             self._stood_in = self._at
+
+
+def check_action(
+    act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
+) -> Act | Stop:
+    """An action checked against the screen by its target alone; see `Guide.check`."""
+    screen = read_screen(controls)
+    kind = kind_of(act.action)
+    step = ProcedureStep(0, act.action, kind, act.target, act.parameters)
+    if kind == "switch" or act.target is None:
+        found = find_application(step, screen, application) if kind == "switch" and act.target is not None else None
+    else:
+        found = find(step, screen, {one.bare for one in screen.controls})
+    if found is True or (kind in STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True):
+        return Stop("done", "what it brings about is there already")
+    if isinstance(found, Miss):
+        return Stop(found.reason, found.detail)
+    ready = act if found is None else replace(act, target=target_of(found))
+    name, kind_of_control = (act.target.name, act.target.type) if act.target else ("", "")
+    risky = needs_consent(act.action, name, kind_of_control, act.parameters)
+    return for_a_person(ready) if risky and not consent else ready
+
+
+def find_application(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Miss | Literal[True]:
+    """The application a step brings to the front; True when it is there, or nothing more can be known of it."""
+    name = step.target.name if step.target else ""
+    if application and bare(application) == bare(name):
+        return True
+    listed = screen.applications.get(bare(name))
+    if listed is not None:
+        return listed
+    if screen.applications and application is None:
+        return True  # those that could be brought to the front are listed, and it is not among them
+    return Miss("target_missing", f"no application {name!r} is open")
 
 
 def _is_behind(step: ProcedureStep, screen: Screen) -> bool:

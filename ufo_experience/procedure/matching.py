@@ -7,22 +7,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from ufo_experience.procedure.procedure import ProcedureStep, needs_consent
+from ufo_experience.controls import bare, fingerprint, is_fixed
+from ufo_experience.procedure.acts import Reason, needs_consent
+from ufo_experience.procedure.binding import abbreviates
 from ufo_experience.procedure.screen import Control, Screen
-from ufo_experience.retrieve.contradictions import conflict
+from ufo_experience.procedure.steps import ProcedureStep
+from ufo_experience.request import Request, find_whole
+from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.schema import Around
-from ufo_experience.text.controls import bare, fingerprint, is_fixed
-
-Reason = Literal[
-    "done",
-    "ways_part",
-    "target_missing",
-    "several_targets",
-    "unbound_slot",
-    "needs_consent",
-    "unexpected_screen",
-    "gave_up",
-]
 
 _OFF = re.compile(
     r"\b(?:off|disable|deactivate|stop|hide|uncheck|untick|deselect|unselect|no longer|un(?:mute|pin|lock))\b", re.I
@@ -31,8 +23,8 @@ _ON = re.compile(r"\b(?:on|enable|activate|start|show|check|tick|select|allow|us
 _ALIKE = 3  # one in so many of the controls beside it, for a screen to be the same
 _SIDES = 2  # controls on either side that must be the same, where the name is not
 _PICKED = frozenset(("tabitem", "radiobutton", "treeitem", "listitem"))
+ITEMS = frozenset(("hyperlink", "listitem", "treeitem"))  # of another name they are another thing
 _OPENED = frozenset(("combobox", "menuitem", "treeitem", "menubar", "expander", "group"))
-_PLAIN_CLICK = frozenset(("left", "", None))
 
 
 @dataclass(frozen=True)
@@ -58,15 +50,11 @@ def find(
         beside: the steps before and after; where the record tells no neighbours, what they act on may tell the place.
     """
     target = step.target
-    if target is None:
+    if target is None or not (target.name or step.item_of):
         return Miss("target_missing", "the step names no control")
     if step.around is not None and _is_elsewhere(step.around, screen):
         return Miss("unexpected_screen", f"hardly anything that stood beside {_said(step)} is in view")
-    named = [one for one in screen.named(target.name) if not (step.role and one.role) or one.role == step.role]
-    if target.within:
-        named = [one for one in named if bare(one.within) == bare(target.within)]
-    named = named or _bearing(step, screen)
-    found = _only_one(step, named, screen) if named else _renamed(step, screen, known, beside)
+    found = _item(step, screen) if step.item_of and step.kind != "select" else _named(step, screen, known, beside)
     if isinstance(found, Miss):
         return found
     if not found.usable:
@@ -77,12 +65,52 @@ def find(
     return found
 
 
-def _bearing(step: ProcedureStep, screen: Screen) -> list[Control]:
-    """Items that bear the task's value, where the rest of their name is their own: "Report, from Jane" for "Report"."""
-    if not step.value or is_fixed(step.role) or step.kind != "click":
-        return []
-    holds = re.compile(rf"(?<!\w){re.escape(step.value)}(?!\w)", re.IGNORECASE)
-    return [one for one in screen.controls if one.role == step.role and holds.search(one.name)]
+def _named(
+    step: ProcedureStep,
+    screen: Screen,
+    known: Collection[str],
+    beside: tuple[ProcedureStep | None, ProcedureStep | None],
+) -> Control | Miss:
+    """The control of the step's name, in its row and group; where it is gone, the one that stands in its place."""
+    name, within = (step.target.name, step.target.within) if step.target else ("", "")
+    named = [one for one in screen.named(name) if not (step.role and one.role) or one.role == step.role]
+    if step.row_of:
+        named = _in_row(step.row_of, named, screen)
+    elif within:
+        named = [one for one in named if bare(one.within) == bare(within)]
+    if named:
+        return _only_one(step, named, screen, beside[0])
+    gone = Miss("target_missing", f"{_said(step)} is not in view")
+    return gone if step.row_of else _renamed(step, screen, known, beside)
+
+
+def _item(step: ProcedureStep, screen: Screen) -> Control | Miss:
+    """The item of a value of the task: called so, in its row, or of a name that the value abbreviates."""
+    value = step.item_of
+    items = [one for one in screen.controls if one.name and (not step.role or one.role == step.role)]
+    row = _in_row(value, items, screen)
+    stages = (
+        [one for one in items if one.bare == bare(value)],
+        [one for one in row if abbreviates(value, one.name)] or row,
+        [one for one in items if abbreviates(value, one.name)],
+        [one for one in items if step.target and step.target.name and _holds(one.name, value)],
+    )
+    found = next((stage for stage in stages if stage), [])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        return Miss("several_targets", f"{len(found)} controls in view may be that of {value!r}", True)
+    return Miss("target_missing", f"nothing in view is that of {value!r}")
+
+
+def _in_row(value: str, controls: list[Control], screen: Screen) -> list[Control]:
+    """Those that stand in the row of a value: the row is called so, or something in it is."""
+    rows = {one.within for one in screen.controls if one.within and (_holds(one.within, value) or one.bare == bare(value))}
+    return [one for one in controls if one.within in rows]
+
+
+def _holds(text: str, value: str) -> bool:
+    return find_whole(value.casefold(), text.casefold()) >= 0
 
 
 def _is_elsewhere(around: Around, screen: Screen) -> bool:
@@ -91,20 +119,37 @@ def _is_elsewhere(around: Around, screen: Screen) -> bool:
     return len(beside) > 1 and _ALIKE * len(beside.intersection(screen.prints)) < len(beside)
 
 
-def _only_one(step: ProcedureStep, named: list[Control], screen: Screen) -> Control | Miss:
+def _only_one(
+    step: ProcedureStep, named: list[Control], screen: Screen, before: ProcedureStep | None = None
+) -> Control | Miss:
     """The control meant among those of its name."""
     equals = step.around.equals if step.around else 1
-    if len(named) == 1 and (equals == 1 or (step.target and step.target.within)):
+    if len(named) == 1 and (equals == 1 or step.row_of or (step.target and step.target.within)):
         return named[0]
     if step.around is not None:
         same = [one for one in named if _has_neighbours(step.around, one.place, screen, 1, 2)]
         if len(same) == 1:
             return same[0]
+    follows = _behind_field(before, named, screen)
+    if follows is not None:
+        return follows
     if len(named) == 1:
         return Miss(
             "several_targets", f"{_said(step)} was one of {equals}, and which of them this is, nothing tells", True
         )
     return Miss("several_targets", f"{len(named)} controls in view are {_said(step)}", True)
+
+
+def _behind_field(before: ProcedureStep | None, named: list[Control], screen: Screen) -> Control | None:
+    """The first of equal controls behind the field that was filled right before, in the same dialog or row."""
+    if before is None or before.kind not in ("type", "select") or before.target is None:
+        return None
+    fields = [one for one in screen.named(before.target.name) if not one.role or one.role == before.role]
+    if len(fields) != 1:
+        return None
+    (field,) = fields
+    behind = [one for one in named if one.place > field.place and one.within == field.within]
+    return behind[0] if behind else None
 
 
 def _renamed(
@@ -116,7 +161,7 @@ def _renamed(
     """The one control of its role that nobody knows and that stands just where the missing one stood."""
     miss = Miss("target_missing", f"{_said(step)} is not in view")
     target = step.target
-    if target is None or step.value or not is_fixed(step.role):
+    if target is None or step.role in ITEMS or not is_fixed(step.role):
         return miss
     strange = [one for one in screen.controls if one.role == step.role and one.bare not in known]
     if target.within:
@@ -160,7 +205,7 @@ def _stands_between(
 def _may_be_called(name: str, before: str) -> bool:
     """False when the new name is that of something riskier than the old one, or of its opposite."""
     riskier = needs_consent("click", name) and not needs_consent("click", before)
-    return bool(name) and not riskier and conflict(before, name) is None
+    return bool(name) and not riskier and conflict(Request.parse(before), Request.parse(name)) is None
 
 
 def _is_reached(control: Control, step: ProcedureStep, screen: Screen, known: Collection[str]) -> bool:
@@ -192,7 +237,7 @@ def effect_is_there(step: ProcedureStep, control: Control, task: str) -> Literal
     """True when what the step brings about is on the screen already: a text typed, an option chosen, a tab open."""
     if step.kind in ("type", "select"):
         return True if step.text and control.value is not None and str(control.value) == step.text else None
-    if step.kind != "click" or not is_plain_click(step):
+    if step.kind != "click" or not step.is_plain_click:
         return None
     if control.role == "checkbox" and control.checked is not None:
         return _is_switched(step, control, task)
@@ -219,16 +264,10 @@ def _is_switched(step: ProcedureStep, control: Control, task: str) -> Literal[Tr
     return None
 
 
-def is_plain_click(step: ProcedureStep) -> bool:
-    """True for one click with the left button."""
-    double = step.parameters.get("double") in (True, "true", "True") or "double" in step.action
-    return not double and "right" not in step.action and step.parameters.get("button") in _PLAIN_CLICK
-
-
 def _said(step: ProcedureStep) -> str:
     target = step.target
-    if target is None:
-        return step.action
+    if target is None or not target.name:
+        return f"that of {step.item_of!r}" if step.item_of else step.action
     kind = f"{target.type} " if target.type else ""
     place = f' in "{target.within}"' if target.within else ""
     return f'{kind}"{target.name}"{place}'

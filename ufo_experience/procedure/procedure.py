@@ -1,143 +1,42 @@
-"""An experience as a procedure: what to do to what, in order, and whether that may be offered as a way at all."""
+"""`Procedure.of(experiences, request)`: the known way of a task, bound to a request. All that is shown is made of it.
+
+    way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
+    way.steps       what to do to what, with the values of the request
+    way.uncovered   words of the request that no step serves
+    str(way)        the text that agents and people read (see `render`)
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from ufo_experience.actions import is_press, is_typing, plain, typed_leaf
-from ufo_experience.errors import DataError
-from ufo_experience.redact import keystrokes
-from ufo_experience.redact.names import listed
-from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.schema import Around, Control, Experience, Step, Trust
-from ufo_experience.summarize.detours import has_effect
-from ufo_experience.text.controls import is_fixed, role_of
-from ufo_experience.trust.confirm import confirm_of, confirms
-from ufo_experience.trust.risk import risks
+from ufo_experience.controls import role_of
+from ufo_experience.errors import UsageError
+from ufo_experience.procedure.agreement import agreed_of, is_same_way, parting
+from ufo_experience.procedure.binding import Binding
+from ufo_experience.procedure.pairing import pair
+from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
+from ufo_experience.redact import PLACEHOLDER
+from ufo_experience.request import Request, find_whole
+from ufo_experience.schema import Experience, Step, Trust
+from ufo_experience.trust.labels import is_label as readable
+from ufo_experience.trust.risk import asks_first
 
-_LABEL = re.compile(r"(?!.{41})[^\W\d_]+(?:[ &'-]{1,3}[^\W\d_]+){0,3}")  # up to four plain words
-
-Kind = Literal["click", "type", "select", "keys", "switch", "other"]
-
-_CLICKS = listed(
-    "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap clickelement toggle "
-    "check uncheck activate invoke"
-)
-_SELECTS = listed("selectitem selectoption select choose choosefromlist setcombobox")
-_SWITCHES = listed(
-    "switchapplication selectapplicationwindow selectapplication switchapp openapp openapplication launchapp"
-)
-_APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
-_LOCATORS = listed("id name label index control controlname controltext controllabel controlid target selector element")
-
-
-@dataclass(frozen=True)
-class Target:
-    """What an action acts on. `id` is that of the control on the screen now, None for one that is not in view yet.
-
-    Its parts can be read as items as well: `target["id"]`.
-    """
-
-    name: str
-    type: str = ""
-    within: str = ""
-    id: Any = None
-
-    def __getitem__(self, part: str) -> Any:
-        if part not in ("name", "type", "within", "id"):
-            raise KeyError(part)
-        return getattr(self, part)
-
-
-@dataclass(frozen=True)
-class LookedUp:
-    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`.
-
-    `whole`, as all of its text; or right behind `key` (before it, with `before`), a value of the new task. `value_type`
-    is what kind of thing it was (see `redaction.vault.slot_type`).
-    """
-
-    place: int
-    type: str
-    whole: bool = False
-    beside: int | None = None
-    key: str = ""
-    value_type: str = "text"
-
-    @property
-    def can_be_read(self) -> bool:
-        """True when it can be told from all else in view."""
-        return self.whole or bool(self.key)
-
-
-@dataclass(frozen=True)
-class ProcedureStep:
-    """One step of a way. `within` of the target is "" where the record does not say; `unbound` names open slots.
-
-    `confirm` says that a person is asked before, `pending` that this is only so for what was chosen before it. `value`
-    is the value of the task that the target bears, as a file in a list does. `seen` is where the run looked up what it
-    typed, `around` is what stood around it when the
-    way was gone. `told` is False where only this record knows the name, `hidden` are parameters of that kind. `varies`
-    says that other runs of the same task acted on something else there: the name is a value.
-    """
-
-    number: int
-    action: str
-    kind: Kind
-    target: Target | None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    application: str = ""
-    confirm: bool = False
-    agent: str = ""
-    unbound: tuple[str, ...] = ()
-    value: str = ""
-    told: bool = True
-    hidden: tuple[str, ...] = ()
-    around: Around | None = None
-    pending: bool = False
-    seen: LookedUp | None = None
-    varies: bool = False
-
-    @property
-    def role(self) -> str:
-        """The kind of control it acts on, "" when unknown."""
-        return role_of(self.target.type) if self.target else ""
-
-    @property
-    def text(self) -> str:
-        """What is typed or chosen; "" when nothing is."""
-        return next((str(value) for key, value in self.parameters.items() if key in ("text", "value", "keys")), "")
-
-    @property
-    def can_be_filled(self) -> bool:
-        """True when only what is typed or chosen is open: the field itself is known."""
-        target = self.target
-        if not self.unbound or target is None or not target.name or self.kind not in ("type", "select"):
-            return False
-        place = f"{target.name}\n{target.within}"
-        known = not PLACEHOLDER.search(place) and not any(one.casefold() in place.casefold() for one in self.unbound)
-        return known and bool(self.left_open)
-
-    @property
-    def left_open(self) -> dict[str, str]:
-        """Of an open step the parameter that is typed or chosen, with the name of the field in place of the value."""
-        name = self.target.name if self.target and self.unbound else ""
-        return {key: f"‹{name}›" for key in self.parameters if name and key in ("text", "value", "keys")}
+_SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
+_LONGEST_TASK = 160
+_OK = re.compile(r"(?i)(?:ok|success|true|done|[\w ]{1,40} has been executed.*|set text has been.*)?\.?")
 
 
 @dataclass(frozen=True)
 class Procedure:
-    """A way as it was gone: for `request`, whose values stand in it by `slots` (placeholder → type) or by name.
+    """The way of a task. `request` is the text of the task at hand, `task` what the way was learned for, values masked.
 
-    `constants` are the values of placeholders that are the same whatever the task. `unspoken` are values of the task
-    that no step speaks of: they may have been so when the run began, as a folder that was open; True for those that the
-    remembered task did not name. `parts` says how runs of the same words went on behind the last step, where they went
-    two ways. With `reworded` the task at hand asks for it in other words: that it is the same is for the agent to see.
-    `more` are words that only one of the two tasks says beside what both say. `said_so`: the task says it in the same
-    words, though retrieval was not sure.
+    `worked` of `runs` succeeded; `success` is False for one that only failed, shown as what not to do. `ends_with` is
+    what was seen at the end. `parts` says where another run of the same words went another way. `reworded`: the task at
+    hand asks in other words. `hidden` counts names that are shown to nobody.
     """
 
     id: str
@@ -145,146 +44,111 @@ class Procedure:
     task: str
     application: str
     steps: tuple[ProcedureStep, ...]
-    slots: Mapping[str, str] = field(default_factory=dict)
-    constants: Mapping[str, str] = field(default_factory=dict)
-    unspoken: Mapping[str, bool] = field(default_factory=dict)
+    success: bool | None = True
+    worked: int = 1
+    runs: int = 1
+    ids: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
+    ends_with: str = ""
+    reason: str = ""
     parts: str = ""
+    parts_at: int | None = None
     reworded: bool = False
-    more: tuple[str, ...] = ()
-    said_so: bool = False
+    tips: tuple[str, ...] = ()
+    advice: str = ""
+    learned_at: datetime | None = None
+
+    @classmethod
+    def of(cls, experiences: Iterable[Experience], request: Request | str) -> Procedure:
+        """The way of the first of some runs of one task, with the others as evidence, bound to a request.
+
+        Raises:
+            UsageError: there is no run.
+        """
+        runs = list(experiences)
+        if not runs:
+            raise UsageError("a procedure is made of at least one run")
+        run, new = runs[0], Request.parse(request) if isinstance(request, str) else request
+        others = [one for one in runs[1:] if one.id != run.id]
+        old = request_of(run)
+        pairing = pair(old, new)
+        same = [one for one in others if one.outcome.success == run.outcome.success and is_same_way(run, one)]
+        recorded = _recorded(run)
+        approved = run.trust is Trust.APPROVED
+        bound = Binding(recorded, run, pairing, (old, new), agreed_of(run, same, recorded), approved)
+        apart = parting(run, [one for one in others if one.outcome.success]) if run.outcome.success else None
+        steps = tuple(_shown(step, approved, new) for step in bound.steps)
+        return cls(
+            id=run.id,
+            request=new.text,
+            task=_masked(old, pairing.values, new, approved),
+            application=run.state.application or "",
+            steps=steps,
+            success=run.outcome.success,
+            worked=sum(one.outcome.success is True for one in (run, *others) if one is run or one in same),
+            runs=1 + len(same) + sum(one.outcome.success is False for one in others if run.outcome.success),
+            ids=(run.id, *(one.id for one in same)),
+            uncovered=bound.uncovered,
+            ends_with=_end(run, pairing.values, new, steps),
+            reason=_readable_or(run.outcome.failure_reason or "", new, ""),
+            parts="" if apart is None else f"another run of the same words went another way from step {apart} on",
+            parts_at=apart,
+            reworded=not pairing.alike,
+            tips=run.action.tips if approved else (),
+            advice="" if run.action.steps else " ".join(filter(None, (run.action.strategy, run.action.skill))),
+            learned_at=run.created_at,
+        )
+
+    def __str__(self) -> str:
+        """The text that is shown."""
+        from ufo_experience.procedure.render import render
+
+        return render(self)
 
     @property
     def is_beyond_doubt(self) -> bool:
-        """True when the task at hand asks for the same in the same words: nobody need look whether it is meant."""
-        return not self.reworded and not self.more
+        """True when the task asks for the same in the same words, and every word of it is served."""
+        return not (self.reworded or self.uncovered or self.parts or any(step.missing for step in self.steps))
+
+    @property
+    def hidden(self) -> int:
+        """How many names are shown to nobody."""
+        return sum(not step.readable for step in self.steps)
 
 
-def procedure_of(
-    experience: Experience,
-    shown: Experience | None = None,
-    constants: Mapping[str, str] | None = None,
-    *,
-    until: int | None = None,
-    parts: str = "",
-    varying: Collection[str] = (),
-) -> Procedure:
-    """The way a run went.
-
-    Args:
-        shown: the record as it may be shown for the task at hand (see `trust.values.presentable`), None for as it is.
-            A name that is not in it is acted on when it is in view and is not told before; a value is an open slot.
-        constants: the values of placeholders that are the same for every task.
-        until: the number of the first step that is not offered, since runs of the same words went two ways from there,
-            as `parts` says.
-        varying: names that only some of the runs of the same task acted on.
-
-    Raises:
-        DataError: it may not be offered: the run did not succeed, a step was never executed or names no control, or
-            something in it is risky whatever the task and nobody approved it.
-    """
-    if experience.outcome.success is not True:
-        raise _unfit("its run is not known to have succeeded")
-    steps = [step for step in experience.action.steps if has_effect(step)]
-    asked = confirms(experience.action.steps)
-    told = {step.step_number: step for step in (shown or experience).action.steps}
-    if any(step.status == "not_executed" for step in steps):
-        raise _unfit("it holds steps that were planned and never executed")
-    done = [step for step in steps if step.ok]
-    done = [step for step in done if until is None or step.step_number < until]
-    if not done:
-        raise _unfit("it has no executed steps" if until is None else "runs of the same words agree on no step of it")
-    if experience.trust is not Trust.APPROVED and (found := risks(experience)):
-        raise _unfit(f"it is risky ({', '.join(found)}) and nobody approved it")
-    state = experience.state
-    return Procedure(
-        id=experience.id,
-        request=state.request or state.task,
-        task=state.task,
-        application=state.application or "",
-        steps=tuple(
-            replace(
-                procedure_step(number, step),
-                confirm=step.step_number in asked and not leads_on(step, next(iter(done[number : number + 1]), None)),
-                pending=confirm_of(step) is None,
-                told=_may_be_told(step, told.get(step.step_number, step)),
-                hidden=_hidden(step, told.get(step.step_number, step)),
-                seen=_looked_up(step, done),
-                varies=step.target_control.name in varying,
-            )
-            for number, step in enumerate(done, start=1)
-        ),
-        slots=dict(experience.slots),
-        constants=dict(constants or {}),
-        parts=parts,
-    )
+def request_of(run: Experience) -> Request:
+    """What a run was asked for, in the user's words."""
+    return Request.parse(run.state.request or run.state.task, run.state.application)
 
 
-def procedure_step(number: int, step: Step) -> ProcedureStep:
-    """One executed step as a step of a procedure.
-
-    Raises:
-        DataError: it acts on no named control, or only on coordinates, and is neither keys nor an address.
-    """
-    kind = kind_of(step.action_type)
-    parameters = {
-        key: value for key, value in step.parameters.items() if plain(key) not in _LOCATORS or kind == "switch"
-    }
-    name, target = step.target_control.name.strip(), None
-    if kind == "switch":
-        name = name or next((str(step.parameters[key]) for key in _APPLICATION_KEYS if step.parameters.get(key)), "")
-    if name:
-        target = Target(name, step.target_control.type or "", step.target_control.within)
-    elif not (kind == "keys" and _only_chords(step)) and not _opens_address(step):
-        raise _unfit(f"step {number} ({step.action_type}) names no control")
-    return ProcedureStep(
-        number,
-        step.action_type,
-        kind,
-        target,
-        parameters,
-        step.application or "",
-        confirm_of(step) is not None,
-        step.agent or "",
-        around=step.around,
-    )
+def _recorded(run: Experience) -> list[ProcedureStep]:
+    """The steps that were done, numbered anew; of a failed run those that failed, too."""
+    done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
+    recorded = []
+    for number, step in enumerate(done, start=1):
+        one = read_step(number, step)
+        seen = _looked_up(step, done)
+        asks = asks_first(step) and not _leads_on(step, next(iter(done[number : number + 1]), None))
+        recorded.append(replace(one, ask_first=asks, seen=seen))
+    return _after_fields(recorded)
 
 
-def kind_of(action: str) -> Kind:
-    """What an action does to a control, whatever its tool calls it."""
-    name = plain(action)
-    if name in _SWITCHES:
-        return "switch"
-    if name in _SELECTS:
-        return "select"
-    if is_press(action) or name == "keyboardinput":
-        return "keys"
-    if is_typing(action):
-        return "type"
-    return "click" if name in _CLICKS else "other"
-
-
-def needs_consent(action: str, name: str, type: str = "", parameters: Mapping[str, Any] | None = None) -> bool:
-    """True when a person should be asked before an action: what it does to such a control is hard to take back."""
-    control = Control.model_construct(name=name, type=type)  # of a screen or an agent: nothing of it is kept
-    step = Step.model_construct(
-        step_number=1, action_type=action, target_control=control, parameters=dict(parameters or {})
-    )
-    return confirm_of(step) is not None and not leads_on(step)
-
-
-def leads_on(step: Step, after: Step | None = None) -> bool:
+def _leads_on(step: Step, after: Step | None) -> bool:
     """True for what only opens something further: "Share…" asks with whom, and a menu item before another is a menu."""
     if step.target_control.name.rstrip().endswith(("…", "...")):
         return True
     return after is not None and all(role_of(one.target_control.type) == "menuitem" for one in (step, after))
 
 
-def _may_be_told(step: Step, told: Step) -> bool:
-    """True when other runs know the name as well, or it is a plain label of the application's own."""
-    name, role = step.target_control.name, role_of(step.target_control.type)
-    if told.target_control.name == name:
-        return True
-    return is_fixed(role) and role != "hyperlink" and _LABEL.fullmatch(name.strip(" …:")) is not None
+def _after_fields(steps: Sequence[ProcedureStep]) -> list[ProcedureStep]:
+    """Of one of several equal controls the field that was filled right before it."""
+    found = []
+    for before, step in zip([None, *steps], steps, strict=False):
+        several = step.around is not None and step.around.equals > 1
+        filled = before is not None and before.kind in ("type", "select") and before.target is not None
+        after = before.target.name if several and filled and before and before.target else ""
+        found.append(replace(step, after=after))
+    return found
 
 
 def _looked_up(step: Step, done: Sequence[Step]) -> LookedUp | None:
@@ -292,26 +156,55 @@ def _looked_up(step: Step, done: Sequence[Step]) -> LookedUp | None:
     if seen is None:
         return None
     place = sum(one.step_number <= seen.after for one in done)
-    return LookedUp(place, seen.type, seen.whole, seen.beside)
+    return LookedUp(place, seen.type, seen.whole, key=str(seen.beside or ""))
 
 
-def _hidden(step: Step, told: Step) -> tuple[str, ...]:
-    """The parameters whose value only this record knows."""
-    return tuple(key for key, value in step.parameters.items() if told.parameters.get(key, value) != value)
+def _shown(step: ProcedureStep, approved: bool, request: Request) -> ProcedureStep:
+    """A step that says whether its name may be read; an item named by the task is as good as a label."""
+    target = step.target
+    if target is None or not target.name:
+        gone = target is None and step.kind in ("click", "type", "select")
+        return replace(step, missing=("which control", *step.missing)) if gone else step
+    said = find_whole(target.name.casefold(), request.text.casefold()) >= 0
+    return replace(step, readable=approved or said or (step.readable and readable(target.name)))
 
 
-def _only_chords(step: Step) -> bool:
-    """True when a step without a control presses keys, and types no text into whatever has the focus."""
-    leaf = typed_leaf(step)
-    return leaf is not None and keystrokes.is_chord(leaf[1], bare=True)
+def _masked(old: Request, values: dict[str, str] | object, new: Request, approved: bool) -> str:
+    """What a way was learned for: its first sentence, with the kind of each value that the new task does not name."""
+    text, pairs = old.text, dict(values) if isinstance(values, dict) else {}
+    spans = [(value.start, value.end, value.kind) for value in old.values if not _names(new, value.text)]
+    for word in pairs:
+        at = find_whole(word, text.casefold())
+        if at >= 0 and not _names(new, word) and not any(start < at + len(word) and at < end for start, end, _ in spans):
+            spans.append((at, at + len(word), "value"))
+    for start, end, kind in sorted(spans, reverse=True):
+        text = f"{text[:start]}[{kind}]{text[end:]}"
+    if approved:
+        return text[:_LONGEST_TASK]
+    return next((one for one in _SENTENCE.split(text) if one.strip()), "")[:_LONGEST_TASK].strip()
 
 
-def _opens_address(step: Step) -> bool:
-    """True for going to an address of the web: no control is acted on."""
-    address = step.parameters.get("url")
-    named = step.target_control.name.strip()
-    return not named and isinstance(address, str) and address.startswith(("http://", "https://"))
+def _names(request: Request, value: str) -> bool:
+    return find_whole(value.casefold(), request.text.casefold()) >= 0
 
 
-def _unfit(reason: str) -> DataError:
-    return DataError(f"this experience is no way to follow: {reason}", code="E_PROCEDURE")
+def _end(run: Experience, values: object, new: Request, steps: Sequence[ProcedureStep]) -> str:
+    """What was seen at the end, with the new values; "" where it holds something else of the run."""
+    done = [step for step in run.action.steps if step.ok]
+    if not done or run.outcome.success is not True:
+        return ""
+    said = next((text for text in (done[-1].result, done[-1].observation) if not _OK.fullmatch(text.strip())), "")
+    from ufo_experience.procedure.binding import replaced
+
+    text = replaced(_SENTENCE.split(said)[0].strip(), dict(values)) if isinstance(values, dict) else said
+    labels = " ".join(step.target.name for step in steps if step.target)
+    return _readable_or(text, new, labels)
+
+
+def _readable_or(text: str, new: Request, labels: str) -> str:
+    """A sentence that may be shown: short, and without a value that neither the task nor a label says."""
+    own = [value.text.casefold() for value in Request.parse(text, new.application).values]
+    told = f"{new.text} {labels}".casefold()
+    known = all(find_whole(value, told) >= 0 for value in own)
+    return text if text and known and readable(text) and not PLACEHOLDER.search(text) else ""
+

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from ufo_experience.controls import bare, fingerprint, is_fixed, role_of
 from ufo_experience.errors import UsageError
-from ufo_experience.redact.names import listed
 from ufo_experience.retrieve.on_screen import OnScreen
 from ufo_experience.schema import clip
-from ufo_experience.text.controls import bare, fingerprint, is_fixed, role_of
 
 APPLICATION = "application"
 
 Read = Callable[[str, Any], Any]
 
-_DIALOGS = listed("dialog alertdialog alert modal messagebox")
+_DIALOGS = frozenset("dialog alertdialog alert modal messagebox".split())
 _STATE_WORDS: Mapping[str, tuple[str, bool]] = {
     "disabled": ("enabled", False),
     "enabled": ("enabled", True),

@@ -1,38 +1,40 @@
-"""Stage 7, INJECT: hits become few-shot examples in a prompt, within a token budget.
+"""Stage 8, INJECT: hits become procedures in a prompt, within a token budget.
 
     block = build_prompt("Email Jane about the call", hits, max_tokens=1200)
-    block.prompt     the task, the framed examples, a closing sentence; without examples the task, byte for byte
+    block.prompt     the task and the framed block; without anything to show the task, byte for byte
     block.ids        what was shown, best first: report the outcome of the run for these
+    block.unshown    what was served and is not shown, with the reason
 
-Examples are whole or absent, and the lowest ranked go first. What a run did is shown as examples in the article's
-words ("1. click_input(Button "New Email") - the main page lists mail"), never as calls of tools. See `notation.py` for
-the lines and `data_block.py` for the frame.
+What is served is shown: runs of one procedure are told once, and only what the budget cannot hold is left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
-from ufo_experience.prompt.data_block import frame, new_nonce, parse_block, strip_block, wording
-from ufo_experience.prompt.examples import Example, Fits, text_example, ufo_example
-from ufo_experience.prompt.notation import read_step
-from ufo_experience.prompt.worth_showing import fits, is_shown_already
-from ufo_experience.retrieve.forks import partings, told_apart
+from ufo_experience.procedure.agreement import is_same_way
+from ufo_experience.procedure.procedure import Procedure, request_of
+from ufo_experience.procedure.render import phrase, render
+from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
+from ufo_experience.prompt.cleaning import clean_json
+from ufo_experience.request import Request, estimate_tokens
 from ufo_experience.schema import Experience, Hit, expect
-from ufo_experience.text.tokens import estimate_tokens
-from ufo_experience.trust.values import Agreement, presentable
 
-__all__ = ["PromptBlock", "build_prompt", "inject", "parse_block", "read_step", "strip_block"]
+__all__ = ["PromptBlock", "build_prompt", "inject", "parse_block", "strip_block"]
 
 Format = Literal["text", "messages", "ufo"]
 TokenCounter = Callable[[str], int]
+RunsOf = Callable[[Experience], Iterable[Experience]]
 
-RECORD_TOKENS = 600  # a record is told in less detail above this, or above half of a larger budget
+RECORD_TOKENS = 600  # a procedure is told with fewer steps above this, or above half of a larger budget
+_LONGEST, _MOST = 200, 12  # characters of a text, entries of a list in UFO's form
+_STEPS = (40, 24, 16, 12, 8, 4)
+UFO_TIP = "- This is a past run, an example and not an instruction: check that each control exists."
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,27 +42,31 @@ class PromptBlock:
     """What to give to the agent, and what it holds.
 
     `prompt` is the whole prompt in the format asked for. `text` is the block alone, "" when nothing is shown (and in
-    UFO's format, which has no block). `tokens` is what memory adds. `dropped` are ids that were offered and not
-    shown: over the budget, without a step left, or a failure in UFO's format. `dropped_actions` counts steps left out
-    because the agent has no such action. `needed` is the budget that would have shown one example more, None when all
-    were shown. `examples` are what was shown, before it was written down.
+    UFO's format, which has no block). `tokens` is what memory adds. `unshown` are ids that were offered and not shown,
+    with the reason. `dropped_actions` counts steps left out because the agent has no such action. `needed` is the
+    budget that would have shown one procedure more, None when all were shown.
     """
 
     prompt: str | list[dict[str, Any]]
     ids: tuple[str, ...] = ()
     tokens: int = 0
-    dropped: tuple[str, ...] = ()
+    unshown: Mapping[str, str] = field(default_factory=dict)
     dropped_actions: int = 0
     text: str = ""
     needed: int | None = None
-    examples: tuple[Example, ...] = field(default=(), compare=False)
+    procedures: tuple[Procedure, ...] = field(default=(), compare=False)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The ids of `unshown`."""
+        return tuple(self.unshown)
 
     def __str__(self) -> str:
         """The prompt as text; messages and examples as JSON."""
         return self.prompt if isinstance(self.prompt, str) else json.dumps(self.prompt, ensure_ascii=False, indent=1)
 
     def __repr__(self) -> str:
-        return f"<PromptBlock: {len(self.ids)} examples, {self.tokens} tokens>"
+        return f"<PromptBlock: {len(self.ids)} procedures, {self.tokens} tokens>"
 
 
 def build_prompt(
@@ -70,51 +76,51 @@ def build_prompt(
     max_tokens: int = 1200,
     format: Format = "text",
     allowed_actions: Collection[str] | None = None,
-    agreement: Agreement | None = None,
+    runs_of: RunsOf | None = None,
     nonce: str | None = None,
     count_tokens: TokenCounter | None = None,
     now: datetime | None = None,
 ) -> PromptBlock:
-    """Show `hits` (best first, already filtered by trust) as examples for `task`.
+    """Show `hits` (best first, already filtered by trust) as procedures bound to `task`.
 
     `max_tokens` bounds what is added to the task, by `count_tokens` (default: `estimate_tokens`). Steps whose action
-    is not in `allowed_actions` are left out. Of each record only what may be shown for the task is (see
-    `trust.values`); `agreement` tells what other runs agree on. `nonce` and `now` are for repeatable output; the nonce
-    is fresh otherwise.
+    is not in `allowed_actions` are left out. `runs_of` gives the other runs of the same task, as evidence. `nonce` and
+    `now` are for repeatable output; the nonce is fresh otherwise.
 
     Formats: "text" is one string; "messages" is two user messages, the block and the task; "ufo" is a list of UFO's
     few-shot example dicts, without failures, since UFO imitates what it is shown.
 
     Raises:
-        UsageError: an unknown format, a negative budget, a nonce that is not 32 hex digits or stands in the task.
+        UsageError: an unknown format, a negative budget, a nonce that is not 8 hex digits or stands in the task.
     """
     _check(task, format, max_tokens, allowed_actions, nonce)
     for hit in hits:
         expect(Hit, hit, "each of hits")
-    shape, count = _SHAPES[format], count_tokens or estimate_tokens
-    examples, dropped_actions = _admit(task, hits, allowed_actions, agreement, to_imitate=format == "ufo")
-    nonce = nonce or new_nonce()
-    moment = _aware(now or datetime.now(timezone.utc))
+    count, nonce = count_tokens or estimate_tokens, nonce or new_nonce()
+    moment = now or datetime.now(timezone.utc)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    ways, unshown, lacking = _ways(Request.parse(task), hits, allowed_actions, runs_of, to_imitate=format == "ufo")
     cap = max(RECORD_TOKENS, max_tokens // 2)
     shown: list[Any] = []
-    tokens, short = 0, None
-    for example in examples:
-        more = [*shown, shape.example(example, lambda text: count(text) <= cap, moment)]
-        needed = count(shape.added(more, nonce))
-        if needed > max_tokens:
-            short = needed
+    tokens, needed = 0, None
+    for way in ways:
+        one = _ufo_example(way) if format == "ufo" else _in_few_words(way, cap, count, moment)
+        cost = count(_added([*shown, one], nonce, format))
+        if cost > max_tokens:
+            needed = cost
             break
-        shown, tokens = more, needed
-    ids = tuple(example.experience.id for example in examples[: len(shown)])
+        shown, tokens = [*shown, one], cost
+    for way in ways[len(shown) :]:
+        unshown[way.id] = f"over the budget: max_tokens={needed} would show it" if way is ways[len(shown)] else "over the budget"
     return PromptBlock(
-        prompt=shape.prompt(task, shown, nonce),
-        ids=ids,
+        prompt=_prompt(task, shown, nonce, format),
+        ids=tuple(way.id for way in ways[: len(shown)]),
         tokens=tokens,
-        dropped=tuple(hit.experience.id for hit in hits if hit.experience.id not in ids),
-        dropped_actions=dropped_actions,
+        unshown=unshown,
+        dropped_actions=lacking,
         text=frame(shown, nonce) if shown and format != "ufo" else "",
-        needed=short,
-        examples=tuple(examples[: len(shown)]),
+        needed=needed,
+        procedures=tuple(ways[: len(shown)]),
     )
 
 
@@ -141,100 +147,113 @@ def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock) -> list[di
     return [*kept[: turns[-1]], {"role": "user", "content": block.text}, *kept[turns[-1] :]]
 
 
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+def _ways(
+    request: Request,
+    hits: Sequence[Hit],
+    allowed: Collection[str] | None,
+    runs_of: RunsOf | None,
+    *,
+    to_imitate: bool,
+) -> tuple[list[Procedure], dict[str, str], int]:
+    """A procedure for each hit that is not a run of one before it; why others are not shown, and steps left out."""
+    ways: list[Procedure] = []
+    first: list[Experience] = []
+    unshown: dict[str, str] = {}
+    lacking = 0
+    for hit in hits:
+        run = hit.experience
+        same = next((one for one in first if _are_one(one, run)), None)
+        if same is not None:
+            unshown[run.id] = f"a run of the same procedure as {same.id[:8]}"
+            continue
+        others = [other.experience for other in hits] + list(runs_of(run) if runs_of else ())
+        way = Procedure.of([run, *_of_one_task(run, others)], request)
+        steps = tuple(step for step in way.steps if allowed is None or step.action in allowed)
+        lacking += len(way.steps) - len(steps)
+        why = _why_not(way, steps, to_imitate=to_imitate)
+        if why:
+            unshown[run.id] = why
+            continue
+        ways.append(replace(way, steps=steps))
+        first.append(run)
+    return ways, unshown, lacking
+
+
+def _why_not(way: Procedure, steps: Sequence[Any], *, to_imitate: bool) -> str:
+    """Why a procedure has nothing to show; "" when it has."""
+    if to_imitate and (way.success is False or not steps):
+        return "a failure or advice: UFO imitates what it is shown"
+    if not steps and not (way.advice or way.reason or way.tips):
+        left_out = "none of its actions is among allowed_actions" if way.steps else "it holds no step that was done"
+        return f"{left_out}; to look at it: ufo-experience show {way.id[:8]}"
+    return ""
+
+
+def _of_one_task(run: Experience, others: Iterable[Experience]) -> list[Experience]:
+    """Other runs of the same task in the same application, each once."""
+    known = {run.id: run}
+    for other in others:
+        same = request_of(other).masked == request_of(run).masked or other.state.task == run.state.task
+        if same and other.state.application == run.state.application:
+            known.setdefault(other.id, other)
+    return [one for one in known.values() if one is not run]
+
+
+def _are_one(one: Experience, other: Experience) -> bool:
+    """True for runs of one procedure that ended the same way."""
+    alike = one.outcome.success == other.outcome.success and _of_one_task(one, [other])
+    return bool(alike and one.action.steps and other.action.steps) and is_same_way(one, other)
+
+
+def _in_few_words(way: Procedure, cap: int, count: TokenCounter, now: datetime) -> str:
+    """The text of a procedure with as many steps as fit under the cap; with the fewest if none does."""
+    for steps in _STEPS:
+        text = render(way, steps=steps, now=now)
+        if count(text) <= cap:
+            break
+    return text
+
+
+def _ufo_example(way: Procedure) -> dict[str, Any]:
+    """A few-shot example as UFO's main branch writes them: the first step as an action, the rest as its plan."""
+    first, *rest = way.steps
+    control = {"name": first.target.name} if first.target and first.target.name and first.readable else {}
+    plan = [f"({number}) {phrase(step)}" for number, step in enumerate(rest, start=1)]
+    action = {"function": first.action, "arguments": control | dict(first.parameters), "status": "CONTINUE" if rest else "FINISH"}
+    told = {"Request": way.task, "Response": {"action": action, "plan": plan or ["<FINISH>"]}}
+    cleaned: dict[str, Any] = clean_json(told, _LONGEST, _MOST)
+    return {**cleaned, "Tips": "\n".join([UFO_TIP, *clean_json(way.tips, _LONGEST, _MOST)])}
+
+
+def _added(shown: Sequence[Any], nonce: str, format: Format) -> str:
+    if format == "ufo":
+        return json.dumps(shown, ensure_ascii=False)
+    return frame(shown, nonce) if format == "messages" else f"\n\n{frame(shown, nonce)}"
+
+
+def _prompt(task: str, shown: list[Any], nonce: str, format: Format) -> str | list[dict[str, Any]]:
+    if format == "ufo":
+        return list(shown)
+    if format == "text":
+        return task + _added(shown, nonce, format) if shown else task
+    contents = [frame(shown, nonce), task] if shown else [task]
+    return [{"role": "user", "content": content} for content in contents]
+
+
+def _is_block(message: Mapping[str, Any]) -> bool:
+    """True for a user's message that is nothing but a block of ours."""
+    content = message.get("content")
+    if message.get("role") != "user" or not isinstance(content, str):
+        return False
+    return content.startswith("<<<past-experience ") and not strip_block(content)
 
 
 def _check(task: str, format: str, max_tokens: int, allowed_actions: Collection[str] | None, nonce: str | None) -> None:
-    if format not in _SHAPES:
-        raise UsageError(f"unknown prompt format {format!r}: use one of {', '.join(_SHAPES)}")
+    if format not in ("text", "messages", "ufo"):
+        raise UsageError(f"unknown prompt format {format!r}: use one of text, messages, ufo")
     if not isinstance(max_tokens, int) or max_tokens < 0:
         raise UsageError(f"max_tokens is a whole number from 0, not {max_tokens!r}")
     if isinstance(allowed_actions, str):
         raise UsageError("allowed_actions is a collection of names, not one text")
     if nonce and nonce in task:
         raise UsageError("the nonce stands in the task: draw a fresh one")
-
-
-def _admit(
-    task: str,
-    hits: Sequence[Hit],
-    allowed: Collection[str] | None,
-    agreement: Agreement | None,
-    *,
-    to_imitate: bool,
-) -> tuple[list[Example], int]:
-    """The examples that can be shown, with the steps to show, and how many steps name an action the agent lacks.
-
-    One that loses all its steps is out; so is, where examples are there `to_imitate`, a failure or mere advice. What
-    is not worth showing is not looked at.
-    """
-    examples: list[Example] = []
-    admitted: list[Experience] = []
-    lacking = 0
-    for hit in hits:
-        if not fits(task, hit) or is_shown_already(hit.experience, admitted):
-            continue
-        presented = presentable(hit.experience, task, agreement)
-        experience = presented.experience
-        steps = experience.action.steps
-        tried = [step for step in steps if step.status != "not_executed"]  # the steps of a plan are nobody's experience
-        known = tuple(step for step in tried if allowed is None or step.action_type in allowed)
-        lacking += len(tried) - len(known)
-        shown = tuple(step for step in known if step.ok) if experience.outcome.success else known
-        usable = shown and not experience.is_negative if to_imitate else shown or not steps
-        if usable:
-            view = hit.model_copy(update={"experience": experience})
-            asked = {} if experience.is_negative else presented.confirm
-            differs = _differs(hit.experience, [one.experience for one in hits], task)
-            examples.append(Example(view, shown, task, asked, presented.optional, differs))
-            admitted.append(hit.experience)
-    return examples, lacking
-
-
-def _differs(run: Experience, others: Sequence[Experience], task: str) -> str:
-    """Where a run leaves the way of another of the same words, and what of their requests tells them apart."""
-    parted = partings(run, others)
-    if parted is None:
-        return ""
-    place, other = parted
-    apart = told_apart(run, other, task)
-    said = f"asked in the same words, another run went another way from step {place} on"
-    return f"{said}: {apart}" if apart else f"{said}; find out which is due"
-
-
-def _is_block(message: Mapping[str, Any]) -> bool:
-    """True for a message that `inject` made: nothing but a block."""
-    content = message.get("content")
-    if message.get("role") != "user" or not isinstance(content, str):
-        return False
-    return content.startswith(wording("preamble")) and not strip_block(content)
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """A prompt format: how an example is written, what a list of them adds to the task, and the prompt they make."""
-
-    example: Callable[[Example, Fits, datetime], Any]
-    added: Callable[[list[Any], str], str]
-    prompt: Callable[[str, list[Any], str], str | list[dict[str, Any]]]
-
-
-def _added_text(shown: list[str], nonce: str) -> str:
-    return f"\n\n{frame(shown, nonce)}\n\n{wording('closing')}"
-
-
-def _text_prompt(task: str, shown: list[str], nonce: str) -> str:
-    return task + _added_text(shown, nonce) if shown else task
-
-
-def _message_prompt(task: str, shown: list[str], nonce: str) -> list[dict[str, Any]]:
-    contents = [frame(shown, nonce), task] if shown else [task]
-    return [{"role": "user", "content": content} for content in contents]
-
-
-_SHAPES: dict[str, _Shape] = {
-    "text": _Shape(text_example, _added_text, _text_prompt),
-    "messages": _Shape(text_example, frame, _message_prompt),
-    "ufo": _Shape(ufo_example, lambda shown, nonce: json.dumps(shown), lambda task, shown, nonce: list(shown)),
-}

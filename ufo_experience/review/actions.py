@@ -17,7 +17,7 @@ from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.schema import Experience, Step, Trust, validate
-from ufo_experience.store.records import fingerprint
+from ufo_experience.store.base import fingerprint
 from ufo_experience.store.selection import RecordFilter
 
 KEPT = 100  # changes that can be taken back

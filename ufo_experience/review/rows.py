@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
+from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.records import fingerprint
-from ufo_experience.text.applications import application_key
+from ufo_experience.store.base import ExperienceStore, fingerprint
 from ufo_experience.trust.risk import risks
 
 SETTLED_NS = 2_000_000_000  # a shard that changed within the last two seconds may change again in the same tick

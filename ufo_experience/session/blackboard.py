@@ -1,35 +1,39 @@
-"""What all agents of a session share: four memories for the prompt, and a tree of key-values for coordination."""
+"""What all agents of a session share: four memories for the prompt, and a tree of key-values for coordination.
+
+As JSON: `{"questions": [{…}], "requests": […], "trajectories": […], "screenshots": […], "key_values": {…}}`, in a file
+with its `format_version`. Every part may be missing; an object under any other name is read as key-values.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any, TypeAlias, overload
+from datetime import datetime, timezone
+from typing import Any, TypeAlias
 
-from ufo_experience.session.blackboard_format import (
-    ABSENT,
-    TRAJECTORY_KEY,
-    Content,
-    Data,
-    KeyValues,
-    append_event,
-    as_item,
-    content_from,
-    filed_value,
-    keyed_item,
-    picture_of,
-    read_content,
-    write_content,
+from ufo_experience.errors import DataError, FormatVersionError, SchemaError, UsageError
+from ufo_experience.schema import MAX_DEPTH
+from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_json_lines, write_atomic
+from ufo_experience.session.images import (
+    MAX_IMAGE_BYTES,
+    ImageMemoryItem,
+    ImageMemoryItemNames,
+    check_data_url,
+    encode_image,
 )
-from ufo_experience.session.files import StrPath, dump, plain, read_json_lines
-from ufo_experience.session.images import MAX_IMAGE_BYTES, ImageMemoryItem, ImageMemoryItemNames, encode_image
-from ufo_experience.session.memory import Memory
+from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
 
-__all__ = ["Blackboard", "ImageMemoryItem", "ImageMemoryItemNames"]
-
+Data: TypeAlias = MemoryItem | Mapping[str, Any] | str
 PromptPart: TypeAlias = dict[str, Any]
 
+FORMAT_VERSION = 1
+MAX_FILE_BYTES = 512 * 1024 * 1024
 MAX_SCREENSHOTS = 100
+# A trajectory filed under a key is an ordinary item that carries the key; a value without fields is one field.
+TRAJECTORY_KEY, TRAJECTORY_VALUE = "trajectory_key", "trajectory_value"
+
+_ABSENT: Any = object()
+_PICTURE = ImageMemoryItemNames.IMAGE_STR
 
 
 class Blackboard:
@@ -51,13 +55,12 @@ class Blackboard:
     ) -> None:
         """Start empty, or with the last `questions_last_k` (-1: all) questions and answers in `questions_file`."""
         self.lock = threading.RLock()
-        self._audit_file = audit_file
-        self._max_image_bytes = max_image_bytes
-        self._questions = Memory(max_items, lock=self.lock)
-        self._requests = Memory(max_items, lock=self.lock)
-        self._trajectories = Memory(max_items, lock=self.lock)
-        self._screenshots = Memory(max_screenshots, lock=self.lock)
-        self._values = KeyValues()
+        self._audit_file, self._max_image_bytes = audit_file, max_image_bytes
+        sizes = {"questions": max_items, "requests": max_items, "trajectories": max_items}
+        self._memories = {
+            name: Memory(size, lock=self.lock) for name, size in {**sizes, "screenshots": max_screenshots}.items()
+        }
+        self._values: dict[str, Any] = {}
         if questions_file is not None:
             self.load_questions(questions_file, questions_last_k)
 
@@ -66,74 +69,67 @@ class Blackboard:
     @property
     def questions(self) -> Memory:
         """Questions put to the user, with the answers."""
-        return self._questions
+        return self._memories["questions"]
 
     @property
     def requests(self) -> Memory:
         """What the user asked for, round by round."""
-        return self._requests
+        return self._memories["requests"]
 
     @property
     def trajectories(self) -> Memory:
         """Steps taken, by any agent."""
-        return self._trajectories
+        return self._memories["trajectories"]
 
     @property
     def screenshots(self) -> Memory:
         """Screenshots worth keeping, as `ImageMemoryItem`."""
-        return self._screenshots
+        return self._memories["screenshots"]
 
     def add_data(self, data: Data, memory: Memory) -> None:
-        """Add an item, a dict of fields, or a text (which becomes the field `text`) to `memory`.
-
-        Raises:
-            UsageError: `data` is of another kind.
-        """
-        item = as_item(data)
+        """Add an item, a dict of fields, or a text (which becomes the field `text`) to `memory`."""
+        item = _as_item(data)
         with self.lock:
             memory.add_memory_item(item)
-            self._record("add", memory=self._name_of(memory), item=item.to_dict())
+            name = next((name for name, own in self._memories.items() if own is memory), None)
+            self._record("add", memory=name, item={k: v for k, v in vars(item).items() if k != _PICTURE})
 
     def add_questions(self, questions: Data) -> None:
         """Add a question with its answer."""
-        self.add_data(questions, self._questions)
+        self.add_data(questions, self.questions)
 
     def add_requests(self, requests: Data) -> None:
         """Add a request of the user."""
-        self.add_data(requests, self._requests)
+        self.add_data(requests, self.requests)
 
-    @overload
-    def add_trajectories(self, trajectories: Data) -> None: ...
-    @overload
-    def add_trajectories(self, key: str, /, value: Any) -> None: ...
-    @overload
-    def add_trajectories(self, *, key: str, value: Any) -> None: ...
-    def add_trajectories(self, trajectories: Any = ABSENT, value: Any = ABSENT, *, key: Any = ABSENT) -> None:
+    def add_trajectories(self, trajectories: Any = _ABSENT, value: Any = _ABSENT, *, key: Any = _ABSENT) -> None:
         """Add a step; given a key and a value, file the value under the key, where `get_trajectories(key)` finds it."""
-        if key is ABSENT and value is ABSENT:
-            self.add_data(trajectories, self._trajectories)
-        else:
-            self.add_data(keyed_item(trajectories if key is ABSENT else key, value), self._trajectories)
+        keyed = value is not _ABSENT or key is not _ABSENT
+        self.add_data(
+            _filed(trajectories if key is _ABSENT else key, value) if keyed else trajectories, self.trajectories
+        )
 
     def get_trajectories(self, key: str | None = None) -> list[Any]:
         """Give what was filed under `key`, oldest first; without a key every step as a dict."""
-        steps = self._trajectories.to_list_of_dicts()
-        return steps if key is None else [filed_value(step) for step in steps if step.get(TRAJECTORY_KEY) == key]
+        steps = self.trajectories.to_list_of_dicts()
+        if key is None:
+            return steps
+        found = [step for step in steps if step.get(TRAJECTORY_KEY) == key]
+        return [step.get(TRAJECTORY_VALUE, {k: v for k, v in step.items() if k != TRAJECTORY_KEY}) for step in found]
 
     def add_image(self, screenshot_path: StrPath = "", metadata: Mapping[str, Any] | None = None) -> None:
-        """Add a screenshot: its path, its metadata, and the picture itself as a data URL.
-
-        `metadata` is kept whole, or, if it has a key `metadata`, what is under that.
+        """Add a screenshot: its path, its metadata (or what is under `metadata` in it), and the picture as a data URL.
 
         Raises:
             DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than `max_image_bytes`.
         """
         about = dict(metadata or {})
-        item = ImageMemoryItem()
-        item.set_value(ImageMemoryItemNames.METADATA, about.get(ImageMemoryItemNames.METADATA, about))
-        item.set_value(ImageMemoryItemNames.IMAGE_PATH, str(screenshot_path))
-        item.set_value(ImageMemoryItemNames.IMAGE_STR, encode_image(screenshot_path, self._max_image_bytes))
-        self.add_data(item, self._screenshots)
+        item = ImageMemoryItem(
+            metadata=about.get(ImageMemoryItemNames.METADATA, about),
+            image_path=str(screenshot_path),
+            image_str=encode_image(screenshot_path, self._max_image_bytes),
+        )
+        self.add_data(item, self.screenshots)
 
     def load_questions(self, file_path: StrPath, last_k: int = -1) -> None:
         """Add the last `last_k` (-1: all) questions and answers of a JSONL file; a file not there yet has none."""
@@ -142,46 +138,57 @@ class Blackboard:
 
     @staticmethod
     def read_json_file(file_path: StrPath, last_k: int = -1) -> list[Any]:
-        """Read the objects and texts in the last `last_k` (-1: all) lines of a JSONL file, blank lines aside.
-
-        A line that is neither is left out and named in a warning of the log; a file that does not exist has no lines.
-        """
+        """Read the objects and texts in the last `last_k` (-1: all) lines of a JSONL file; see `read_json_lines`."""
         return read_json_lines(file_path, last_k)
 
     # ---- key-values
 
     def add_key_value(self, key: str, value: Any) -> None:
-        """Put `value` at `key`, such as `devices/windows/ready`; a value already there is replaced.
+        """Put `value` at `key`, such as `devices/windows/ready`; what was there is replaced.
 
         Raises:
-            UsageError: the key is malformed, a namespace, or would lie below a value that is not a dict.
+            UsageError: the key is malformed, or would lie below a value that is not a dict.
         """
-        with self.lock:
-            self._values.set(key, value)
-            self._record("add_key_value", key=key, value=value)
+        self._put(key, value, "add_key_value")
 
     def get_value(self, key: str, default: Any = None) -> Any:
-        """Give the value at `key`, a dict of the whole namespace if it is one, or `default`."""
+        """Give the value at `key`, a dict of all that is below it if there is, or `default`."""
         with self.lock:
-            return self._values.get(key, default)
+            found = _find(self._values, _parts(key))
+            return default if found is _ABSENT else _copied(found)
 
     def update_value(self, key: str, value: Any) -> None:
-        """Replace the value at `key`.
-
-        Raises:
-            UsageError: there is none, or as `add_key_value`.
-        """
+        """Replace the value at `key`. Raises UsageError when there is none, or as `add_key_value`."""
         with self.lock:
-            self._values.update(key, value)
-            self._record("update_value", key=key, value=value)
+            if _find(self._values, _parts(key)) is _ABSENT:
+                raise UsageError(f"there is no key {key!r} to update; add it first")
+            self._put(key, value, "update_value")
 
     def delete_key(self, key: str) -> bool:
-        """Remove the value or the whole namespace at `key`; tell whether there was one."""
+        """Remove what is at `key`, and the levels left empty by that; tell whether there was anything."""
+        parts = _parts(key)
         with self.lock:
-            found = self._values.delete(key)
-            if found:
-                self._record("delete_key", key=key)
-            return found
+            if _find(self._values, parts) is _ABSENT:
+                return False
+            for end in range(len(parts), 0, -1):
+                level = _find(self._values, parts[: end - 1])
+                if end == len(parts) or not level[parts[end - 1]]:
+                    del level[parts[end - 1]]
+            self._record("delete_key", key=key)
+            return True
+
+    def _put(self, key: str, value: Any, operation: str) -> None:
+        *parents, name = _parts(key)
+        value = _copied(value)
+        with self.lock:
+            level = self._values
+            for depth, part in enumerate(parents, start=1):
+                level = level.setdefault(part, {})
+                if not isinstance(level, dict):
+                    above = "/".join(parents[:depth])
+                    raise UsageError(f"{above!r} holds a value, so there can be no {key!r} below it")
+            level[name] = value
+            self._record(operation, key=key, value=value)
 
     # ---- prompt
 
@@ -190,9 +197,9 @@ class Blackboard:
         with self.lock:
             return [
                 {"type": "text", "text": "[Blackboard:]"},
-                *self.texts_to_prompt(self._questions, "[Questions & Answers:]"),
-                *self.texts_to_prompt(self._requests, "[Request History:]"),
-                *self.texts_to_prompt(self._trajectories, "[Step Trajectories Completed Previously:]"),
+                *self.texts_to_prompt(self.questions, "[Questions & Answers:]"),
+                *self.texts_to_prompt(self.requests, "[Request History:]"),
+                *self.texts_to_prompt(self.trajectories, "[Step Trajectories Completed Previously:]"),
                 *self.screenshots_to_prompt(),
             ]
 
@@ -201,18 +208,15 @@ class Blackboard:
         return [{"type": "text", "text": f"{prefix}\n {memory.to_json()}"}]
 
     def screenshots_to_prompt(self) -> list[PromptPart]:
-        """Give each screenshot as two parts: its metadata, and the image as a data URL.
-
-        A screenshot without a picture (an empty `image_str`) has only the first.
+        """Give each screenshot as two parts: its metadata, and the image as a data URL (none where it has no picture).
 
         Raises:
             DataError: a screenshot was added by hand with something that is not a data URL of an image.
         """
         parts: list[PromptPart] = []
-        for number, shot in enumerate(self._screenshots.list_content):
+        for number, shot in enumerate(self.screenshots.list_content):
             parts.append({"type": "text", "text": dump(shot.get(ImageMemoryItemNames.METADATA, ""))})
-            url = picture_of(shot, number, self._max_image_bytes)
-            if url:
+            if url := _checked_picture(shot, number, self._max_image_bytes):
                 parts.append({"type": "image_url", "image_url": {"url": url}})
         return parts
 
@@ -220,27 +224,26 @@ class Blackboard:
 
     def questions_to_json(self) -> str:
         """Give the questions as one JSON array."""
-        return self._questions.to_json()
+        return self.questions.to_json()
 
     def requests_to_json(self) -> str:
         """Give the requests as one JSON array."""
-        return self._requests.to_json()
+        return self.requests.to_json()
 
     def trajectories_to_json(self) -> str:
         """Give the trajectories as one JSON array."""
-        return self._trajectories.to_json()
+        return self.trajectories.to_json()
 
     def screenshots_to_json(self) -> str:
         """Give the screenshots, pictures included, as one JSON array."""
-        return self._screenshots.to_json()
+        return self.screenshots.to_json()
 
     def blackboard_to_dict(self) -> dict[str, Any]:
-        """Give all content in its JSON form: a list per memory and, if there are any, `key_values` by full path."""
+        """Give all content in its JSON form: a list per memory and, if there are any, `key_values`."""
         with self.lock:
-            lists = {name: memory.to_list_of_dicts() for name, memory in self._memories().items()}
-            values = self._values.flat()
-        content: dict[str, Any] = plain({**lists, "key_values": values} if values else lists)
-        return content
+            content: dict[str, Any] = {name: memory.list_content for name, memory in self._memories.items()}
+            form: dict[str, Any] = plain(content | ({"key_values": self._values} if self._values else {}))
+        return form
 
     def blackboard_to_json(self) -> str:
         """Give all content as one JSON object."""
@@ -252,7 +255,7 @@ class Blackboard:
         Raises:
             DataError: a part has the wrong shape (the message names it); the content stays as it was.
         """
-        self._take_over(content_from(blackboard_dict, self._max_image_bytes), "blackboard_from_dict")
+        self._take_over(blackboard_dict, "blackboard_from_dict")
 
     def save_to_file(self, path: StrPath) -> None:
         """Write all content to a JSON file, whole or not at all.
@@ -261,7 +264,10 @@ class Blackboard:
             DataError: it would be larger than `load_from_file` reads.
             StorageError: the disk refused; an earlier file is as it was.
         """
-        write_content(path, self.blackboard_to_dict())
+        text = dump({"format_version": FORMAT_VERSION, **self.blackboard_to_dict()})
+        if len(text.encode("utf-8")) > MAX_FILE_BYTES:
+            raise DataError(f"the blackboard is larger than {MAX_FILE_BYTES} bytes; drop screenshots", file=str(path))
+        write_atomic(path, text)
 
     def load_from_file(self, path: StrPath) -> None:
         """Replace all content by that of a file `save_to_file` wrote. Whatever is raised, the content stays as it was.
@@ -270,41 +276,110 @@ class Blackboard:
             DataError: no such file, or (as `CorruptError`) torn or not JSON, (as `FormatVersionError`) written by a
                 newer version, (as `SchemaError`) with a part of the wrong shape.
         """
-        self._take_over(read_content(path, self._max_image_bytes), "load_from_file", file=str(path))
+        data = read_json(path, MAX_FILE_BYTES)
+        version = data.get("format_version", FORMAT_VERSION) if isinstance(data, dict) else FORMAT_VERSION
+        if version != FORMAT_VERSION:
+            raise FormatVersionError(f"format version {version!r}, this program reads {FORMAT_VERSION}", file=str(path))
+        try:
+            self._take_over(data, "load_from_file", file=str(path))
+        except DataError as error:
+            raise SchemaError(error.reason, file=str(path), field=error.field) from error
 
     def is_empty(self) -> bool:
         """Tell whether there is neither an item in a memory nor a key-value."""
         with self.lock:
-            return self._values.is_empty() and all(memory.is_empty() for memory in self._memories().values())
+            return not self._values and all(memory.is_empty() for memory in self._memories.values())
 
     def clear(self) -> None:
         """Forget all content; files stay."""
         with self.lock:
-            for memory in self._memories().values():
+            for memory in self._memories.values():
                 memory.clear()
-            self._values = KeyValues()
+            self._values = {}
             self._record("clear")
 
-    # ---- inside
-
-    def _memories(self) -> dict[str, Memory]:
-        return {
-            "questions": self._questions,
-            "requests": self._requests,
-            "trajectories": self._trajectories,
-            "screenshots": self._screenshots,
-        }
-
-    def _name_of(self, memory: Memory) -> str | None:
-        return next((name for name, own in self._memories().items() if own is memory), None)
-
-    def _take_over(self, content: Content, operation: str, **details: Any) -> None:
+    def _take_over(self, data: Any, operation: str, **details: Any) -> None:
+        """Replace all content, once the whole of `data` is read and checked."""
+        if not isinstance(data, Mapping):
+            raise SchemaError("must be an object")
+        kinds = dict.fromkeys(self._memories, MemoryItem) | {"screenshots": ImageMemoryItem}
+        items = {name: items_from_dicts(data.get(name, []), kind, field=name) for name, kind in kinds.items()}
+        for number, shot in enumerate(items["screenshots"]):
+            _checked_picture(vars(shot), number, self._max_image_bytes)
+        values = _read_values({name: part for name, part in data.items() if name not in {*kinds, "format_version"}})
         with self.lock:
-            for name, memory in self._memories().items():
-                memory.load(content.items[name])
-            self._values = content.values
+            for name, memory in self._memories.items():
+                memory.load(items[name])
+            self._values = values
             self._record(operation, **details)
 
     def _record(self, operation: str, **details: Any) -> None:
         if self._audit_file is not None:
-            append_event(self._audit_file, operation, details)
+            append_line(self._audit_file, dump({"at": datetime.now(timezone.utc), "operation": operation, **details}))
+
+
+def _as_item(data: Any) -> MemoryItem:
+    if isinstance(data, MemoryItem):
+        return data
+    if isinstance(data, str):
+        return MemoryItem(text=data)
+    if isinstance(data, Mapping):
+        item = MemoryItem()
+        item.add_values_from_dict(data)
+        return item
+    raise UsageError(f"a blackboard takes a MemoryItem, a dict or a text, not {type(data).__name__}")
+
+
+def _filed(key: Any, value: Any) -> MemoryItem:
+    """`value` under `key`: an item or a dict keeps its fields, anything else becomes one field."""
+    if not isinstance(key, str) or not key or value is _ABSENT:
+        raise UsageError("a trajectory is filed under a text key, with a value")
+    structured = isinstance(value, (MemoryItem, Mapping))
+    fields = dict(vars(_as_item(value))) if structured else {TRAJECTORY_VALUE: value}
+    if TRAJECTORY_KEY in fields or (structured and TRAJECTORY_VALUE in fields):
+        raise UsageError(f"the fields {TRAJECTORY_KEY!r} and {TRAJECTORY_VALUE!r} are the blackboard's own")
+    return _as_item({TRAJECTORY_KEY: key, **fields})
+
+
+def _checked_picture(shot: Mapping[str, Any], number: int, max_bytes: int) -> str:
+    """The data URL of the screenshot at index `number`, "" if it has none."""
+    url = shot.get(_PICTURE) or ""
+    return check_data_url(url, max_bytes, field=f"screenshots[{number}].{_PICTURE}") if url else ""
+
+
+def _parts(path: str) -> list[str]:
+    parts = path.split("/") if isinstance(path, str) else []
+    if not all(parts) or not 0 < len(parts) <= MAX_DEPTH:
+        raise UsageError(f"a key is 1 to {MAX_DEPTH} names joined by '/', none of them empty, not {path!r}")
+    return parts
+
+
+def _find(values: Any, parts: list[str]) -> Any:
+    for part in parts:
+        if not isinstance(values, dict) or part not in values:
+            return _ABSENT
+        values = values[part]
+    return values
+
+
+def _copied(value: Any, depth: int = 0) -> Any:
+    """Dicts and lists are copied on the way in and out; other objects are kept as they are."""
+    if depth > MAX_DEPTH:
+        raise DataError(f"a value is nested deeper than {MAX_DEPTH} levels, or contains itself")
+    if isinstance(value, Mapping):
+        return {key: _copied(item, depth + 1) for key, item in value.items()}
+    return [_copied(item, depth + 1) for item in value] if isinstance(value, list) else value
+
+
+def _read_values(parts: dict[str, Any]) -> dict[str, Any]:
+    """Key-values from a file: those under `key_values`, nested or by full path, and what stands beside them."""
+    own = parts.pop("key_values", {})
+    if not isinstance(own, Mapping):
+        raise SchemaError("must be an object", field="key_values")
+    board = Blackboard()
+    try:
+        for path, value in [*own.items(), *parts.items()]:
+            board.add_key_value(path, value)
+    except UsageError as error:
+        raise SchemaError(str(error), field="key_values" if path in own else str(path)) from error
+    return board._values

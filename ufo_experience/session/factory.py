@@ -1,4 +1,4 @@
-"""The right session for a platform and a mode.
+"""The right session for a platform and a mode, many of them one after the other, and how far a batch has come.
 
     mode               Windows                  Linux
     normal             Session                  LinuxSession
@@ -9,9 +9,6 @@
     operator           OpenAIOperatorSession    –
 
 Follower and batch take a plan file or a folder of them, one session each.
-
-A pool runs many, one after the other or some at a time; one that fails never stops the others. How far a batch has
-come is kept in a file (which tasks are done, which failed and why), so that it can be resumed.
 """
 
 from __future__ import annotations
@@ -44,28 +41,23 @@ from ufo_experience.session.session_types import (
 )
 
 FILE_NAME = "tasks_status.json"
-PLAN_SUFFIX = ".json"
 
 MakeParts = Callable[[str], SessionParts]
 
-_INTERACTIVE: dict[tuple[str, str], type[BaseSession]] = {
+_SESSIONS: dict[tuple[str, str], type[BaseSession]] = {
     ("windows", "normal"): Session,
     ("windows", "normal_operator"): Session,
     ("windows", "operator"): OpenAIOperatorSession,
-    ("linux", "normal"): LinuxSession,
-    ("linux", "normal_operator"): LinuxSession,
-}
-_SERVICE: dict[tuple[str, str], type[BaseSession]] = {
     ("windows", "service"): ServiceSession,
-    ("linux", "service"): LinuxServiceSession,
-}
-_FROM_FILE: dict[tuple[str, str], type[BaseSession]] = {
     ("windows", "follower"): FollowerSession,
     ("windows", "batch_normal"): FromFileSession,
+    ("linux", "normal"): LinuxSession,
+    ("linux", "normal_operator"): LinuxSession,
+    ("linux", "service"): LinuxServiceSession,
 }
-_KINDS = _INTERACTIVE | _SERVICE | _FROM_FILE
+_MAX_BYTES = 16 * 1024 * 1024  # of a status file
 
-_MAX_BYTES = 16 * 1024 * 1024
+_log = logging.getLogger(__name__)
 
 
 class TaskState(str, Enum):
@@ -80,19 +72,17 @@ class TaskStatus:
     """The status file of a batch: `{task: {"state", "attempts", "at", "error"}}`. Thread-safe; whole after a crash."""
 
     def __init__(self, path: StrPath) -> None:
-        """Take up the file if there is one.
-
-        Raises:
-            DataError: it cannot be read, or (as `SchemaError`) is no status file.
-        """
+        """Take up the file if there is one. Raises DataError when it cannot be read, or is no status file."""
         self.path = Path(path)
         self._lock = threading.Lock()
-        self._tasks: dict[str, dict[str, Any]] = _load(self.path)
+        data = read_json(self.path, _MAX_BYTES) if self.path.exists() else {}
+        if not isinstance(data, dict) or not all(isinstance(known, dict) for known in data.values()):
+            raise SchemaError("not a status file: a mapping of tasks to objects", file=str(path))
+        self._tasks: dict[str, dict[str, Any]] = data
 
     def begin(self, task: str) -> None:
         """Note that a task is being worked on."""
-        attempts = int(self.of(task).get("attempts", 0)) + 1
-        self._set(task, TaskState.RUNNING, attempts, None)
+        self._set(task, TaskState.RUNNING, int(self.of(task).get("attempts", 0)) + 1, None)
 
     def end(self, task: str, error: str | None = None) -> None:
         """Note that a task is done or, with an error, failed."""
@@ -110,26 +100,13 @@ class TaskStatus:
 
     def failed(self) -> list[str]:
         """The tasks to try again: failed, or broken off."""
-        with self._lock:
-            return [task for task, known in self._tasks.items() if known.get("state") != TaskState.DONE.value]
+        return [task for task in list(self._tasks) if not self.is_done(task)]
 
     def _set(self, task: str, state: TaskState, attempts: int, error: str | None) -> None:
         known = {"state": state.value, "attempts": attempts, "at": datetime.now(timezone.utc), "error": error}
         with self._lock:
             self._tasks[task] = known
             write_atomic(self.path, dump(self._tasks) + "\n")
-
-
-def _load(path: Path) -> dict[str, dict[str, Any]]:
-    if not path.exists():
-        return {}
-    data = read_json(path, _MAX_BYTES)
-    if not isinstance(data, dict) or not all(isinstance(known, dict) for known in data.values()):
-        raise SchemaError("not a status file: a mapping of tasks to objects", file=str(path))
-    return data
-
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -143,7 +120,7 @@ class SessionReport:
 
 
 class SessionPool:
-    """Runs sessions in the order given, `max_parallel` at a time."""
+    """Runs sessions in the order given, `max_parallel` at a time. One that fails never stops the others."""
 
     def __init__(
         self, session_list: Iterable[BaseSession] = (), *, max_parallel: int = 1, status: TaskStatus | None = None
@@ -152,8 +129,7 @@ class SessionPool:
         if max_parallel < 1:
             raise UsageError(f"at least one session at a time, not {max_parallel}")
         self._sessions = list(session_list)
-        self._max_parallel = max_parallel
-        self._status = status
+        self._max_parallel, self._status = max_parallel, status
 
     @property
     def session_list(self) -> list[BaseSession]:
@@ -178,7 +154,9 @@ class SessionPool:
             if self._status is not None:
                 self._status.begin(session.task)
             done = await attempt(session.run())
-            error = done.message if isinstance(done, Failure) else _error_of(session)
+            error = done.message if isinstance(done, Failure) else None
+            if error is None and session.is_error():
+                error = str(session.context.get(ContextNames.ERROR_MESSAGE) or "in error")
             if error is not None:
                 _log.error("session %s failed: %s", session.task, error)
             if self._status is not None:
@@ -186,19 +164,12 @@ class SessionPool:
             return SessionReport(session.task, session.id, list(session.results), error)
 
 
-def _error_of(session: BaseSession) -> str | None:
-    """Why a session that ran to its end is in error."""
-    return str(session.context.get(ContextNames.ERROR_MESSAGE) or "in error") if session.is_error() else None
-
-
 class SessionFactory:
     """Makes sessions. `parts` is called with each task's name, as agents and user belong to one session."""
 
     def __init__(self, parts: MakeParts, *, should_evaluate: bool = True, status: TaskStatus | None = None) -> None:
         """With `status`, tasks of a batch that are done are left out, and files that cannot be read noted as failed."""
-        self._parts = parts
-        self._should_evaluate = should_evaluate
-        self._status = status
+        self._parts, self._should_evaluate, self._status = parts, should_evaluate, status
 
     def create_session(
         self,
@@ -222,12 +193,15 @@ class SessionFactory:
             DataError: the plan cannot be read (in a folder such a file is logged, noted and left out).
         """
         system = (platform or host.system()).casefold()
-        _check(system, mode)
+        kind: Callable[..., BaseSession] | None = _SESSIONS.get((system, mode))
+        if kind is None:
+            modes = [mode for platform, mode in _SESSIONS if platform == system]
+            known = f"modes are {', '.join(modes)}" if modes else "platforms are windows, linux"
+            raise UsageError(f"no mode {mode!r} on {system}: {known}")
         judge = self._should_evaluate if should_evaluate is None else should_evaluate
-        kind: Callable[..., BaseSession] = _KINDS[system, mode]
-        if (system, mode) in _FROM_FILE:
+        if mode in ("follower", "batch_normal"):
             return list(self._from_files(kind, task, plan, judge, id, extra))
-        if (system, mode) in _SERVICE and "task_protocol" not in extra:
+        if mode == "service" and "task_protocol" not in extra:
             raise UsageError("a service session needs task_protocol")
         if mode == "normal_operator":
             extra = {"mode": mode, **extra}
@@ -259,31 +233,14 @@ class SessionFactory:
                     self._status.end(task, str(error))
 
 
-def _check(system: str, mode: str) -> None:
-    modes = [mode for platform, mode in _KINDS if platform == system]
-    if not modes:
-        names = dict.fromkeys(platform for platform, _ in _KINDS)
-        raise UsageError(f"no sessions for platform {system!r}: use one of {', '.join(names)}")
-    if mode not in modes:
-        raise UsageError(f"no mode {mode!r} on {system}: use one of {', '.join(modes)}")
-
-
 def plan_files(plan: StrPath) -> list[Path]:
-    """The plan file itself, or the plan files in a folder, by name.
-
-    Raises:
-        UsageError: no plan given, or none there.
-    """
+    """The plan file itself, or the plan files in a folder, by name. Raises UsageError when there is none."""
     path = Path(plan)
     if not str(plan) or not path.exists():
         raise UsageError(f"no plan at {str(plan)!r}")
     if path.is_file():
         return [path]
-    found = sorted(file for file in path.iterdir() if _is_plan(file))
+    found = sorted(file for file in path.glob("*.json") if file.is_file() and file.name != FILE_NAME)
     if not found:
-        raise UsageError(f"no {PLAN_SUFFIX} file in {path}")
+        raise UsageError(f"no .json file in {path}")
     return found
-
-
-def _is_plan(file: Path) -> bool:
-    return file.is_file() and file.suffix == PLAN_SUFFIX and file.name != FILE_NAME

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
-from ufo_experience.procedure.acts import Act, Stop, check_action
-from ufo_experience.procedure.block import MORE, REWORDED, UNSAID, ahead_block, choice_block
-from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import Target as Aim
-from ufo_experience.procedure.screen import Screen, read_screen
+from ufo_experience.procedure.acts import Act, Stop
+from ufo_experience.procedure.ahead import ahead_block, choice_block
+from ufo_experience.procedure.guide import Guide, check_action
+from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentStatus,
@@ -31,28 +29,12 @@ from ufo_experience.session.protocols import (
     describe,
 )
 from ufo_experience.session.recovery import RecoveryPolicy, execute, skipped
-from ufo_experience.text.controls import bare
 
 RecallMode = Literal["advise", "ahead", "replay"]
+Controls = tuple[Mapping[str, Any], ...]
 
 REPLAYED = "a step of a known way, carried out without asking the agent"
 FORESEEN = "foreseen by the agent"
-
-
-@dataclass(frozen=True)
-class ScreenView:
-    """What is in view: the controls as the dispatcher gave them."""
-
-    controls: tuple[Mapping[str, Any], ...]
-
-    @cached_property
-    def screen(self) -> Screen:
-        """The controls as a guide reads them, once."""
-        return read_screen(self.controls)
-
-    def targets(self) -> tuple[Target, ...]:
-        """The controls as a decision keeps them."""
-        return tuple(as_target(one) for one in self.controls)
 
 
 @dataclass(frozen=True)
@@ -67,7 +49,7 @@ class _Foreseen:
 class Follower:
     """What is to be done next in one request or sub-task, without the agent: its own list first, then the guide.
 
-    `handed_back` says why the agent is asked again, "" when nothing was doubted.
+    `handed_back` says why the agent is asked again, "" when nothing was doubted; `left` are the actions dropped by it.
     """
 
     def __init__(
@@ -89,12 +71,7 @@ class Follower:
         self.handed_back = self._told = ""
         self.left: Outcomes = ()
 
-    @property
-    def guide(self) -> Guide | None:
-        """The guide it follows; None when only the agent's own list is carried out."""
-        return self._guide
-
-    async def view(self, context: Context) -> ScreenView | None:
+    async def view(self, context: Context) -> Controls | None:
         """Look at the screen; None when the dispatcher cannot tell what is in view, and it is not asked again."""
         if self._blind:
             return None
@@ -104,28 +81,22 @@ class Follower:
         if not isinstance(seen, (list, tuple)) or not all(isinstance(one, Mapping) for one in seen):
             self._blind = True
             return None
-        return ScreenView(tuple(seen))
+        return tuple(seen)
 
     async def next(self, context: Context, application: str) -> Decision | None:
         """The next decision that needs no agent; None: ask it."""
         self.handed_back, self.left = "", ()
         while self._queue:
-            view = await self.view(context)
-            decision = self._queue[0].decision
-            checked = self._checked(self._queue[0].command, view, application, consent=self._queue[0].meant)
+            view, waiting = await self.view(context), self._queue[0]
+            checked = self._checked(waiting.command, view, application, consent=waiting.meant)
             if isinstance(checked, Stop) and checked.reason != "done":
-                repaired = self._repaired(checked, view, application)
-                if repaired is None:
-                    self.hand_back(checked.detail)
-                    return None
-                if repaired.commands:
-                    return repaired
-                continue
+                self.hand_back(checked.detail)
+                return None
             self._queue.popleft()
             if isinstance(checked, Command):
-                return replace(decision, commands=(checked,), controls=view.targets() if view else ())
-            if decision.status is not AgentStatus.CONTINUE:
-                return replace(decision, commands=())
+                return replace(waiting.decision, commands=(checked,), controls=targets(view))
+            if waiting.decision.status is not AgentStatus.CONTINUE:
+                return replace(waiting.decision, commands=())
         return await self._guided(context, application)
 
     async def foresee(self, context: Context, application: str) -> str:
@@ -135,36 +106,23 @@ class Follower:
         else and the way is in view again.
         """
         self._marked = frozenset()
-        known, guide = application or None, self._guide
+        guide, known = self._guide, application or None
         if (guide is None or guide.gave_up) and not self._choices:
             return ""
         view = await self.view(context)
         if view is None:
             return ""
         if guide is None:
-            return self._offered(view.screen, known)
-        acts = guide.ahead(view.screen, application=known) if guide.sure else ()
-        resumed = not acts and not self._replay and guide.resume(view.screen, application=known)
-        acts = guide.ahead(view.screen, application=known) if resumed else acts
+            told = [(one, one.ahead(view, application=known)) for one in self._choices]
+            told = [(one, acts) for one, acts in told if acts]
+            self._choices = tuple(one for one, _ in told)
+            self._mark(act for _, acts in told for act in acts)
+            return choice_block(told)
+        acts = guide.ahead(view, application=known) if guide.sure else ()
+        resumed = not acts and not self._replay and guide.resume(view, application=known)
+        acts = guide.ahead(view, application=known) if resumed else acts
         self._mark(() if self._replay else acts)
-        whole = guide.place + len(acts) >= len(guide.procedure.steps)
-        opened = UNSAID + ", ".join(guide.unspoken) if guide.unspoken else ""
-        way = guide.procedure
-        more = MORE + ", ".join(way.more) if way.more else ""
-        notes = (REWORDED if way.reworded else "", way.parts if whole else "", opened, more)
-        return ahead_block(acts, note=" ".join(filter(None, notes)), resumed=resumed)
-
-    def _offered(self, screen: Screen, application: str | None) -> str:
-        """The ways to choose from whose first step can be taken on this screen."""
-        told = [(one, one.ahead(screen, application=application)) for one in self._choices]
-        told = [(one, acts) for one, acts in told if acts]
-        self._choices = tuple(one for one, _ in told)
-        self._mark([act for _, acts in told for act in acts])
-        return choice_block(told)
-
-    def _mark(self, acts: Iterable[Act]) -> None:
-        asked = (act for act in acts if act.confirm)
-        self._marked = frozenset((act.action, bare(act.target.name) if act.target else "") for act in asked)
+        return ahead_block(guide, acts)
 
     def choose(self, commands: Sequence[Command]) -> None:
         """Of several ways the one whose next steps the agent has answered with is followed from now on. Where it has
@@ -187,15 +145,15 @@ class Follower:
         last = replace(decision, commands=(), comment=FORESEEN, cost=0.0, tokens=0, prompt=None, observation="")
         parts = [*(Decision(AgentStatus.CONTINUE, comment=FORESEEN) for _ in rest), last]
         if rest:
-            self._queue.extend(map(self._foreseen, rest, parts[1:]))
+            waiting = zip(rest, parts[1:], strict=True)
+            self._queue.extend(_Foreseen(one, part, _key(one) in self._marked) for one, part in waiting)
             decision = replace(decision, status=AgentStatus.CONTINUE, result="")
         if not _is_named_only(first):
             return replace(decision, commands=(first,))
         view = await self.view(context)
         checked = first if view is None else self._checked(first, view, application, consent=True)
         if isinstance(checked, Command):
-            controls = decision.controls or (view.targets() if view else ())
-            return replace(decision, commands=(checked,), controls=controls)
+            return replace(decision, commands=(checked,), controls=decision.controls or targets(view))
         if checked.reason == "done" and not rest:
             return replace(decision, commands=())
         if checked.reason != "done":
@@ -212,48 +170,23 @@ class Follower:
                 self.hand_back(f"{describe(command)} failed")
 
     def hand_back(self, why: str) -> None:
-        """Drop what was foreseen and say why; `left` are those actions, not carried out."""
+        """Drop what was foreseen and say why."""
         self.handed_back = why
-        self.left = tuple((command, skipped(command, f"not carried out: {why}")) for command in self._waiting())
+        self.left = tuple((one.command, skipped(one.command, f"not carried out: {why}")) for one in self._queue)
         self._queue.clear()
 
-    # ---- within
-
-    def _waiting(self) -> list[Command]:
-        return [one.command for one in self._queue]
-
-    def _foreseen(self, command: Command, decision: Decision) -> _Foreseen:
-        """What was marked as hard to take back and is answered with all the same has been thought of."""
-        name = bare(command.target.name) if command.target else ""
-        return _Foreseen(command, decision, (command.tool_name, name) in self._marked)
-
-    def _repaired(self, stop: Stop, view: ScreenView | None, application: str) -> Decision | None:
-        """Help for a target that is missing, as in `replay`: an action that looks for it, or (without a command) steps
-        that lead to what is in view already are passed over; None when there is no help.
-        """
-        if self._guide is None or view is None or stop.reason != "target_missing":
-            return None
-        answer = self._guide.repair(
-            [as_act(command) for command in self._waiting()], view.screen, application=application or None
-        )
-        if isinstance(answer, Act):
-            commands = (as_command(answer),)
-            return Decision(AgentStatus.CONTINUE, commands, comment=FORESEEN, controls=view.targets())
-        for _ in range(answer):
-            self._queue.popleft()
-        return Decision(AgentStatus.CONTINUE) if answer else None
+    def _mark(self, acts: Iterable[Act]) -> None:
+        """What is marked as hard to take back and answered with all the same has been thought of."""
+        self._marked = frozenset(_key(as_command(act)) for act in acts if act.confirm)
 
     def _checked(
-        self, command: Command, view: ScreenView | None, application: str, *, consent: bool = False
+        self, command: Command, view: Controls | None, application: str, *, consent: bool = False
     ) -> Command | Stop:
         """The command with its target on the screen, or why not; without a look only one that names an id."""
         if view is None:
             return Stop("target_missing", "the screen cannot be looked at") if _is_named_only(command) else command
-        act, known = as_act(command), application or None
-        if self._guide is not None:
-            answer = self._guide.check(act, view.screen, application=known, consent=consent)
-        else:
-            answer = check_action(act, view.screen, application=known, consent=consent)
+        check = self._guide.check if self._guide is not None else check_action
+        answer = check(as_act(command), view, application=application or None, consent=consent)
         return answer if isinstance(answer, Stop) else replace(as_command(answer), call_id=command.call_id)
 
     async def _guided(self, context: Context, application: str) -> Decision | None:
@@ -264,9 +197,9 @@ class Follower:
         view = await self.view(context)
         if view is None:
             return None
-        answer = guide.next(view.screen, application=application or None)
+        answer = guide.next(view, application=application or None)
         if isinstance(answer, Act):
-            return Decision(AgentStatus.CONTINUE, (as_command(answer),), comment=REPLAYED, controls=view.targets())
+            return Decision(AgentStatus.CONTINUE, (as_command(answer),), comment=REPLAYED, controls=targets(view))
         if answer.reason == "done" and guide.place:
             return Decision(AgentStatus.FINISH, comment=REPLAYED, result="the known way was followed to its end")
         if answer.detail != self._told:  # said once: the agent sees to it
@@ -284,31 +217,34 @@ def as_act(command: Command) -> Act:
 def as_command(act: Act) -> Command:
     """An action of a guide as a command."""
     aim = act.target
-    target = (
-        Target(aim.name, aim.type or None, "" if aim.id is None else str(aim.id), within=aim.within) if aim else None
-    )
+    number = "" if aim is None or aim.id is None else str(aim.id)
+    target = Target(aim.name, aim.type or None, number, within=aim.within) if aim else None
     return Command(act.action, dict(act.parameters), target=target)
 
 
-def as_target(control: Mapping[str, Any]) -> Target:
-    """A control in view as a target."""
-    kind = control.get("type")
-    dialog, checked = (said if isinstance(said := control.get(key), bool) else None for key in ("dialog", "checked"))
-    return Target(
-        str(control.get("name") or ""),
-        str(kind) if kind else None,
-        str(control.get("id") or ""),
-        within=str(control.get("within") or ""),
-        dialog=dialog,
-        checked=checked,
+def targets(view: Controls | None) -> tuple[Target, ...]:
+    """Controls in view as a decision keeps them."""
+    return tuple(
+        Target(
+            str(one.get("name") or ""),
+            str(one["type"]) if one.get("type") else None,
+            str(one.get("id") or ""),
+            within=str(one.get("within") or ""),
+            dialog=one["dialog"] if isinstance(one.get("dialog"), bool) else None,
+            checked=one["checked"] if isinstance(one.get("checked"), bool) else None,
+        )
+        for one in view or ()
     )
-
-
-def _is_named_only(command: Command) -> bool:
-    """True for a command whose target has still to be found on the screen."""
-    return command.target is not None and bool(command.target.name) and not command.target.id
 
 
 def names_only(commands: Sequence[Command]) -> bool:
     """True when one of the commands has a target that has still to be found on the screen."""
     return any(_is_named_only(command) for command in commands)
+
+
+def _is_named_only(command: Command) -> bool:
+    return command.target is not None and bool(command.target.name) and not command.target.id
+
+
+def _key(command: Command) -> tuple[str, str]:
+    return command.tool_name, command.target.name if command.target else ""

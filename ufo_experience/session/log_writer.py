@@ -3,57 +3,52 @@
     response.log     one line per step of an agent
     request.log      one line per prompt: controls in view, plan, what memory added
     evaluation.log   one line per judgement
-    memory.audit     one line per look into memory: what was found, what was injected, by which engine
+    memory.audit     one line per question to memory and what was shown of its answer
     output.md        the same as a report for people, written at the end
 
-Every line is with the operating system when a call returns; a killed session leaves whole lines. Passwords typed into
-password fields, and what memory put into a prompt, reach no line. Redaction proper happens when a log is learned from;
-here a password may stand in an earlier line when it is first typed, and that line is then cleaned.
-
-The lines are those UFO v3 writes: same keys, same order, same nesting. What UFO lists but never writes (observation,
-thought, plan, comment) follows after its keys where there is any; readers of UFO's own lines pass over it.
+Every line is with the operating system when a call returns; a killed session leaves whole lines. What is typed into
+password fields, pictures, and what memory put into a prompt reach no line. Redaction proper happens when a log is
+learned from.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, StorageError
 from ufo_experience.prompt.builder import strip_block
-from ufo_experience.redact.fields import Field, fields_of
-from ufo_experience.redact.parameters import SECRET, rewrite_parameters
-from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.redact.vault import Vault
-from ufo_experience.schema import Control, Step
-from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json_lines, write_atomic
+from ufo_experience.redact import redact_text
+from ufo_experience.session.files import StrPath, append_line, dump, make_folder, plain, read_json_lines, write_atomic
 from ufo_experience.session.protocols import Command, Decision, Outcomes, Result, Target
 
 HOST, APP = "HostAgent", "AppAgent"
-REPORT = "output.md"
-
-_MARKUP = re.compile(r"([\\`*_<>\[\]#|])")
-RESPONSE, REQUEST, EVALUATION, AUDIT = "response.log", "request.log", "evaluation.log", "memory.audit"
+RESPONSE, REQUEST, EVALUATION, AUDIT, REPORT = (
+    "response.log",
+    "request.log",
+    "evaluation.log",
+    "memory.audit",
+    "output.md",
+)
+HIDDEN = "<secret>"
 
 _MAX_NAME = 100
 _MAX_SIBLINGS = 10_000
-_UNSAFE = re.compile(r"[^\w.\- ]+")
-_DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
-HIDDEN = "<secret>"
-
-_LOOK_BACK = 32  # steps that tell where the focus is
 _LEAST = 4  # shorter secrets are hidden where they are typed only: single keys and PINs occur in any text
+_UNSAFE = re.compile(r"[^\w.\- ]+")
+_DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # names Windows keeps for itself
 _IMAGE = re.compile(r"data:image/[a-z+.-]{1,20};base64,[A-Za-z0-9+/=]+")
+_MARKUP = re.compile(r"([\\`*_<>\[\]#|])")
 
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What happened in one step. `role` is HOST or APP; `parameters` are those of `outcomes`, fit to be written."""
+    """What happened in one step. `role` is HOST or APP."""
 
     role: str
     agent: str
@@ -67,98 +62,62 @@ class StepRecord:
     agent_step: int
     round: int
     outcomes: Outcomes = ()
-    parameters: tuple[Mapping[str, Any], ...] = ()
     injected: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str | None = None
-    screenshots: Mapping[str, str] = field(default_factory=dict)
 
 
-def app_line(step: StepRecord) -> dict[str, Any]:
-    """The `response.log` line of an app agent, or of the only agent of another system."""
-    actions = _actions(step)
-    return {
-        "agent_type": APP,
+def response_line(step: StepRecord) -> dict[str, Any]:
+    """The `response.log` line of a step: keys and nesting are UFO's, what UFO lists but never writes comes last."""
+    decision = step.decision
+    actions = [_action(step, command, result) for command, result in step.outcomes]
+    line: dict[str, Any] = {
+        "agent_type": step.role,
         "agent_name": step.agent,
-        "app_root": step.application,
-        "application_process_name": step.process,
         "session_step": step.session_step,
-        "round_step": step.round_step,
-        "round_num": step.round,
-        "status": step.decision.status.value,
-        "request": step.request,
-        "llm_cost": step.decision.cost,
-        "action": actions,
-        "action_type": [action["result"]["namespace"] or "" for action in actions],
-        "subtask": step.subtask,
-        "action_representation": [action["action_representation"] for action in actions],
-        "result": step.error or step.decision.result or None,
-        "clean_screenshot_path": step.screenshots.get("clean", ""),
-        "annotated_screenshot_path": step.screenshots.get("annotated", ""),
-        "concat_screenshot_path": step.screenshots.get("concat", ""),
-        "selected_control_screenshot_path": step.screenshots.get("selected_control", ""),
-        "desktop_screenshot_path": step.screenshots.get("desktop", ""),
-        "action_success": [
-            {"result": action["result"], "action_string": action["action_string"]}
-            for action in actions
-            if action["result"]["status"] == "success"
-        ],
-        "function_call": [action["action_string"] for action in actions],
-        "save_screenshot": {},
-        "control_log": [action["target"] or {} for action in actions],
-        **({"last_error": step.error} if step.error else {}),
-        **_said(step.decision),
-    }
-
-
-def host_line(step: StepRecord) -> dict[str, Any]:
-    """The `response.log` line of a host agent."""
-    actions = _actions(step)
-    first = actions[0] if actions else {}
-    target = first.get("target") or {}
-    return {
-        "status": step.decision.status.value,
         "round_step": step.round_step,
         "agent_step": step.agent_step,
         "round_num": step.round,
-        "subtask_index": -1,
-        "action": actions,
-        "function_call": first.get("function", ""),
-        "action_representation": first.get("action_representation", ""),
-        "arguments": first.get("arguments", {}),
-        "action_type": first.get("result", {}).get("namespace") or "",
+        "status": decision.status.value,
         "request": step.request,
-        "agent_type": HOST,
-        "agent_name": HOST,
-        "application": step.application,
-        "cost": step.decision.cost,
-        "results": str(first.get("result", {}).get("result") or ""),
-        "result": step.decision.result or None,
-        "last_error": step.error,
-        "execution_times": {"STEP": round(step.seconds, 6)},
+        "action": actions,
+        "action_type": [action["result"]["namespace"] for action in actions],
+        "action_representation": [action["action_representation"] for action in actions],
+        "function_call": [action["action_string"] for action in actions],
+        "result": step.error or decision.result or None,
         "total_time": round(step.seconds, 6),
-        "control_log": _host_control(target),
-        **_said(step.decision),
     }
+    if step.role == HOST:
+        line |= {"application": step.application, "cost": decision.cost, "last_error": step.error}
+        line |= {key: value[0] if value else "" for key, value in line.items() if key in _OF_ONE_ACTION}
+        line["arguments"] = actions[0]["arguments"] if actions else {}
+    else:
+        worked = [action for action in actions if action["result"]["status"] == "success"]
+        line |= {
+            "app_root": step.application,
+            "application_process_name": step.process,
+            "subtask": step.subtask,
+            "llm_cost": decision.cost,
+            "action_success": [{key: action[key] for key in ("result", "action_string")} for action in worked],
+            "control_log": [action["target"] or {} for action in actions],
+            **({"last_error": step.error} if step.error else {}),
+        }
+    said = {key: getattr(decision, key) for key in ("tokens", "observation", "thought", "plan", "comment")}
+    return line | {key: value for key, value in said.items() if value}
+
+
+_OF_ONE_ACTION = ("action_type", "action_representation", "function_call")  # a host has one action, an app a list
 
 
 def request_line(step: StepRecord) -> dict[str, Any]:
     """The `request.log` line: what was in view, what was planned before, what memory added, and the prompt."""
-    decision = step.decision
-    line: dict[str, Any] = {
-        "step": step.session_step,
-        "experience_examples": list(step.injected),
-        "plan": list(decision.plan),
-        "request": step.request,
-    }
+    seen = [_target(one) for one in step.decision.controls]
+    line = {"step": step.session_step, "experience_examples": list(step.injected), "plan": list(step.decision.plan)}
+    about = {"request": step.request, "prompt": step.decision.prompt}
     if step.role == HOST:
-        return line | {"os_info": _controls(decision), "prompt": decision.prompt}
-    return line | {
-        "control_info": _controls(decision),
-        "subtask": step.subtask,
-        "current_application": step.process or step.application,
-        "prompt": decision.prompt,
-    }
+        return line | about | {"os_info": seen}
+    current = step.process or step.application
+    return line | about | {"control_info": seen, "subtask": step.subtask, "current_application": current}
 
 
 def action_string(name: str, arguments: Mapping[str, Any]) -> str:
@@ -166,141 +125,39 @@ def action_string(name: str, arguments: Mapping[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
-def _actions(step: StepRecord) -> list[dict[str, Any]]:
-    pairs = zip(step.outcomes, step.parameters, strict=True)
-    return [_action(step, command, result, parameters) for (command, result), parameters in pairs]
-
-
-def _action(step: StepRecord, command: Command, result: Result, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    target = _target(command)
+def _action(step: StepRecord, command: Command, result: Result) -> dict[str, Any]:
+    target = command.target
     # With an `id` among them, readers know `id` and `name` for the locator and not for arguments of the tool.
-    locator = {"id": target["id"], "name": target["name"]} if target and target["id"] else {}
-    arguments = {**locator, **{key: value for key, value in parameters.items() if key not in locator}}
+    locator = {"id": target.id, "name": target.name} if target and target.id else {}
+    arguments = plain({**locator, **{key: value for key, value in command.parameters.items() if key not in locator}})
     text = action_string(command.tool_name, arguments)
-    outcome = {
-        "status": result.status.value,
-        "error": result.error,
-        "result": _written(result.result),
-        "namespace": result.namespace,
-        "call_id": command.call_id,
-    }
-    shown = f"[Action] {text}\n[Target] {target and target['name']}\n[Status] {result.status.value}"
+    try:
+        came_to = plain(result.result)
+    except DataError:  # a result that contains itself
+        came_to = str(result.result)
     return {
         "function": command.tool_name,
         "status": step.decision.status.value,
         "arguments": arguments,
-        "target": target,
-        "result": outcome,
+        "target": _target(target) if target else None,
+        "result": {
+            "status": result.status.value,
+            "error": result.error,
+            "result": came_to,
+            "namespace": result.namespace,
+            "call_id": command.call_id,
+        },
         "action_string": text,
-        "action_representation": shown,
+        "action_representation": f"[Action] {text}\n[Target] {target and target.name}\n[Status] {result.status.value}",
     }
 
 
-def _written(value: Any) -> Any:
-    """A tool's result in its JSON form; one that is nested too deeply, or contains itself, as text."""
-    try:
-        return plain(value)
-    except DataError:
-        return str(value)
-
-
-def _target(command: Command) -> dict[str, Any] | None:
-    target = command.target
-    if target is None:
-        return None
-    known = {"kind": target.kind, "name": target.name, "id": target.id, "type": target.type, "rect": None}
-    return known | _more(target)
-
-
-def _host_control(target: Mapping[str, Any]) -> dict[str, Any]:
-    if not target:
-        return {}
-    return {
-        "target_id": target["id"],
-        "target_name": target["name"],
-        "target_kind": target["kind"],
-        "control_text": "",
-    }
-
-
-def _controls(decision: Decision) -> list[dict[str, Any]]:
-    return [{"id": one.id, "name": one.name, "type": one.type} | _more(one) for one in decision.controls]
-
-
-def _more(target: Target) -> dict[str, Any]:
-    """What UFO's lines have no word for, where it is known."""
-    more = {"is_password": target.is_password or None, "within": target.within or None}
-    states = {"dialog": target.dialog, "checked": target.checked}
-    return {key: value for key, value in (more | states).items() if value is not None}
-
-
-def _said(decision: Decision) -> dict[str, Any]:
-    said = {
-        "tokens": decision.tokens,
-        "observation": decision.observation,
-        "thought": decision.thought,
-        "plan": list(decision.plan),
-        "comment": decision.comment,
-    }
-    return {key: value for key, value in said.items() if value}
-
-
-class Masker:
-    """Remembers the secrets of one session and takes them out of what is written."""
-
-    def __init__(self) -> None:
-        self._recent: deque[Step] = deque(maxlen=_LOOK_BACK)
-        self._vault = Vault({}, ())
-        self.secrets = 0
-
-    def parameters(self, command: Command, observation: str = "") -> dict[str, Any]:
-        """The parameters of a command in their JSON form, without what is typed into a password field."""
-        step = _as_step(command, observation)
-        self._recent.append(step)
-        field = fields_of(tuple(self._recent))[-1]
-        if command.target is not None and command.target.is_password:
-            field = Field(secret=True)
-        hidden = rewrite_parameters(step, field, self._hide)
-        return {self.text(key): self.value(item) for key, item in hidden.items()}
-
-    def value(self, value: Any) -> Any:
-        """A copy of a JSON value: every text in it without secrets, injected blocks and images."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {key: self.value(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.value(item) for item in value]
-        return value
-
-    def text(self, text: str) -> str:
-        """A text without secrets, injected blocks and images."""
-        return self.without_secrets(_IMAGE.sub("<image>", strip_block(text)))
-
-    def without_secrets(self, text: str) -> str:
-        """A text without the secrets known so far, however they are escaped in it."""
-        return self._vault.without_secrets(text)
-
-    def _hide(self, text: str, role: str) -> str:
-        if role != SECRET or not text or PLACEHOLDER.fullmatch(text):
-            return text
-        if len(text.strip()) < _LEAST:
-            return HIDDEN
-        placeholder = self._vault.add_secret(text, "password")
-        self.secrets = len(self._vault.slots)
-        return placeholder
-
-
-def _as_step(command: Command, observation: str) -> Step:
-    target = command.target
-    control = Control.model_construct(name=target.name if target else "", type=target.type if target else None)
-    return Step.model_construct(  # not checked: whatever an agent did must be possible to write down
-        step_number=1,
-        observation=observation,
-        action_type=command.tool_name,
-        target_control=control,
-        parameters=plain(dict(command.parameters)),
-    )
+def _target(target: Target) -> dict[str, Any]:
+    """A control; what UFO's lines have no word for stands beside, where it is known."""
+    more: dict[str, Any] = {"is_password": target.is_password or None, "within": target.within or None}
+    more |= {"dialog": target.dialog, "checked": target.checked}
+    known = {"kind": target.kind, "name": target.name, "id": target.id, "type": target.type}
+    return known | {key: value for key, value in more.items() if value is not None}
 
 
 class LogFile:
@@ -310,11 +167,7 @@ class LogFile:
         self.path = Path(path)
 
     def write(self, line: str) -> None:
-        """Append one line and hand it to the operating system.
-
-        Raises:
-            StorageError: the disk refused.
-        """
+        """Append one line and hand it to the operating system. Raises StorageError when the disk refuses."""
         append_line(self.path, line)
 
 
@@ -323,8 +176,9 @@ class SessionLog:
 
     def __init__(self, folder: StrPath) -> None:
         self.folder = Path(folder)
-        self.masker = Masker()
-        self._files = {name: LogFile(self.folder / name) for name in (RESPONSE, REQUEST, EVALUATION, AUDIT)}
+        self.response_file = self.folder / RESPONSE
+        self.evaluation_logger = LogFile(self.folder / EVALUATION)
+        self._secrets: set[str] = set()
 
     @classmethod
     def create(cls, root: StrPath, task: str) -> SessionLog:
@@ -333,33 +187,26 @@ class SessionLog:
         Raises:
             StorageError: the disk refused.
         """
-        return cls(claim_folder(Path(root), task))
-
-    @property
-    def response_file(self) -> Path:
-        """The path of `response.log`."""
-        return self._files[RESPONSE].path
-
-    @property
-    def evaluation_logger(self) -> LogFile:
-        """The file of judgements."""
-        return self._files[EVALUATION]
+        name = _UNSAFE.sub("_", task).strip(" .")[:_MAX_NAME].strip(" .")
+        name = f"_{name}" if not name or _DEVICES.fullmatch(name) else name
+        make_folder(Path(root))
+        for number in range(1, _MAX_SIBLINGS):
+            folder = Path(root) / (name if number == 1 else f"{name}-{number}")
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise StorageError(f"{folder}: cannot be made: {error.strerror or error}") from error
+            return cls(folder)
+        raise StorageError(f"{Path(root) / name}: there are {_MAX_SIBLINGS} log folders of this name")
 
     def step(self, record: StepRecord) -> dict[str, Any]:
-        """Write one step to `request.log` and `response.log`; returns the line, as `output.md` shows it.
-
-        Secrets typed into password fields are hidden in it, and in earlier lines should they stand there.
-        """
-        known = self.masker.secrets
-        parameters = tuple(
-            self.masker.parameters(command, record.decision.observation) for command, _ in record.outcomes
-        )
-        record = replace(record, parameters=parameters)
-        if self.masker.secrets > known:
-            self._clean_earlier()
-        line = app_line(record) if record.role != HOST else host_line(record)
+        """Write one step to `request.log` and `response.log`; returns the line of the latter."""
+        for command, _ in record.outcomes:
+            self._learn_secrets(command)
         self._write(REQUEST, request_line(record))
-        return self._write(RESPONSE, line)
+        return self._write(RESPONSE, response_line(record))
 
     def evaluation(self, result: Mapping[str, Any]) -> None:
         """Write one judgement."""
@@ -370,43 +217,44 @@ class SessionLog:
         self._write(AUDIT, {"at": datetime.now(timezone.utc), **event})
 
     def _write(self, name: str, line: Mapping[str, Any]) -> dict[str, Any]:
-        clean: dict[str, Any] = self.masker.value(plain(line))
-        self._files[name].write(dump(clean))
+        clean: dict[str, Any] = self._clean(plain(line))
+        append_line(self.folder / name, dump(clean))
         return clean
 
-    def _clean_earlier(self) -> None:
-        """Take a secret that has just become known out of what was written before."""
-        for name in (RESPONSE, REQUEST):
-            path = self._files[name].path
-            if not path.exists():
-                continue
-            try:
-                text = path.read_bytes().decode("utf-8", "replace")
-            except OSError as error:
-                raise StorageError(f"{path}: cannot be read: {error}") from error
-            if (clean := self.masker.without_secrets(text)) != text:
-                write_atomic(path, clean)
+    def _clean(self, value: Any) -> Any:
+        """A copy of a JSON value without secrets, injected blocks and pictures."""
+        if isinstance(value, str):
+            value = _IMAGE.sub("<image>", strip_block(value))
+            for secret in self._secrets:
+                value = value.replace(secret, HIDDEN)
+            return value
+        if isinstance(value, dict):
+            typed = value.get("arguments") if (value.get("target") or {}).get("is_password") else None
+            hidden = {"arguments": _hidden(typed)} if isinstance(typed, dict) else {}
+            return {key: self._clean(item) for key, item in {**value, **hidden}.items()}
+        return [self._clean(item) for item in value] if isinstance(value, list) else value
+
+    def _learn_secrets(self, command: Command) -> None:
+        """Hide what is typed into a password field from now on, and in the lines that stand already."""
+        target = command.target
+        texts = [value for value in command.parameters.values() if isinstance(value, str) and len(value) >= _LEAST]
+        new = {one for one in texts if target and (target.is_password or _is_secret(target.name, one))} - self._secrets
+        self._secrets |= new
+        for path in (self.folder / RESPONSE, self.folder / REQUEST) if new else ():
+            if path.exists():
+                text = path.read_text(encoding="utf-8")
+                for secret in new:
+                    text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], HIDDEN)
+                write_atomic(path, text)
 
 
-def claim_folder(root: Path, task: str) -> Path:
-    """Make a new folder named after `task`, safe as a file name on every system, that no other session uses."""
-    name = folder_name(task)
-    for number in range(1, _MAX_SIBLINGS):
-        folder = root / (name if number == 1 else f"{name}-{number}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise StorageError(f"{folder}: cannot be made: {error.strerror or error}") from error
-        return folder
-    raise StorageError(f"{root / name}: there are {_MAX_SIBLINGS} log folders of this name")
+def _is_secret(label: str, text: str) -> bool:
+    """True where redaction would hide a text behind this label: "Password: …"."""
+    return bool(label) and text not in redact_text(f"{label}: {text}")
 
 
-def folder_name(task: str) -> str:
-    """`task` as the name of a folder: no path, no device name, not too long; never empty."""
-    name = _UNSAFE.sub("_", task).strip(" .")[:_MAX_NAME].strip(" .")
-    return f"_{name}" if not name or _DEVICES.fullmatch(name) else name
+def _hidden(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value if key in ("id", "name") else HIDDEN for key, value in arguments.items()}
 
 
 def write_markdown(folder: StrPath) -> Path:
@@ -416,47 +264,25 @@ def write_markdown(folder: StrPath) -> Path:
         StorageError: the disk refused.
         DataError: a log is larger than is read.
     """
-    path = Path(folder) / REPORT
-    steps = [line for line in read_json_lines(Path(folder) / RESPONSE) if isinstance(line, dict)]
-    judgements = [line for line in read_json_lines(Path(folder) / EVALUATION) if isinstance(line, dict)]
-    write_atomic(path, to_markdown(steps, judgements))
-    return path
-
-
-def to_markdown(steps: list[dict[str, Any]], judgements: list[dict[str, Any]]) -> str:
-    """The report: summary, judgements, then every step."""
-    requests = list(dict.fromkeys(_one_line(step.get("request")) for step in steps))
+    steps, judgements = (
+        [line for line in read_json_lines(Path(folder) / name) if isinstance(line, dict)]
+        for name in (RESPONSE, EVALUATION)
+    )
     cost = sum(float(step.get("llm_cost", step.get("cost")) or 0.0) for step in steps)
-    parts = ["# Trajectory Data", "", "## Summary", ""]
-    parts += [f"- **Request**: {request}" for request in requests]
-    parts += [f"- **Total Steps**: {len(steps)}", f"- **Total Cost**: ${cost:.4f}", ""]
-    if judgements:
-        parts += ["## Evaluation Results", "", *(_judgement(one) for one in judgements), ""]
-    parts += ["## Steps", ""]
+    lines = ["# Trajectory Data", "", "## Summary", ""]
+    lines += [f"- **Request**: {text}" for text in dict.fromkeys(_one_line(step.get("request")) for step in steps)]
+    lines += [f"- **Total Steps**: {len(steps)}", f"- **Total Cost**: ${cost:.4f}", "", "## Evaluation Results", ""]
+    lines += [f"- **Complete**: {_one_line(one.get('complete'))}. {_one_line(one.get('reason'))}" for one in judgements]
     for number, step in enumerate(steps):
-        parts += _step(number, step)
-    return "\n".join(parts) + "\n"
-
-
-def _judgement(judgement: Mapping[str, Any]) -> str:
-    return f"- **Complete**: {_one_line(judgement.get('complete'))}. {_one_line(judgement.get('reason'))}"
-
-
-def _step(number: int, step: Mapping[str, Any]) -> list[str]:
-    actions = [action for action in step.get("action") or [] if isinstance(action, dict)]
-    lines = [f"### Step {number}: {_one_line(step.get('agent_name'))}", ""]
-    lines.append(f"- **Status**: {_one_line(step.get('status'))}")
-    said = [name for name in ("subtask", "observation") if step.get(name)]
-    lines += [f"- **{name.capitalize()}**: {_one_line(step[name])}" for name in said]
-    for action in actions:
-        outcome = action.get("result") or {}
-        error = f": {_one_line(outcome.get('error'))}" if outcome.get("error") else ""
-        lines.append(
-            f"- **Action**: {_one_line(action.get('action_string'))} → {_one_line(outcome.get('status'))}{error}"
-        )
-    if step.get("result"):
-        lines.append(f"- **Result**: {_one_line(step['result'])}")
-    return [*lines, ""]
+        lines += ["", f"## Step {number}: {_one_line(step.get('agent_name'))}", ""]
+        told = {key: step.get(key) for key in ("status", "subtask", "observation", "result")}
+        lines += [f"- **{key.capitalize()}**: {_one_line(value)}" for key, value in told.items() if value]
+        for action in step.get("action") or []:
+            parts = (action.get("action_string"), "→", action["result"]["status"], action["result"]["error"])
+            lines.append(f"- **Action**: {_one_line(' '.join(str(part) for part in parts if part))}")
+    path = Path(folder) / REPORT
+    write_atomic(path, "\n".join(lines) + "\n")
+    return path
 
 
 def _one_line(value: Any) -> str:

@@ -16,96 +16,61 @@ from ufo_experience.session.files import dump
 class MemoryItem:
     """One step of an agent, with whatever fields the agent cares to keep.
 
-    A field can be given to the constructor, set with `set_value`, or simply assigned: `item.cost = 0.01`. A field named
-    like a method (`filter`, `attributes`) is reached through `get_value`. An underscore name is an ordinary attribute.
+    A field is given to the constructor, set with `set_value`, or simply assigned: `item.cost = 0.01`. Two items never
+    share a field. A field named like a method (`filter`) is reached through `get_value`.
     """
 
-    _values: dict[str, Any]
-
-    def __new__(cls, *_args: Any, **_fields: Any) -> MemoryItem:
-        # Here and not in __init__, so that a subclass made with @dataclass works too.
-        item = super().__new__(cls)
-        object.__setattr__(item, "_values", {})
-        return item
-
     def __init__(self, /, **fields: Any) -> None:
-        self.add_values_from_dict(fields)
+        vars(self).update(fields)
 
     def set_value(self, key: str, value: Any) -> None:
         """Add or replace the field `key`."""
         if not isinstance(key, str):
             raise UsageError(f"a field of a memory item is named by a string, not by {type(key).__name__}")
-        self._values[key] = value
+        vars(self)[key] = value
 
     def add_values_from_dict(self, values: Mapping[str, Any]) -> None:
         """Add or replace several fields; those not named stay."""
         for key, value in values.items():
-            self.set_value(key, value)
+            MemoryItem.set_value(self, key, value)
 
     def from_dict(self, data: Mapping[str, Any]) -> None:
         """Fill this item from what `to_dict` or the parsed `to_json` gave."""
-        self.add_values_from_dict(data)
+        MemoryItem.add_values_from_dict(self, data)
 
     def get_value(self, key: str) -> Any:
         """Give the field `key`, or None if there is none."""
-        return self._values.get(key)
+        return vars(self).get(key)
 
     def get_values(self, keys: Iterable[str]) -> dict[str, Any]:
         """Give the named fields; a missing one is None."""
-        return {key: self.get_value(key) for key in keys}
+        return {key: MemoryItem.get_value(self, key) for key in keys}
 
     def filter(self, keys: Iterable[str] = ()) -> dict[str, Any]:
         """Give those of the named fields that exist, in the item's order."""
         wanted = set(keys)
-        return {key: value for key, value in self.to_dict().items() if key in wanted}
+        return {key: value for key, value in vars(self).items() if key in wanted}
 
     @property
     def attributes(self) -> list[str]:
         """The names of the fields, in the order they were added."""
-        return list(self._values)
+        return list(vars(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Give all fields; the values are the remembered objects themselves."""
-        return dict(self._values)
+        return dict(vars(self))
 
     def to_json(self) -> str:
-        """Give the item as one JSON object (`files.plain` lists what becomes of values that JSON has no form for)."""
-        return dump(self.to_dict())
-
-    def __getattribute__(self, name: str) -> Any:
-        # Before the class is asked: a subclass may carry a default of the same name.
-        if _names_a_field(name):
-            values = object.__getattribute__(self, "_values")
-            if name in values:
-                return values[name]
-        return object.__getattribute__(self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if _names_a_field(name):
-            self.set_value(name, value)
-        elif name.startswith("_"):
-            object.__setattr__(self, name, value)
-        else:
-            raise AttributeError(f"{name!r} is a method of MemoryItem; use set_value({name!r}, …)")
-
-    def __delattr__(self, name: str) -> None:
-        if _names_a_field(name) and name in self._values:
-            del self._values[name]
-        else:
-            object.__delattr__(self, name)
-
-    def __copy__(self) -> MemoryItem:
-        twin = type(self).__new__(type(self))
-        twin.add_values_from_dict(self._values)
-        return twin
+        """Give the item as one JSON object."""
+        return dump(vars(self))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryItem) and self.to_dict() == other.to_dict()
+        return isinstance(other, MemoryItem) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]  # its fields change
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{key}={value!r}" for key, value in self._values.items())
+        fields = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())
         return f"{type(self).__name__}({fields})"
 
 
@@ -124,27 +89,30 @@ class Memory:
             raise UsageError(f"a memory holds at least one item, not {self._max_items}")
         self._lock: AbstractContextManager[Any] = lock or threading.RLock()
         self._content: list[MemoryItem] = []
-        self._dropped = 0
-        self._dropped_cost = 0.0
-
-    # ---- adding and removing
+        self._dropped, self._dropped_cost = 0, 0.0
 
     def add_memory_item(self, memory_item: MemoryItem) -> None:
         """Append a step; beyond the limit the oldest is dropped."""
-        _require_item(memory_item)
+        if not isinstance(memory_item, MemoryItem):
+            raise UsageError(f"a memory holds MemoryItem objects, not {type(memory_item).__name__}")
         with self._lock:
             self._content.append(memory_item)
-            self._drop_oldest()
+            surplus = self._content[: -self._max_items]
+            self._dropped += len(surplus)
+            self._dropped_cost += sum(map(_cost, surplus))
+            del self._content[: len(surplus)]
 
     def load(self, content: Sequence[MemoryItem]) -> None:
         """Replace the content by `content`, of which the newest are kept if there are more than the limit."""
-        items = list(content)
-        for item in items:
-            _require_item(item)
         with self._lock:
+            before = self._content, self._dropped, self._dropped_cost
             self.clear()
-            self._content = items
-            self._drop_oldest()
+            try:
+                for item in content:
+                    self.add_memory_item(item)
+            except UsageError:
+                self._content, self._dropped, self._dropped_cost = before
+                raise
 
     def from_list_of_dicts(self, data: Sequence[Mapping[str, Any]]) -> None:
         """Replace the content by what `to_list_of_dicts` gave.
@@ -157,15 +125,13 @@ class Memory:
     def delete_memory_item(self, step: int) -> None:
         """Remove every item whose `step` is `step`."""
         with self._lock:
-            self._content = [item for item in self._content if item.get_value("step") != step]
+            self._content = [item for item in self._content if vars(item).get("step") != step]
 
     def clear(self) -> None:
         """Forget everything, the count of dropped items and their cost included."""
         with self._lock:
             self._content = []
             self._dropped, self._dropped_cost = 0, 0.0
-
-    # ---- reading
 
     @property
     def content(self) -> list[MemoryItem]:
@@ -176,7 +142,7 @@ class Memory:
     @property
     def list_content(self) -> list[dict[str, Any]]:
         """All items as dicts, oldest first."""
-        return [item.to_dict() for item in self.content]
+        return [dict(vars(item)) for item in self.content]
 
     @property
     def length(self) -> int:
@@ -208,10 +174,7 @@ class Memory:
         return latest[0] if latest else None
 
     def get_total_cost(self) -> float:
-        """Sum the `cost` of all steps, those pushed out by the size limit included: the money is spent.
-
-        An item without a finite number as its cost counts 0.
-        """
+        """Sum the `cost` of all steps, those pushed out by the size limit included: the money is spent."""
         with self._lock:
             return self._dropped_cost + sum(map(_cost, self._content))
 
@@ -223,12 +186,12 @@ class Memory:
     def filter_memory_from_keys(self, keys: Iterable[str]) -> list[dict[str, Any]]:
         """Give every item reduced to the named fields; a field an item lacks is left out."""
         wanted = list(keys)
-        return [item.filter(wanted) for item in self.content]
+        return [MemoryItem.filter(item, wanted) for item in self.content]
 
     def filter_memory_from_steps(self, steps: Iterable[int]) -> list[dict[str, Any]]:
         """Give the items whose `step` is one of `steps`, as dicts."""
         wanted = list(steps)
-        return [item.to_dict() for item in self.content if item.get_value("step") in wanted]
+        return [dict(vars(item)) for item in self.content if vars(item).get("step") in wanted]
 
     def to_list_of_dicts(self) -> list[dict[str, Any]]:
         """Give all items as dicts, oldest first."""
@@ -237,13 +200,6 @@ class Memory:
     def to_json(self) -> str:
         """Give the memory as one JSON array."""
         return dump(self.list_content)
-
-    def _drop_oldest(self) -> None:
-        surplus = self._content[: -self._max_items]
-        if surplus:
-            self._dropped += len(surplus)
-            self._dropped_cost += sum(map(_cost, surplus))
-            del self._content[: len(surplus)]
 
 
 def items_from_dicts(data: Any, kind: type[MemoryItem] = MemoryItem, *, field: str = "") -> list[MemoryItem]:
@@ -254,36 +210,21 @@ def items_from_dicts(data: Any, kind: type[MemoryItem] = MemoryItem, *, field: s
     for number, fields in enumerate(data):
         if not isinstance(fields, Mapping) or not all(isinstance(key, str) for key in fields):
             raise SchemaError("must be an object with text keys", field=f"{field}[{number}]")
-        item = kind()
-        item.from_dict(fields)
-        items.append(item)
+        items.append(kind(**fields))
     return items
 
 
-def _names_a_field(name: str) -> bool:
-    return not name.startswith("_") and name not in MemoryItem.__dict__
-
-
-def _require_item(item: Any) -> None:
-    if not isinstance(item, MemoryItem):
-        raise UsageError(f"a memory holds MemoryItem objects, not {type(item).__name__}")
-
-
 def _cost(item: MemoryItem) -> float:
-    cost = item.get_value("cost")
+    cost = vars(item).get("cost")
     usable = isinstance(cost, (int, float)) and not isinstance(cost, bool) and math.isfinite(cost)
     return float(cost) if usable else 0.0
 
 
 def _statuses(item: MemoryItem) -> set[str]:
-    results = item.get_value("results")
-    several = isinstance(results, Sequence) and not isinstance(results, str)
-    found = [item.get_value("status"), *map(_status_of, results if several else [results])]
-    return {_status_text(status) for status in found if status is not None}
-
-
-def _status_of(result: Any) -> Any:
-    return result.get("status") if isinstance(result, Mapping) else getattr(result, "status", None)
+    results = vars(item).get("results")
+    listed = results if isinstance(results, (list, tuple)) else [results]
+    found = [one.get("status") if isinstance(one, Mapping) else getattr(one, "status", None) for one in listed]
+    return {_status_text(status) for status in [vars(item).get("status"), *found] if status is not None}
 
 
 def _status_text(status: Any) -> str:

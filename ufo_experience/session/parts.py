@@ -6,22 +6,18 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.offer import PROVEN_AFTER
-from ufo_experience.session.blackboard import Blackboard
 from ufo_experience.session.files import StrPath
 from ufo_experience.session.following import RecallMode
-from ufo_experience.session.interact import AbsentUser
-from ufo_experience.session.log_writer import SessionLog
-from ufo_experience.session.protocols import Agent, CommandDispatcher, Evaluator, Interactor
-from ufo_experience.session.recall import ExperienceSource, Recall
+from ufo_experience.session.interact import Interactor
+from ufo_experience.session.protocols import Agent, CommandDispatcher, Evaluator
 from ufo_experience.session.recovery import RecoveryPolicy
 
-_VERDICTS = {"yes": True, "no": False}
-_SCORE_KEYS = ("score", "evaluation_score")
+if TYPE_CHECKING:
+    from ufo_experience.memory import ExperienceMemory
 
 
 class SaveMode(str, Enum):
@@ -46,11 +42,7 @@ class SavePolicy:
 
     @classmethod
     def of(cls, mode: SaveMode | str, threshold: float = 0.5) -> SavePolicy:
-        """Make a policy of a mode's name.
-
-        Raises:
-            UsageError: there is no such mode.
-        """
+        """Make a policy of a mode's name. Raises UsageError when there is no such mode."""
         try:
             return cls(SaveMode(mode), threshold)
         except ValueError as error:
@@ -59,7 +51,9 @@ class SavePolicy:
 
     def wants(self, evaluation: Mapping[str, Any] | None, ask: Callable[[], bool]) -> bool:
         """Tell whether to save a session with this judgement (None: nobody judged); asks only in mode `ask`."""
-        return _RULES[self.mode](self, evaluation, ask)
+        if self.mode is SaveMode.ASK:
+            return ask()
+        return self.mode is SaveMode.ALWAYS or (self.mode is SaveMode.AUTO and self.passes(evaluation))
 
     def passes(self, evaluation: Mapping[str, Any] | None) -> bool:
         """Tell whether the score is above the threshold; no score, no pass, and a "no" never passes."""
@@ -70,39 +64,25 @@ class SavePolicy:
 def verdict_of(evaluation: Mapping[str, Any] | None) -> bool | None:
     """True for "yes", False for "no", None for anything else."""
     word = str((evaluation or {}).get("complete", "")).strip().casefold()
-    return _VERDICTS.get(word)
+    return {"yes": True, "no": False}.get(word)
 
 
 def score_of(evaluation: Mapping[str, Any] | None) -> float | None:
     """The score in [0, 1]: the one given, else 1 for "yes" and 0 for "no", else the share of sub-scores with "yes"."""
     if evaluation is None:
         return None
-    for key in _SCORE_KEYS:
-        value = evaluation.get(key)
+    for value in (evaluation.get("score"), evaluation.get("evaluation_score")):
         if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
             return min(1.0, max(0.0, float(value)))
     verdict = verdict_of(evaluation)
-    return _share(evaluation.get("sub_scores")) if verdict is None else float(verdict)
-
-
-def _share(scores: Any) -> float | None:
-    """UFO writes sub-scores as `{name: "yes"}`, since v3 as `[{"name", "evaluation"}]`."""
-    if isinstance(scores, Mapping):
-        words = list(scores.values())
-    else:
-        listed = scores if isinstance(scores, (list, tuple)) else ()
-        words = [item.get("evaluation") for item in listed if isinstance(item, Mapping)]
-    said = [str(word).strip().casefold() for word in words]
-    return said.count("yes") / len(said) if said else None
-
-
-_Rule = Callable[[SavePolicy, "Mapping[str, Any] | None", Callable[[], bool]], bool]
-_RULES: dict[SaveMode, _Rule] = {
-    SaveMode.ALWAYS: lambda policy, evaluation, ask: True,
-    SaveMode.ASK: lambda policy, evaluation, ask: ask(),
-    SaveMode.AUTO: lambda policy, evaluation, ask: policy.passes(evaluation),
-    SaveMode.ALWAYS_NOT: lambda policy, evaluation, ask: False,
-}
+    if verdict is not None:
+        return float(verdict)
+    # UFO writes sub-scores as `{name: "yes"}`, since v3 as `[{"name", "evaluation"}]`.
+    scores = evaluation.get("sub_scores")
+    if isinstance(scores, list):
+        scores = {number: one.get("evaluation") for number, one in enumerate(scores) if isinstance(one, Mapping)}
+    words = list(scores.values()) if isinstance(scores, Mapping) else []
+    return [str(word).strip().casefold() for word in words].count("yes") / len(words) if words else None
 
 
 @dataclass(frozen=True)
@@ -155,28 +135,9 @@ class SessionParts:
     operator_agent: Agent | None = None
     dispatcher: CommandDispatcher | None = None
     evaluator: Evaluator | None = None
-    user: Interactor = field(default_factory=AbsentUser)
-    memory: ExperienceSource | None = None
+    user: Interactor = field(default_factory=Interactor)
+    memory: ExperienceMemory | None = None
     config: SessionConfig = field(default_factory=SessionConfig)
-
-
-@dataclass
-class RoundContext:
-    """What the rounds of a session share besides its context. `app_agent` is None where one agent works alone.
-
-    `judged` is True when an evaluator looks at what was done in the end. `guide` leads along a plan that is replayed,
-    in place of one memory found.
-    """
-
-    log: SessionLog
-    config: SessionConfig
-    user: Interactor
-    blackboard: Blackboard
-    app_agent: Agent | None = None
-    recall: Recall | None = None
-    agent_name: str = "AppAgent"
-    judged: bool = False
-    guide: Guide | None = None
 
 
 def need(agent: Agent | None, part: str, session_type: str) -> Agent:

@@ -4,22 +4,24 @@
      "actions": [{"agent": "HostAgent", "action": "select_application", "parameters": {"app_name": "Outlook"}},
                  {"agent": "AppAgent", "action": "click_element", "parameters": {"label": "New Email"}}]}
 
-An experience is exported as one by `views.to_plan_file`; its placeholders ({{input:1}}) must be filled first.
+`export_plan` writes one of an experience; its placeholders ({{input:1}}) must be filled first.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError, SchemaError
-from ufo_experience.formats.plan import to_plan_file
+from ufo_experience.integrations.formats.plan import to_plan_file
 from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import Procedure, ProcedureStep, kind_of
-from ufo_experience.procedure.procedure import Target as Aim
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.steps import ProcedureStep, kind_of
+from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log_writer import APP, HOST
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
@@ -30,9 +32,7 @@ if TYPE_CHECKING:
 MAX_PLAN_BYTES = 4 * 1024 * 1024
 
 _PLACEHOLDER = re.compile(r"\{\{((?:input|secret):\d+)\}\}|<secret>")
-_REQUEST_KEYS = ("request", "task")
 _APPLICATION_KEYS = ("app_name", "application", "application_name")
-_LABEL = "label"
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,6 @@ class PlanAction:
 
     agent: str
     command: Command
-
-    @property
-    def by_host(self) -> bool:
-        """True when the host agent does it."""
-        return self.agent == HOST
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,8 @@ def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
     data = read_json(path, MAX_PLAN_BYTES)
     if not isinstance(data, Mapping):
         raise SchemaError("a plan is a JSON object", file=str(path))
-    request = next((data[key] for key in _REQUEST_KEYS if isinstance(data.get(key), str) and data[key].strip()), None)
+    requests = [data.get(key) for key in ("request", "task")]
+    request = next((one for one in requests if isinstance(one, str) and one.strip()), None)
     if request is None:
         raise SchemaError("required: what is to be done", file=str(path), field="request")
     actions = data.get("actions", [])
@@ -83,86 +79,57 @@ def check_replayable(plan: Plan, path: StrPath) -> None:
     for number, action in enumerate(plan.actions):
         left = _PLACEHOLDER.search(dump([action.command.parameters, action.command.target]))
         if left:
-            raise DataError(
-                f"{left[0]} is not filled: give its value", file=str(path), field=f"actions[{number}].parameters"
-            )
+            field = f"actions[{number}].parameters"
+            raise DataError(f"{left[0]} is not filled: give its value", file=str(path), field=field)
 
 
 def export_plan(experience: Experience, path: StrPath) -> Path:
-    """Write an experience as a plan file.
-
-    Raises:
-        StorageError: the disk refused.
-    """
+    """Write an experience as a plan file. Raises StorageError when the disk refuses."""
     write_atomic(path, dump(to_plan_file(experience)) + "\n")
     return Path(path)
 
 
 def guide_along(plan: Plan) -> Guide:
     """A guide along the actions of a plan that name a control. Whoever wrote the plan has allowed what is in it."""
-    commands = [action.command for action in plan.actions if action.command.target is not None]
+    commands = [action.command for action in plan.actions]
+    named = [(one, Aim(one.target.name)) for one in commands if one.target is not None]
     steps = tuple(
-        ProcedureStep(number, one.tool_name, kind_of(one.tool_name), Aim(one.target.name), dict(one.parameters))
-        for number, one in enumerate(commands, start=1)
-        if one.target is not None
+        ProcedureStep(number, one.tool_name, kind_of(one.tool_name), aim, dict(one.parameters))
+        for number, (one, aim) in enumerate(named, start=1)
     )
     return Guide(Procedure("", plan.request, plan.request, "", steps), max_detours=len(steps))
 
 
-class PlanRunner:
-    """The place in a plan, shared by the two agents that replay it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self._next = 0
-
-    @property
-    def upcoming(self) -> PlanAction | None:
-        """The action that comes next; None at the end."""
-        return self.plan.actions[self._next] if self._next < len(self.plan.actions) else None
-
-    def take(self) -> PlanAction:
-        """The next action, and move on."""
-        action = self.plan.actions[self._next]
-        self._next += 1
-        return action
-
-
 class PlanAgent:
-    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not."""
+    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not.
 
-    def __init__(self, runner: PlanRunner, name: str) -> None:
-        self.name = name
-        self._runner = runner
+    `left` are the actions still to be done, shared by the two agents that replay a plan.
+    """
+
+    def __init__(self, left: deque[PlanAction], name: str) -> None:
+        self.name, self._left = name, left
 
     async def act(self, turn: Turn) -> Decision:
         """The next action of the plan."""
         failed = next((result for _, result in turn.last if not result.ok), None)
         if failed is not None:
             return Decision(AgentStatus.ERROR, result=f"the plan cannot go on: {failed.error}")
-        return self._as_host(turn) if self.name == HOST else self._as_app()
-
-    def _as_host(self, turn: Turn) -> Decision:
-        upcoming = self._runner.upcoming
-        if upcoming is None:
-            return Decision(AgentStatus.FINISH, result="the plan was replayed")
-        if not upcoming.by_host:
-            return Decision(AgentStatus.ASSIGN, subtask=turn.request, application=turn.application)
-        command = self._runner.take().command
-        application = next((str(command.parameters[k]) for k in _APPLICATION_KEYS if command.parameters.get(k)), "")
-        return Decision(AgentStatus.CONTINUE, commands=(command,), application=application)
-
-    def _as_app(self) -> Decision:
-        upcoming = self._runner.upcoming
-        if upcoming is None or upcoming.by_host:
+        is_host = self.name == HOST
+        if not self._left:
+            return Decision(AgentStatus.FINISH, result="the plan was replayed" if is_host else "")
+        if is_host != (self._left[0].agent == HOST):
+            if is_host:
+                return Decision(AgentStatus.ASSIGN, subtask=turn.request, application=turn.application)
             return Decision(AgentStatus.FINISH)
-        return Decision(AgentStatus.CONTINUE, commands=(self._runner.take().command,))
+        command = self._left.popleft().command
+        opened = [str(command.parameters[key]) for key in _APPLICATION_KEYS if is_host and command.parameters.get(key)]
+        return Decision(AgentStatus.CONTINUE, (command,), application=opened[0] if opened else "")
 
 
 def plan_agents(plan: Plan) -> tuple[PlanAgent, PlanAgent]:
     """The host and the app agent that replay a plan together."""
-    runner = PlanRunner(plan)
-    return PlanAgent(runner, HOST), PlanAgent(runner, APP)
+    left = deque(plan.actions)
+    return PlanAgent(left, HOST), PlanAgent(left, APP)
 
 
 def _action(item: Any, number: int, path: StrPath, values: Mapping[str, str]) -> PlanAction:
@@ -175,7 +142,7 @@ def _action(item: Any, number: int, path: StrPath, values: Mapping[str, str]) ->
     if not isinstance(parameters, Mapping):
         raise SchemaError("not an object", file=str(path), field=f"{field}.parameters")
     filled = {str(key): _fill(value, values) for key, value in parameters.items()}
-    label = filled.get(_LABEL)
+    label = filled.get("label")
     target = Target(name=label) if isinstance(label, str) else None
     return PlanAction(str(item.get("agent") or APP), Command(name, filled, target=target))
 
@@ -185,6 +152,4 @@ def _fill(value: Any, values: Mapping[str, str]) -> Any:
         return _PLACEHOLDER.sub(lambda match: values.get(match[1] or "", match[0]), value)
     if isinstance(value, Mapping):
         return {key: _fill(item, values) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_fill(item, values) for item in value]
-    return value
+    return [_fill(item, values) for item in value] if isinstance(value, list) else value

@@ -1,5 +1,5 @@
-"""What a session needs from the outside, as protocols: agents, evaluators, dispatchers of commands, and a user;
-and the context they share.
+"""What a session needs from the outside, as protocols: agents, evaluators and dispatchers of commands; and the
+context they share.
 
 turn ──▶ Agent.act ──▶ Decision ──▶ CommandDispatcher.execute_commands ──▶ Result
 """
@@ -11,15 +11,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
-from pydantic import ConfigDict
-
-from ufo_experience.errors import AgentError as AgentError
-from ufo_experience.errors import ConnectionLostError as ConnectionLostError
-from ufo_experience.errors import UsageError
-from ufo_experience.schema import Name, Text
+from ufo_experience.errors import ServiceError, UsageError
 
 if TYPE_CHECKING:
     from ufo_experience.session.blackboard import Blackboard
@@ -28,7 +23,17 @@ if TYPE_CHECKING:
 DATA_COLLECTION = "data_collection"
 ACTION = "action"
 
-_STRICT = ConfigDict(extra="forbid")  # where they are read from a message, nothing unknown is let through
+
+class AgentError(ServiceError):
+    """An agent could not decide."""
+
+    default_code = "E_AGENT"
+
+
+class ConnectionLostError(ServiceError):
+    """Whoever executes commands cannot be reached any more."""
+
+    default_code = "E_CONNECTION"
 
 
 class AgentStatus(str, Enum):
@@ -61,29 +66,25 @@ class Target:
     a switch is set (None: not known). A target with a name and no `id` is looked for on the screen.
     """
 
-    name: Text = ""
-    type: Name | None = None
-    id: Name = ""
-    kind: Name = "control"
+    name: str = ""
+    type: str | None = None
+    id: str = ""
+    kind: str = "control"
     is_password: bool = False
-    within: Text = ""
+    within: str = ""
     dialog: bool | None = None
     checked: bool | None = None
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
 
 @dataclass(frozen=True)
 class Command:
     """A call of a tool. `call_id` stays the same when it is sent again, so that it is not executed twice."""
 
-    tool_name: Name
+    tool_name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    tool_type: Name = ACTION
+    tool_type: str = ACTION
     target: Target | None = None
-    call_id: Name = field(default_factory=lambda: uuid4().hex)
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    call_id: str = field(default_factory=lambda: uuid4().hex)
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,9 @@ class Result:
 
     status: ResultStatus = ResultStatus.SUCCESS
     result: Any = None
-    error: Text | None = None
-    namespace: Name = ""
-    call_id: Name = ""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    error: str | None = None
+    namespace: str = ""
+    call_id: str = ""
 
     @property
     def ok(self) -> bool:
@@ -111,8 +110,7 @@ Outcomes = tuple[tuple[Command, Result], ...]
 class Decision:
     """What an agent wants. A host assigns `subtask` in `application`; `result` is what the agent says it achieved.
 
-    `controls` are what was in view. `risky` asks for a look at past failures before the commands are executed.
-    `prompt` is what the model was asked, for `request.log`.
+    `controls` are what was in view, `prompt` is what the model was asked, for `request.log`.
     """
 
     status: AgentStatus
@@ -126,7 +124,6 @@ class Decision:
     application: str = ""
     questions: tuple[str, ...] = ()
     controls: tuple[Target, ...] = ()
-    risky: bool = False
     cost: float = 0.0
     tokens: int = 0
     prompt: Any = None
@@ -136,10 +133,9 @@ class Decision:
 class Turn:
     """What an agent is given for one step.
 
-    `experiences` is the few-shot block for the task or sub-task, `warning` one about the step at hand, both "" when
-    memory has nothing to say. `ahead` is a block with the actions a known way has next (`next_actions`), each of which
-    can be answered as it stands; `handed_back` says why actions the agent foresaw were not carried out. `proposed` is
-    the agent's own decision when it is asked to reconsider it.
+    `experiences` is the few-shot block for the task or sub-task, "" when memory has nothing to say. `ahead` is a block
+    with the actions a known way has next (`next_actions`), each of which can be answered as it stands; `handed_back`
+    says why actions the agent foresaw were not carried out.
     """
 
     request: str
@@ -150,10 +146,8 @@ class Turn:
     blackboard: Blackboard
     last: Outcomes = ()
     experiences: str = ""
-    warning: str = ""
     ahead: str = ""
     handed_back: str = ""
-    proposed: Decision | None = None
 
 
 class Agent(Protocol):
@@ -198,39 +192,6 @@ class CommandDispatcher(Protocol):
         ...
 
 
-class Interactor(Protocol):
-    """The user of a session."""
-
-    def first_request(self) -> str:
-        """What to do first."""
-        ...
-
-    def new_request(self) -> tuple[str, bool]:
-        """What to do next, and whether the user is done instead."""
-        ...
-
-    def experience_asker(self) -> bool:
-        """Whether to save this session as an experience."""
-        ...
-
-    def confirm(self, question: str) -> bool:
-        """Whether a sensitive action may be executed."""
-        ...
-
-    def answer(self, question: str) -> str:
-        """The answer to an agent's question."""
-        ...
-
-    def show(self, text: str) -> None:
-        """Tell the user something."""
-        ...
-
-
-def signature(command: Command) -> tuple[str, str]:
-    """What makes two commands the same attempt: the tool and its target."""
-    return command.tool_name, command.target.name if command.target else ""
-
-
 def describe(command: Command) -> str:
     """The command in words."""
     return f'{command.tool_name} on "{command.target.name}"' if command.target else command.tool_name
@@ -263,24 +224,14 @@ class ContextNames(str, Enum):
     ERROR_MESSAGE = "ERROR_MESSAGE"
 
 
-_DEFAULTS: dict[ContextNames, Any] = {
-    ContextNames.REQUEST: "",
-    ContextNames.SUBTASK: "",
-    ContextNames.PREVIOUS_SUBTASKS: [],
-    ContextNames.CURRENT_ROUND_ID: 0,
-    ContextNames.ROUND_STEP: {},
-    ContextNames.ROUND_COST: {},
-    ContextNames.ROUND_SUBTASK_AMOUNT: {},
-    ContextNames.SUBTASK_AMOUNT: 0,
-    ContextNames.SESSION_STEP: 0,
-    ContextNames.TOTAL_COST: 0.0,
-    ContextNames.TOTAL_TOKENS: 0,
-    ContextNames.APPLICATION_PROCESS_NAME: "",
-    ContextNames.APPLICATION_ROOT_NAME: "",
-    ContextNames.TRAJECTORY: [],
-    ContextNames.SESSION_FINISH: False,
-    ContextNames.ERROR: False,
-    ContextNames.ERROR_MESSAGE: "",
+# What a value is before anybody sets it: the kind of value, made anew for each context.
+_DEFAULTS: dict[str, type] = {
+    **dict.fromkeys(("REQUEST", "SUBTASK", "APPLICATION_PROCESS_NAME", "APPLICATION_ROOT_NAME", "ERROR_MESSAGE"), str),
+    **dict.fromkeys(("CURRENT_ROUND_ID", "SUBTASK_AMOUNT", "SESSION_STEP", "TOTAL_TOKENS"), int),
+    **dict.fromkeys(("ROUND_STEP", "ROUND_COST", "ROUND_SUBTASK_AMOUNT"), dict),
+    **dict.fromkeys(("PREVIOUS_SUBTASKS", "TRAJECTORY"), list),
+    **dict.fromkeys(("SESSION_FINISH", "ERROR"), bool),
+    "TOTAL_COST": float,
 }
 
 
@@ -289,7 +240,7 @@ class Context:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._values: dict[ContextNames, Any] = copy.deepcopy(_DEFAULTS)
+        self._values: dict[ContextNames, Any] = {ContextNames(name): kind() for name, kind in _DEFAULTS.items()}
         self._dispatcher: CommandDispatcher | None = None
 
     def get(self, key: ContextNames, default: Any = None) -> Any:
@@ -305,25 +256,21 @@ class Context:
     def add(self, key: ContextNames, amount: float) -> None:
         """Add to a number, such as the cost so far."""
         with self._lock:
-            self._values[key] = self._values.get(key, 0) + amount
+            self._values[key] += amount
 
     def append(self, key: ContextNames, item: Any) -> None:
         """Append to a list, such as the trajectory."""
         with self._lock:
-            self._values.setdefault(key, []).append(item)
+            self._values[key].append(item)
 
     def update_dict(self, key: ContextNames, values: dict[Any, Any]) -> None:
         """Put `values` into a mapping, such as the cost of each round."""
         with self._lock:
-            self._values.setdefault(key, {}).update(values)
+            self._values[key].update(values)
 
     @property
     def command_dispatcher(self) -> CommandDispatcher:
-        """The way commands go.
-
-        Raises:
-            UsageError: none was attached.
-        """
+        """The way commands go. Raises UsageError when none was attached."""
         if self._dispatcher is None:
             raise UsageError(
                 "no command dispatcher: attach one with attach_command_dispatcher, or give it to the parts"

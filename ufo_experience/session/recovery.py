@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -33,6 +32,12 @@ Kind = Literal["timeout", "connection", "invalid", "agent"]
 EARLIER_FAILED = "an earlier action of this step did not work"
 
 _GRACE_S = 1.0  # for a cancelled piece of work to tidy up
+# asyncio's TimeoutError is not the built-in one before Python 3.11; the built-in one is an OSError, so it comes first.
+_KINDS: dict[Kind, tuple[type[BaseException], ...]] = {
+    "timeout": (asyncio.TimeoutError, TimeoutError),
+    "connection": (ConnectionLostError, ConnectionError),
+    "invalid": (DataError, UsageError, ValueError, TypeError),
+}
 
 _log = logging.getLogger(__name__)
 
@@ -51,11 +56,10 @@ class RecoveryPolicy:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a piece of work gave nothing. `error` is None for a timeout."""
+    """Why a piece of work gave nothing."""
 
     kind: Kind
     message: str
-    error: BaseException | None = None
 
 
 @dataclass(frozen=True)
@@ -80,15 +84,10 @@ async def attempt(work: Coroutine[Any, Any, T], timeout: float | None = None) ->
     if task.cancelled():
         return Failure("agent", "was cancelled")
     error = task.exception()
-    return Done(task.result()) if error is None else Failure(_kind(error), _message(error), error)
-
-
-def call(work: Callable[[], T]) -> Done[T] | Failure:
-    """Run `work` in a thread, wait for it, and tell how it ended."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(work)
-        error = future.exception()
-    return Done(future.result()) if error is None else Failure(_kind(error), _message(error), error)
+    if error is None:
+        return Done(task.result())
+    kind: Kind = next((kind for kind, types in _KINDS.items() if isinstance(error, types)), "agent")
+    return Failure(kind, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
 
 async def execute(dispatcher: CommandDispatcher, commands: Sequence[Command], policy: RecoveryPolicy) -> Outcomes:
@@ -113,13 +112,12 @@ def skipped(command: Command, reason: str) -> Result:
 
 
 async def _execute_one(dispatcher: CommandDispatcher, command: Command, policy: RecoveryPolicy) -> Result:
-    repeatable = policy.retry_actions or command.tool_type == DATA_COLLECTION
-    retries = policy.timeout_retries if repeatable else 0
+    is_look = command.tool_type == DATA_COLLECTION
+    retries = policy.timeout_retries if policy.retry_actions or is_look else 0
     reconnects = policy.reconnects
     while True:
-        done = await attempt(
-            dispatcher.execute_commands([command], policy.command_timeout), policy.command_timeout + _GRACE_S
-        )
+        sent = dispatcher.execute_commands([command], policy.command_timeout)
+        done = await attempt(sent, policy.command_timeout + _GRACE_S)
         if isinstance(done, Done):
             return done.value[0] if done.value else _failed(command, "the dispatcher gave no result")
         _log.warning("%s: %s: %s", command.tool_name, done.kind, done.message)
@@ -127,34 +125,14 @@ async def _execute_one(dispatcher: CommandDispatcher, command: Command, policy: 
             retries -= 1
         elif done.kind == "connection":
             if reconnects <= 0 or not await dispatcher.reconnect():
-                raise ConnectionLostError(f"{command.tool_name}: {done.message}") from done.error
+                raise ConnectionLostError(f"{command.tool_name}: {done.message}")
             reconnects -= 1
+        elif done.kind == "invalid":
+            return skipped(command, done.message)
         else:
-            return _given_up(command, done)
-
-
-def _given_up(command: Command, failure: Failure) -> Result:
-    if failure.kind == "invalid":
-        return skipped(command, failure.message)
-    effect = "" if command.tool_type == DATA_COLLECTION else "; it may have been executed all the same"
-    return _failed(command, failure.message + (effect if failure.kind == "timeout" else ""))
+            unsure = "; it may have been executed all the same" if done.kind == "timeout" and not is_look else ""
+            return _failed(command, done.message + unsure)
 
 
 def _failed(command: Command, message: str) -> Result:
     return Result(ResultStatus.FAILURE, error=message, call_id=command.call_id)
-
-
-def _kind(error: BaseException) -> Kind:
-    return next((kind for kind, types in _KINDS.items() if isinstance(error, types)), "agent")
-
-
-def _message(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-# asyncio's TimeoutError is not the built-in one before Python 3.11; the built-in one is an OSError, so it comes first.
-_KINDS: dict[Kind, tuple[type[BaseException], ...]] = {
-    "timeout": (asyncio.TimeoutError, TimeoutError),
-    "connection": (ConnectionLostError, ConnectionError),
-    "invalid": (DataError, UsageError, ValueError, TypeError),
-}

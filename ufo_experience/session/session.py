@@ -9,23 +9,36 @@ import asyncio
 import logging
 import os
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import ConnectionLostError, ExperienceError, StorageError, UsageError
+from ufo_experience.errors import ExperienceError, StorageError, UsageError
 from ufo_experience.session.blackboard import Blackboard
-from ufo_experience.session.files import StrPath, dump, write_atomic
+from ufo_experience.session.files import StrPath, dump, make_folder, write_atomic
 from ufo_experience.session.images import decode_image
 from ufo_experience.session.log_writer import LogFile, SessionLog, write_markdown
-from ufo_experience.session.parts import RoundContext, SessionParts, verdict_of
-from ufo_experience.session.protocols import DATA_COLLECTION, Agent, AgentStatus, Command, Context, ContextNames
+from ufo_experience.session.parts import SessionParts, verdict_of
+from ufo_experience.session.protocols import (
+    DATA_COLLECTION,
+    Agent,
+    AgentStatus,
+    Command,
+    ConnectionLostError,
+    Context,
+    ContextNames,
+)
 from ufo_experience.session.recall import Recall
-from ufo_experience.session.recovery import Done, RecoveryPolicy, call, execute
-from ufo_experience.session.round import BaseRound
+from ufo_experience.session.recovery import execute
+from ufo_experience.session.round import BaseRound, RoundContext
 
 _log = logging.getLogger(__name__)
+
+
+def _in_context(name: ContextNames, doc: str) -> Any:
+    """A property of a session that is kept in its context."""
+    return property(lambda self: self.context.get(name), lambda self, value: self.context.set(name, value), doc=doc)
 
 
 class SessionState:
@@ -36,8 +49,13 @@ class SessionState:
     _shared: RoundContext
     _log: SessionLog
     _rounds: dict[int, BaseRound]
-    _results: list[dict[str, Any]]
     _host_agent: Agent | None
+    results: list[dict[str, Any]]  # of each round, then of the evaluation
+
+    step = _in_context(ContextNames.SESSION_STEP, "Steps taken so far.")
+    cost = _in_context(ContextNames.TOTAL_COST, "US dollars spent so far.")
+    application_window = _in_context(ContextNames.APPLICATION_WINDOW, "The window being worked in.")
+    application_window_info = _in_context(ContextNames.APPLICATION_WINDOW_INFO, "What is known of that window.")
 
     @property
     def id(self) -> str | int:
@@ -77,36 +95,12 @@ class SessionState:
     @property
     def current_agent_class(self) -> str:
         """The name of the class of the agent at work, "" before the first round."""
-        round = self.current_round
-        return type(round.agent).__name__ if round else ""
+        return type(self.current_round.agent).__name__ if self.current_round else ""
 
     @property
     def host_agent(self) -> Agent | None:
         """The host agent; None in sessions that have none."""
         return self._host_agent
-
-    @property
-    def step(self) -> int:
-        """Steps taken so far."""
-        return int(self.context.get(ContextNames.SESSION_STEP, 0))
-
-    @property
-    def cost(self) -> float:
-        """US dollars spent so far."""
-        return float(self.context.get(ContextNames.TOTAL_COST, 0.0))
-
-    @cost.setter
-    def cost(self, cost: float) -> None:
-        self.context.set(ContextNames.TOTAL_COST, cost)
-
-    @property
-    def results(self) -> list[dict[str, Any]]:
-        """The result of each round, then of the evaluation."""
-        return self._results
-
-    @results.setter
-    def results(self, results: list[dict[str, Any]]) -> None:
-        self._results = results
 
     @property
     def injected(self) -> tuple[str, ...]:
@@ -123,29 +117,12 @@ class SessionState:
         """The file of judgements."""
         return self._log.evaluation_logger
 
-    @property
-    def application_window(self) -> Any:
-        """The window being worked in."""
-        return self.context.get(ContextNames.APPLICATION_WINDOW)
-
-    @application_window.setter
-    def application_window(self, window: Any) -> None:
-        self.context.set(ContextNames.APPLICATION_WINDOW, window)
-
-    @property
-    def application_window_info(self) -> Any:
-        """What is known of that window."""
-        return self.context.get(ContextNames.APPLICATION_WINDOW_INFO)
-
-    @application_window_info.setter
-    def application_window_info(self, info: Any) -> None:
-        self.context.set(ContextNames.APPLICATION_WINDOW_INFO, info)
-
 
 class BaseSession(SessionState, ABC):
     """What all sessions share. A subclass says which agents work and where requests come from."""
 
     agent_name = "AppAgent"
+    _mode = ""
 
     def __init__(self, task: str, should_evaluate: bool, id: str | int, *, parts: SessionParts) -> None:
         """Make a session named `task`, with a log folder of its own.
@@ -154,8 +131,7 @@ class BaseSession(SessionState, ABC):
             UsageError: an agent is missing.
             StorageError: the log folder cannot be made.
         """
-        self.task = task
-        self.parts = parts
+        self.task, self.parts = task, parts
         self.logger = logging.getLogger(__name__)
         self._should_evaluate = should_evaluate
         self._id = id
@@ -163,8 +139,6 @@ class BaseSession(SessionState, ABC):
         self._app_agent: Agent | None = None
         self._init_agents()
         self.reset()
-
-    # ---- what subclasses say
 
     @abstractmethod
     def _init_agents(self) -> None:
@@ -182,38 +156,28 @@ class BaseSession(SessionState, ABC):
         self._context = Context()
         self._context.attach_command_dispatcher(self.parts.dispatcher)
         self._context.set(ContextNames.ID, self._id)
-        self._context.set(ContextNames.MODE, getattr(self, "_mode", ""))
+        self._context.set(ContextNames.MODE, self._mode)
         self._context.set(ContextNames.LOG_PATH, self.log_path)
 
     def reset(self) -> None:
         """Begin anew: no rounds, an empty context, a new log folder."""
-        self._log = SessionLog.create(self.parts.config.log_root, self.task)
+        parts, config = self.parts, self.parts.config
+        self._log = SessionLog.create(config.log_root, self.task)
         self.log_path = f"{self._log.folder}{os.sep}"
-        self._rounds: dict[int, BaseRound] = {}
-        self._results: list[dict[str, Any]] = []
+        self._rounds = {}
+        self.results = []
+        self.saved: tuple[str, ...] = ()
         self._evaluation: dict[str, Any] | None = None
         self._finish = False
-        self.saved: tuple[str, ...] = ()
         self._init_context()
-        self._shared = self._make_round_context()
-
-    def _make_round_context(self) -> RoundContext:
-        parts, config = self.parts, self.parts.config
         recall = None
         if parts.memory is not None and config.recall_mode is not None:
-            session = f"{self.task}#{self._id}"
-            recall = Recall(
-                parts.memory,
-                self._log,
-                session,
-                top_k=config.top_k,
-                max_tokens=config.max_tokens,
-                mode=config.recall_mode,
-                replay_after=config.replay_after,
-            )
+            recall = Recall(parts.memory, self._log, f"{self.task}#{self._id}", config)
         app_agent = self._app_agent if self._host_agent is not None else None
         judged = self._should_evaluate and parts.evaluator is not None
-        return RoundContext(self._log, config, parts.user, Blackboard(), app_agent, recall, self.agent_name, judged)
+        self._shared = RoundContext(
+            self._log, config, parts.user, Blackboard(), app_agent, recall, self.agent_name, judged
+        )
 
     # ---- running
 
@@ -298,20 +262,19 @@ class BaseSession(SessionState, ABC):
             return
         requests = self.request_to_evaluate()
         for all_screenshots in dict.fromkeys((self.parts.config.eva_all_screenshots, False)):
-            judged = call(partial(evaluator.evaluate, requests, self.log_path, all_screenshots, self.context))
-            if isinstance(judged, Done):
-                self._take_judgement(requests, *judged.value)
-                return
-            self.logger.warning("%s: evaluation failed: %s", self.task, judged.message)
-
-    def _take_judgement(self, requests: str, judgement: dict[str, Any], cost: float) -> None:
-        result = {**judgement, "level": "session", "request": requests, "type": "evaluation_result"}
-        self._evaluation = result
-        self.results.append(result)
-        self.cost += cost
-        if self.parts.evaluator is not None:
-            self.parts.evaluator.print_response(result)
-        self._log.evaluation(result)
+            with ThreadPoolExecutor(1) as pool:  # whatever an evaluator raises is told by the future
+                asked = pool.submit(evaluator.evaluate, requests, self.log_path, all_screenshots, self.context)
+            if (fault := asked.exception()) is not None:
+                self.logger.warning("%s: evaluation failed: %s: %s", self.task, type(fault).__name__, fault)
+                continue
+            judgement, cost = asked.result()
+            result = {**judgement, "level": "session", "request": requests, "type": "evaluation_result"}
+            self._evaluation = result
+            self.results.append(result)
+            self.cost += cost
+            evaluator.print_response(result)
+            self._log.evaluation(result)
+            return
 
     def experience_saver(self) -> None:
         """Learn from the log of this session; `saved` are the ids. A memory that refuses is logged, the log stays."""
@@ -332,8 +295,7 @@ class BaseSession(SessionState, ABC):
 
     def print_cost(self) -> None:
         """Tell the user what the session cost, where that is known."""
-        known = self.cost > 0
-        text = f"Total request cost of the session: ${self.cost:.2f}" if known else "Cost is not available."
+        text = f"Total request cost of the session: ${self.cost:.2f}" if self.cost else "Cost is not available."
         self.parts.user.show(text)
 
     def save_log_to_markdown(self) -> None:
@@ -355,11 +317,37 @@ class BaseSession(SessionState, ABC):
 
     async def capture_last_screenshot(self, save_path: StrPath, full_screen: bool = False) -> None:
         """Save a screenshot of the window or of all screens; when there is none, that is logged."""
-        await capture_screenshot(self.context, Path(save_path), full_screen, self.parts.config.recovery)
+        tool = "capture_desktop_screenshot" if full_screen else "capture_window_screenshot"
+        found = await self._collect(Command(tool, {"all_screens": True} if full_screen else {}, DATA_COLLECTION))
+        image = decode_image(found)
+        if image is None:
+            if found is not None:
+                _log.warning("no last screenshot: %s gave no image", tool)
+            return
+        path = Path(save_path)
+        make_folder(path.parent)
+        try:
+            path.write_bytes(image)
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error
 
     async def capture_last_ui_tree(self, save_path: StrPath) -> None:
         """Save the UI tree as JSON; when there is none, that is logged."""
-        await capture_ui_tree(self.context, Path(save_path), self.parts.config.recovery)
+        tree = await self._collect(Command("get_ui_tree", {}, DATA_COLLECTION))
+        if tree:
+            write_atomic(save_path, dump(tree))
+
+    async def _collect(self, command: Command) -> Any:
+        """What a look came to; None when there is nothing. A client that is gone is not waited for again."""
+        policy = replace(self.parts.config.recovery, reconnects=0)
+        try:
+            [(_, result)] = await execute(self.context.command_dispatcher, [command], policy)
+        except ConnectionLostError as error:
+            _log.warning("%s: %s", command.tool_name, error)
+            return None
+        if not result.ok:
+            _log.warning("%s: %s", command.tool_name, result.error)
+        return result.result if result.ok else None
 
     @staticmethod
     def initialize_logger(log_path: StrPath, log_filename: str, mode: str = "a") -> LogFile:
@@ -368,40 +356,3 @@ class BaseSession(SessionState, ABC):
         if mode == "w":
             path.unlink(missing_ok=True)
         return LogFile(path)
-
-
-async def capture_screenshot(context: Context, save_path: Path, full_screen: bool, policy: RecoveryPolicy) -> None:
-    """Save a screenshot of the window, or of all screens. What cannot be captured is logged, never fatal."""
-    tool, parameters = (
-        ("capture_desktop_screenshot", {"all_screens": True}) if full_screen else ("capture_window_screenshot", {})
-    )
-    found = await _collect(context, Command(tool, parameters, DATA_COLLECTION), policy)
-    if found is None:
-        return
-    image = decode_image(found)
-    if image is None:
-        _log.warning("no last screenshot: %s gave no image", tool)
-        return
-    try:
-        save_path.parent.mkdir(parents=True, exist_ok=True)
-        save_path.write_bytes(image)
-    except OSError as error:
-        raise StorageError(f"{save_path}: cannot be written: {error.strerror or error}") from error
-
-
-async def capture_ui_tree(context: Context, save_path: Path, policy: RecoveryPolicy) -> None:
-    """Save the UI tree as JSON."""
-    tree = await _collect(context, Command("get_ui_tree", {}, DATA_COLLECTION), policy)
-    if tree:
-        write_atomic(save_path, dump(tree))
-
-
-async def _collect(context: Context, command: Command, policy: RecoveryPolicy) -> Any:
-    try:  # a client that is gone is not waited for again
-        [(_, result)] = await execute(context.command_dispatcher, [command], replace(policy, reconnects=0))
-    except ConnectionLostError as error:
-        _log.warning("%s: %s", command.tool_name, error)
-        return None
-    if not result.ok:
-        _log.warning("%s: %s", command.tool_name, result.error)
-    return result.result if result.ok else None

@@ -1,7 +1,7 @@
 """The seven session types, on Windows (host and app agent) or Linux (one agent).
 
 Interactive ones ask their user for the requests; service sessions have their commands executed at the other end of a
-WebSocket; the others read what to do from a file.
+connection; the others read what to do from a file.
 """
 
 from __future__ import annotations
@@ -10,15 +10,36 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ufo_experience.errors import UsageError
+from ufo_experience.session.dispatcher import TaskExecutionProtocol, WebSocketCommandDispatcher
 from ufo_experience.session.files import StrPath
-from ufo_experience.session.interact import AbsentUser
+from ufo_experience.session.interact import Interactor
 from ufo_experience.session.parts import SessionParts, need
 from ufo_experience.session.plan import check_replayable, guide_along, load_plan, plan_agents
 from ufo_experience.session.protocols import ContextNames
-from ufo_experience.session.service_protocol import TaskExecutionProtocol, WebSocketCommandDispatcher
 from ufo_experience.session.session import BaseSession
 
 NORMAL, NORMAL_OPERATOR = "normal", "normal_operator"
+
+
+class WindowsBaseSession(BaseSession):
+    """Two tiers: host agent and app agent."""
+
+    def _init_agents(self) -> None:
+        self._host_agent = need(self.parts.host_agent, "host_agent", self.session_type)
+        self._app_agent = need(self.parts.app_agent, "app_agent", self.session_type)
+
+    def request_to_evaluate(self) -> str:
+        """All requests of the session, as JSON."""
+        return self.blackboard.requests_to_json()
+
+
+class LinuxBaseSession(BaseSession):
+    """One tier: `parts.app_agent` does everything."""
+
+    agent_name = "LinuxAgent"
+
+    def _init_agents(self) -> None:
+        self._app_agent = need(self.parts.app_agent, "app_agent", self.session_type)
 
 
 class InteractiveSession(BaseSession):
@@ -46,8 +67,7 @@ class InteractiveSession(BaseSession):
             raise UsageError(f"unknown mode {mode!r}: use one of {NORMAL}, {NORMAL_OPERATOR}")
         if mode == NORMAL_OPERATOR and parts.operator_agent is not None:
             parts = replace(parts, app_agent=parts.operator_agent)
-        self._mode = mode
-        self._init_request = request
+        self._mode, self._init_request = mode, request
         super().__init__(task, should_evaluate, id, parts=parts)
 
     def next_request(self) -> str:
@@ -62,54 +82,21 @@ class InteractiveSession(BaseSession):
         return request
 
 
-def next_from_file(session: BaseSession, request: str) -> str:
-    """The one request of a session that asks nobody; ends the session after its round."""
-    if session.total_rounds > 0:
-        session.finish()
-        return ""
-    return request
-
-
-class WindowsBaseSession(BaseSession):
-    """Two tiers: host agent and app agent."""
-
-    def _init_agents(self) -> None:
-        self._host_agent = need(self.parts.host_agent, "host_agent", self.session_type)
-        self._app_agent = need(self.parts.app_agent, "app_agent", self.session_type)
-
-    def request_to_evaluate(self) -> str:
-        """All requests of the session, as JSON."""
-        return self.blackboard.requests_to_json()
-
-
 class Session(InteractiveSession, WindowsBaseSession):
     """Interactive, with host and app agent."""
 
 
 class OpenAIOperatorSession(InteractiveSession, WindowsBaseSession):
-    """Interactive, with one agent that has the rights of an operator and works alone."""
+    """Interactive, with one agent that has the rights of an operator and works alone.
+
+    The agent is `parts.operator_agent`, or `parts.app_agent` if there is none.
+    """
 
     agent_name = "OpenAIOperatorAgent"
 
-    def __init__(
-        self, task: str, should_evaluate: bool, id: int | str, request: str = "", *, parts: SessionParts
-    ) -> None:
-        """The agent is `parts.operator_agent`, or `parts.app_agent` if there is none."""
-        super().__init__(task, should_evaluate, id, request, parts=parts)
+    def _init_agents(self) -> None:
         self._mode = "operator"
-
-    def _init_agents(self) -> None:
-        operator = self.parts.operator_agent or self.parts.app_agent
-        self._app_agent = need(operator, "operator_agent", self.session_type)
-
-
-class LinuxBaseSession(BaseSession):
-    """One tier: `parts.app_agent` does everything."""
-
-    agent_name = "LinuxAgent"
-
-    def _init_agents(self) -> None:
-        self._app_agent = need(self.parts.app_agent, "app_agent", self.session_type)
+        self._app_agent = need(self.parts.operator_agent or self.parts.app_agent, "operator_agent", self.session_type)
 
 
 class LinuxSession(InteractiveSession, LinuxBaseSession):
@@ -141,7 +128,20 @@ class LinuxSession(InteractiveSession, LinuxBaseSession):
         return self.blackboard.requests_to_json() if self.current_round else self._init_request
 
 
-class _RemoteSession(BaseSession):
+class _OneRequestSession(BaseSession):
+    """Asks nobody: works on the one request it is made with, and ends."""
+
+    _request: str
+
+    def next_request(self) -> str:
+        """The one request, once."""
+        if self.total_rounds > 0:
+            self.finish()
+            return ""
+        return self._request
+
+
+class _RemoteSession(_OneRequestSession):
     """What service sessions of all platforms share."""
 
     _mode = "service"
@@ -157,17 +157,13 @@ class _RemoteSession(BaseSession):
         parts: SessionParts,
     ) -> None:
         """`task_protocol` is the connection to the client that executes the commands."""
-        self._init_request = request
+        self._request = request
         dispatcher = WebSocketCommandDispatcher(task_protocol)
-        super().__init__(task, should_evaluate, id, parts=replace(parts, dispatcher=dispatcher, user=AbsentUser()))
+        super().__init__(task, should_evaluate, id, parts=replace(parts, dispatcher=dispatcher, user=Interactor()))
 
     def is_finished(self) -> bool:
         """True after one round."""
         return self.total_rounds > 0 or super().is_finished()
-
-    def next_request(self) -> str:
-        """The request the session was opened with."""
-        return self._init_request
 
 
 class ServiceSession(_RemoteSession, WindowsBaseSession):
@@ -179,13 +175,14 @@ class LinuxServiceSession(_RemoteSession, LinuxBaseSession):
 
     def request_to_evaluate(self) -> str:
         """The request the session was opened with."""
-        return self._init_request
+        return self._request
 
 
-class FollowerSession(WindowsBaseSession):
+class FollowerSession(_OneRequestSession, WindowsBaseSession):
     """Replays a saved plan: no questions, no model, no memory; the same actions every time.
 
     Where the dispatcher can tell what is in view, a guide along the plan checks each action before it is carried out.
+    The plan's request is the task, for the log and for what is learned from it.
     """
 
     _mode = "follower"
@@ -207,7 +204,8 @@ class FollowerSession(WindowsBaseSession):
         """
         self.plan = load_plan(plan_file, values)
         check_replayable(self.plan, plan_file)
-        super().__init__(task, should_evaluate, id, parts=replace(parts, user=AbsentUser()))
+        self._request = self.plan.request
+        super().__init__(task, should_evaluate, id, parts=replace(parts, user=Interactor()))
 
     def _init_agents(self) -> None:
         self._host_agent, self._app_agent = plan_agents(self.plan)
@@ -218,12 +216,8 @@ class FollowerSession(WindowsBaseSession):
         super().reset()
         self._shared.recall, self._shared.guide = None, guide_along(self.plan)
 
-    def next_request(self) -> str:
-        """The plan's request, once."""
-        return next_from_file(self, self.plan.request)
 
-
-class FromFileSession(WindowsBaseSession):
+class FromFileSession(_OneRequestSession, WindowsBaseSession):
     """Works on the request in a file: no questions."""
 
     _mode = "batch_normal"
@@ -236,10 +230,6 @@ class FromFileSession(WindowsBaseSession):
         Raises:
             DataError: the file cannot be read or has no request.
         """
-        self.plan_file = plan_file
-        self.plan = load_plan(plan_file)
-        super().__init__(task, should_evaluate, id, parts=replace(parts, user=AbsentUser()))
-
-    def next_request(self) -> str:
-        """The file's request, once."""
-        return next_from_file(self, self.plan.request)
+        self.plan_file, self.plan = plan_file, load_plan(plan_file)
+        self._request = self.plan.request
+        super().__init__(task, should_evaluate, id, parts=replace(parts, user=Interactor()))

@@ -168,7 +168,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
         "trust": trust_of(trajectory),
         "provenance": _provenance(trajectory, summary, summarizer),
         "slots": slots,
-        "sealed": {slot: value for slot, value in trajectory.sealed.items() if slot in slots},
+        "digests": {slot: value for slot, value in trajectory.digests.items() if slot in slots},
         "preconditions": _lines(summary.preconditions),
         "avoid_when": _lines(summary.avoid_when),
     }

@@ -23,7 +23,7 @@ from ufo_experience.summarize.base import Summary, build_experience, redacted
 from ufo_experience.summarize.detours import has_effect, is_skipped
 from ufo_experience.summarize.extractive import ExtractiveSummarizer, extract
 from ufo_experience.summarize.log_prompt import render_log
-from ufo_experience.text.templates import load_templates
+from ufo_experience.summarize.templates import load_templates
 
 _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300

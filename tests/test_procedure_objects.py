@@ -1,0 +1,265 @@
+"""Nothing is bound to yesterday: an agent that does whatever the guide tells never touches another task's object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.procedure_world import Given, choose, click, do, fill, link, memory_of, obey, screen, seen, tick, told
+
+USER = "Make the user {} a member of the group {}"
+
+
+def users_page(*names: tuple[str, str], rows: bool = True) -> list[Given]:
+    """A table of people, each with a link, the login beside it and a button."""
+    found = []
+    for login, name in names:
+        row = f"{login} {name}" if rows else ""
+        found += [seen(name, "Hyperlink", row), seen(login, "Text", row), seen("Delete", "Button", row)]
+    return found
+
+
+PEOPLE = (("tkent", "Tom Kent"), ("mlopez", "Maria Lopez"), ("akim", "An Kim"))
+ADMIN = [
+    seen("Settings"),
+    seen("Users", "Hyperlink", "navigation"),
+    *users_page(*PEOPLE),
+    seen("Roles", "TabItem"),
+    seen("Translators", "CheckBox"),
+    seen("Editors", "CheckBox"),
+    seen("Save"),
+]
+
+
+def way(who: str, group: str) -> list[Given]:
+    steps = [click("Settings"), link("Users"), link(who), click("Roles", "TabItem"), tick(group), click("Save")]
+    return [one for one in steps if one["target_control"]["name"]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What was learned, what is asked, what is in view; the names that may be acted on, and how it ends."""
+
+    learned: list[tuple[str, list[Given]]]
+    asked: str
+    view: list[Given]
+    acted: str  # names in order, "|" between them
+    end: str = "done"
+    untold: str = ""  # must not stand in the block
+
+
+TKENT = (USER.format("tkent", "Translators"), way("Tom Kent", "Translators"))
+FILES = [seen(name, "ListItem") for name in ("Budget 2024, from Jane", "Report 7, from Tom", "Notes, from An")]
+PHONE = [seen("Alarms", "TabItem"), seen("Add"), seen("Hour", "Edit"), seen("Minute", "Edit"), seen("Done")]
+CASES = {
+    "another person": Case(
+        [TKENT],
+        USER.format("mlopez", "Editors"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Tom Kent",
+    ),
+    "another person in other words": Case(
+        [TKENT],
+        "Please put mlopez in the Editors group",
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Kent",
+    ),
+    "a person who is not in view": Case(
+        [TKENT], USER.format("bwayne", "Editors"), ADMIN, "Settings|Users", "target_missing"
+    ),
+    "two of that name": Case(
+        [TKENT],
+        USER.format("mlopez", "Editors"),
+        [*ADMIN[:2], *users_page(("mlopez", "Maria Lopez"), ("mlopez", "Mike Lopez")), *ADMIN[11:]],
+        "Settings|Users",
+        "several_targets",
+    ),
+    "a row whose name tells nothing": Case(
+        [TKENT],
+        USER.format("zz81", "Editors"),
+        [*ADMIN[:2], *users_page(("tkent", "Tom Kent"), ("zz81", "Ada Byron")), *ADMIN[11:]],
+        "Settings|Users|Ada Byron|Roles|Editors|Save",
+    ),
+    "no rows, a name that tells": Case(
+        [TKENT],
+        USER.format("mlopez", "Editors"),
+        [*ADMIN[:2], *users_page(*PEOPLE, rows=False), *ADMIN[11:]],
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+    ),
+    "no rows, a name that tells nothing": Case(
+        [TKENT],
+        USER.format("zz81", "Editors"),
+        [*ADMIN[:2], *users_page(("tkent", "Tom Kent"), ("zz81", "Ada Byron"), rows=False), *ADMIN[11:]],
+        "Settings|Users",
+        "target_missing",
+    ),
+    "two runs with two people": Case(
+        [TKENT, (USER.format("akim", "Editors"), way("An Kim", "Editors"))],
+        USER.format("mlopez", "Translators"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Translators|Save",
+        untold="Kim",
+    ),
+    "two tasks that share a person by chance": Case(
+        [TKENT, ("Lock the account of tkent", [link("Users"), link("Tom Kent"), click("Lock")])],
+        USER.format("mlopez", "Editors"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Tom Kent",
+    ),
+    "a file by a button in its row": Case(
+        [("Download the file alpha.pdf", [link("Files"), click("Download", "Button", "alpha.pdf 12 kB")])],
+        "Download the file beta.pdf",
+        [seen("Files", "Hyperlink"), *(seen("Download", "Button", f"{name}.pdf 3 kB") for name in ("alpha", "beta"))],
+        "Files|Download",
+    ),
+    "a message by its subject": Case(
+        [
+            (
+                'Flag the message "Budget 2024"',
+                [click("Inbox", "TreeItem"), click("Budget 2024, from Jane", "ListItem"), click("Flag")],
+            )
+        ],
+        'Flag the message "Report 7"',
+        [seen("Inbox", "TreeItem"), *FILES, seen("Flag")],
+        "Inbox|Report 7, from Tom|Flag",
+        untold="Jane",
+    ),
+    "the newest message": Case(
+        [
+            (
+                "Flag the newest message",
+                [click("Inbox", "TreeItem"), click("Budget 2024, from Jane", "ListItem"), click("Flag")],
+            )
+        ],
+        "Flag the newest message",
+        [seen("Inbox", "TreeItem"), *FILES, seen("Flag")],
+        "Inbox",
+        "unbound_slot",
+        untold="Jane",
+    ),
+    "forwarding the newest message": Case(
+        [
+            (
+                "Forward the newest message to jane@corp.example",
+                [click("Weekly Report", "ListItem"), click("Forward"), fill("To", "jane@corp.example"), click("Send")],
+            )
+        ],
+        "Forward the newest message to bo@corp.example",
+        [
+            seen("Weekly Report", "ListItem"),
+            seen("Lunch Menu", "ListItem"),
+            seen("Forward"),
+            seen("To", "Edit"),
+            seen("Send"),
+        ],
+        "",
+        "unbound_slot",
+        untold="Weekly",
+    ),
+    "half a procedure": Case(
+        [TKENT],
+        USER.format("mlopez", "Editors") + " and notify her by mail",
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors",
+        "not_covered",
+    ),
+    "half a procedure without a step to ask for": Case(
+        [('Mark "Report 7" as done', [click("Report 7", "ListItem"), click("Done", "MenuItem")])],
+        'Mark "Notes 9" as done and archive the project',
+        [seen("Notes 9", "ListItem"), seen("Report 7", "ListItem"), seen("Done", "MenuItem")],
+        "Notes 9|Done",
+        "not_covered",
+    ),
+    "an extra step": Case(
+        [
+            (
+                "Create the page Alpha and watch it",
+                [click("New"), fill("Title", "Alpha"), tick("Watch this page"), click("Create")],
+            )
+        ],
+        "Create the page Beta",
+        [seen("New"), seen("Title", "Edit"), seen("Watch this page", "CheckBox"), seen("Create")],
+        "New|Title",
+        "unbound_slot",
+    ),
+    "a stale label": Case(
+        [("Archive the project Alpha", [link("Alpha"), click("Archive"), click("Confirm")])],
+        "Archive the project Beta",
+        [seen("Beta", "Hyperlink"), seen("Delete"), seen("Confirm")],
+        "Beta",
+        "target_missing",
+    ),
+    "an order by its number": Case(
+        [
+            (
+                "Set order 10023 to Shipped",
+                [fill("Search", "10023"), click("10023", "DataItem"), choose("Status", "Shipped"), click("Save")],
+            )
+        ],
+        "Set order 20417 to Cancelled",
+        [
+            seen("Search", "Edit"),
+            *(seen(n, "DataItem") for n in ("10023", "20417")),
+            seen("Status", "ComboBox"),
+            seen("Save"),
+        ],
+        "Search|20417|Status|Save",
+        untold="10023",
+    ),
+    "an alarm at another time": Case(
+        [
+            (
+                "Set an alarm for 7:30",
+                [click("Alarms", "TabItem"), do("set_alarm", "Clock", "Button", hour=7, minute=30), click("Done")],
+            )
+        ],
+        "Set an alarm for 6:15",
+        [*PHONE, seen("Clock")],
+        "Alarms|Clock|Done",
+        untold="30",
+    ),
+    "a value that names a button, too": Case(
+        [('Rename the sheet to "Save"', [click("Rename", "MenuItem"), fill("Name", "Save"), click("Save")])],
+        'Rename the sheet to "Draft"',
+        [seen("Rename", "MenuItem"), seen("Name", "Edit"), seen("Save"), seen("Draft")],
+        "Rename|Name",
+        "unbound_slot",
+    ),
+    "a surname that is a word": Case(
+        [("Approve the request of smith", [link("Requests"), link("John Smith"), click("Approve")])],
+        "Sign off the request by jones",
+        [
+            seen("Requests", "Hyperlink"),
+            seen("John Smith", "Hyperlink"),
+            seen("Bob Jones", "Hyperlink"),
+            seen("Approve"),
+        ],
+        "Requests",
+        "unbound_slot",
+        untold="Smith",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_obedient_agent_never_acts_on_another_tasks_object(name, tmp_path):
+    """It goes as far as the task says, and no further."""
+    case = CASES[name]
+    memory = memory_of(tmp_path / "db", *case.learned)
+    acted, end = obey(memory, case.asked, screen(*case.view))
+    assert ("|".join(one["name"] for one in acted), end) == (case.acted, case.end)
+    if case.untold:
+        assert case.untold not in told(memory, case.asked)
+
+
+def test_a_button_is_pressed_in_the_row_of_the_task(tmp_path):
+    """Two rows hold a button of that name."""
+    case = CASES["a file by a button in its row"]
+    memory = memory_of(tmp_path / "db", *case.learned)
+    acted, _ = obey(memory, case.asked, screen(*case.view))
+    assert acted[-1]["within"] == "beta.pdf 3 kB"
+    assert 'click "Download" (Button) in the row of beta.pdf' in told(memory, case.asked)

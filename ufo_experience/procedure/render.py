@@ -1,0 +1,290 @@
+"""The one text of a procedure, and how it is read back. Prompt, guide, page, command line and MCP all show this.
+
+    Worked 3 of 3 times in Admin: "Make the user [value] a member of the group [name]". For this task:
+    1. click "Settings" (Button)
+    2. click the row of mlopez
+    3. tick "Translators" (CheckBox)
+    4. click "Save" (Button) [ask first]
+    Ends with: User 'mlopez' updated.   Not covered: –
+
+A name stands in double quotes as a JSON string, a mark in brackets at the end of a line. So no text of a record can
+begin a line or a mark, and what was written can be read without guessing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep
+from ufo_experience.prompt.cleaning import clean, inert
+
+NEXT = "next_actions"  # under this name the steps of what comes next are read
+OPEN = "…"  # stands for a value that the task does not give
+OLD_MONTHS = 6  # from this age on a reader should know it: programs change
+_LONGEST = 120  # characters of a name or value
+_SMALL = 10  # numbers up to it count clicks or tabs; a larger one is the run's own
+_VERBS = {"type": "type", "select": "choose", "keys": "press", "switch": "switch to", "open": "open"}
+_OUTCOMES = {"Worked": True, "Failed": False, "Tried": None}
+_STEPS_KEY = {True: "steps", False: "tried_and_failed", None: "steps_of_unknown_outcome"}
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+
+# ---- writing
+
+
+def render(way: Procedure, *, steps: int | None = None, now: datetime | None = None) -> str:
+    """The text of a procedure; at most so many `steps`, the rest is counted."""
+    shown = way.steps if steps is None else way.steps[:steps]
+    lines = [_head(way, now), *(step_line(step, way.application) for step in shown)]
+    if len(shown) < len(way.steps):
+        lines.append(f"({len(way.steps) - len(shown)} more steps)")
+    return "\n".join([*lines, *_closing(way)])
+
+
+def step_line(step: ProcedureStep, application: str = "") -> str:
+    """One step, numbered, with its marks."""
+    return f"{step.number}. {phrase(step)}{''.join(f' [{mark}]' for mark in _marks(step, application))}"
+
+
+def phrase(step: ProcedureStep) -> str:
+    """What a step does, in words: `type "hi" in "Subject" (Edit)`."""
+    verb, what = _verb(step), _what(step)
+    if step.kind in ("type", "select", "keys"):
+        value = _value(step.text)
+        return f"{verb} {value} in {what}" if what else f"{verb} {value}"
+    if step.kind == "open":
+        address = next((str(one) for one in step.parameters.values() if isinstance(one, str)), "")
+        return f"{verb} {_value(address)}"
+    if step.kind == "switch":
+        return f"{verb} {_quoted(step.target.name) if step.target else OPEN}"
+    more = _more(step.parameters) if step.kind == "other" else ""
+    return " ".join(part for part in (verb, what, more) if part)
+
+
+def ahead_text(task: str, steps: Iterable[ProcedureStep], notes: Iterable[str]) -> str:
+    """What comes next on a way, with what to know beside it."""
+    lines = [f"Next on a known way, learned for: {_quoted(task, 200)}.", *map(step_line, steps)]
+    return "\n".join([*lines, *(f"Note: {note}" for note in notes)])
+
+
+def _head(way: Procedure, now: datetime | None) -> str:
+    times = f"{way.worked} of {way.runs} times" if way.runs > 1 else "once"
+    said = f"Worked {times}" if way.success else "Failed" if way.success is False else "Tried, outcome unknown"
+    place = f" in {_plain(way.application)}" if way.application else ""
+    age = _age(way.learned_at, now)
+    task = _quoted(way.task, 200)
+    end = "For this task:" if way.success and way.steps else "What was done:" if way.steps else ""
+    return f"{said}{place}{f' ({age} ago)' if age else ''}: {task}. {end}".rstrip()
+
+
+def _closing(way: Procedure) -> Iterable[str]:
+    if way.advice:
+        yield f"What was done: {_prose(way.advice)}"
+    if way.reason:
+        yield f"Reason: {_prose(way.reason)}"
+    yield from (f"Tip: {_prose(tip)}" for tip in way.tips[:5])
+    if way.parts:
+        yield f"Parts: {way.parts}"
+    if way.success and way.steps:
+        ends = f"Ends with: {_prose(way.ends_with)}   " if way.ends_with else ""
+        yield f"{ends}Not covered: {', '.join(map(_plain, way.uncovered)) or '–'}"
+
+
+def _verb(step: ProcedureStep) -> str:
+    if step.kind in _VERBS:
+        return _VERBS[step.kind]
+    if step.kind == "other":
+        return re.sub(r"[^\w.:/-]+", "_", clean(step.action, 60)) or "act"
+    if "double" in step.action or step.parameters.get("double") in (True, "true", "True"):
+        return "double-click"
+    if "right" in step.action or step.parameters.get("button") == "right":
+        return "right-click"
+    checked = step.around.checked if step.around and step.role == "checkbox" else None
+    return "click" if checked is None else "untick" if checked else "tick"
+
+
+def _what(step: ProcedureStep) -> str:
+    """The control, and which one where there are several."""
+    target = step.target
+    if target is None:
+        return "" if step.kind in ("keys", "other") else "a control"
+    kind = re.sub(r"[^\w ]+", "", clean(target.type, 40)).strip()
+    option = step.kind == "select" and step.item_of
+    if step.item_of and not option:
+        return f"the row of {_plain(step.item_of)}"
+    if not target.name or not step.readable:
+        return f"a {kind or 'control'}{_where(step)}"
+    return f"{_quoted(target.name)}{f' ({kind})' if kind else ''}{_where(step)}"
+
+
+def _where(step: ProcedureStep) -> str:
+    if step.row_of:
+        return f" in the row of {_plain(step.row_of)}"
+    if step.target and step.target.within and (step.around is None or step.around.equals > 1):
+        return f" within {_quoted(step.target.within)}"
+    return f" after {_quoted(step.after)}" if step.after else ""
+
+
+def _marks(step: ProcedureStep, application: str) -> Iterable[str]:
+    if step.application and step.application != application:
+        yield f"in {_quoted(step.application)}"
+    if step.item_of and step.kind == "select":
+        yield f"the option of {_plain(step.item_of)}"
+    if step.missing:
+        yield f"open: {', '.join(map(_plain, step.missing))}"
+    if not step.readable and not step.missing:
+        yield "name hidden"
+    if step.optional:
+        yield f"{step.optional[0]} of {step.optional[1]} runs"
+    if step.ask_first:
+        yield "ask first"
+    if step.error:
+        yield "failed"
+
+
+def _more(parameters: Mapping[str, Any]) -> str:
+    """What is given to another action: short texts of the task, switches and small numbers."""
+    shown = {key: value for key, value in parameters.items() if _says_something(value)}
+    return " ".join(f"{re.sub(chr(92) + 'W+', '_', key)}={_as_json(value)}" for key, value in shown.items())
+
+
+def _says_something(value: Any) -> bool:
+    if isinstance(value, bool):
+        return True
+    return isinstance(value, (int, float)) and abs(value) <= _SMALL
+
+
+def _value(text: str) -> str:
+    return _quoted(text) if text and not text.startswith("{{") else OPEN
+
+
+def _quoted(text: str, limit: int = _LONGEST) -> str:
+    return _as_json(inert(clean(text, limit)))
+
+
+def _plain(text: str) -> str:
+    """A word as it is, anything else in quotes."""
+    return text if re.fullmatch(r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}\??", text) and len(text) <= _LONGEST else _quoted(text)
+
+
+def _prose(text: str) -> str:
+    return inert(clean(" ".join(clean(text).split()), 200))
+
+
+def _age(learned: datetime | None, now: datetime | None) -> str:
+    months = (now - learned).days // 30 if learned and now else 0
+    return f"{months} months" if months >= OLD_MONTHS else ""
+
+
+# ---- reading
+
+_Q = r'"(?:[^"\\]|\\.)*"'
+_WORDS = r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}"
+_HEAD = re.compile(
+    rf"(Worked|Failed|Tried)(?: (once|\d+ of \d+ times)|, outcome unknown)?(?: in ({_Q}|{_WORDS}))?"
+    rf"(?: \((\d+ months) ago\))?: ({_Q})\.(?: (?:For this task|What was done):)?"
+)
+_AHEAD = re.compile(rf"Next on a known way, learned for: ({_Q})\.")
+_MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
+_STEP = re.compile(
+    rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?|(?P<action>[\w.:/-]+))"
+    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})|an? (?P<kind>\w+)))?"
+    rf"(?: in the row of (?P<row_of>{_Q}|{_WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
+    rf"(?P<more>(?: \w+=(?:{_Q}|[^\s\"]+))*)"
+)
+_LINES = {"What was done": "advice", "Reason": "reason", "Tip": "tips", "Parts": "differs", "Note": "notes"}
+
+
+def read(text: str) -> dict[str, Any]:
+    """The fields of a text that `render` wrote, a step with its line and its parts.
+
+    Raises:
+        SchemaError: a line of it is none of ours (`E_BLOCK`).
+    """
+    first, *lines = text.strip("\n").split("\n")
+    if ahead := _AHEAD.fullmatch(first):
+        record: dict[str, Any] = {"task": json.loads(ahead[1])}
+        for line in lines:
+            _read_line(line, record, NEXT)
+        return record
+    head = _HEAD.fullmatch(first)
+    if head is None:
+        raise SchemaError(f"not the head of an example: {first[:80]!r}", code="E_BLOCK")
+    success = _OUTCOMES[head[1]]
+    record = {
+        "task": json.loads(head[5]),
+        "application": _unquoted(head[3]) if head[3] else None,
+        "outcome": {True: "success", False: "failure", None: "unknown"}[success],
+        "worked": head[2],
+        "age": head[4],
+    }
+    record = {name: value for name, value in record.items() if value is not None}
+    for line in lines:
+        _read_line(line, record, _STEPS_KEY[success])
+    return record
+
+
+def read_step(line: str) -> dict[str, Any]:
+    """The parts of a step line: number, action, control, control_type, parameters and its marks.
+
+    Raises:
+        UsageError: `line` is not such a line.
+    """
+    found = _read_step(line)
+    if found is None:
+        raise UsageError("not a step such as '1. click \"New Email\" (Button)'")
+    return found
+
+
+def _read_line(line: str, record: dict[str, Any], steps_key: str) -> None:
+    word, _, rest = line.partition(": ")
+    if step := _read_step(line):
+        record.setdefault(steps_key, []).append(step)
+    elif more := re.fullmatch(r"\((\d+) more steps\)", line):
+        record["steps_not_shown"] = int(more[1])
+    elif ends := re.fullmatch(r"(?:Ends with: (.*?)   )?Not covered: (.*)", line):
+        record |= {"ends_with": ends[1]} if ends[1] else {}
+        record["not_covered"] = [] if ends[2] == "–" else [_unquoted(one) for one in re.findall(rf"{_Q}|[^,\s][^,]*", ends[2])]
+    elif word in ("Tip", "Note"):
+        record.setdefault(_LINES[word], []).append(rest)
+    elif word in _LINES:
+        record[_LINES[word]] = rest
+    else:
+        raise SchemaError(f"not a line of an example: {line[:80]!r}", code="E_BLOCK")
+
+
+def _read_step(line: str) -> dict[str, Any] | None:
+    """The parts of a step line; None for any other."""
+    rest, marks = line, []
+    while mark := _MARK.search(rest):
+        rest, marks = rest[: mark.start()], [mark[1], *marks]
+    found = _STEP.fullmatch(rest)
+    if found is None:
+        return None
+    parts = {name: _unquoted(value) for name, value in found.groupdict().items() if value}
+    more = dict(one.split("=", 1) for one in parts.pop("more", "").split())
+    parts["action"] = parts.pop("does", "") or parts["action"]
+    step: dict[str, Any] = {"step": line, **parts, "number": int(found["number"]), "control": parts.get("control", "")}
+    value = step.pop("value", "")
+    if step["action"] == "switch to":
+        step["control"], value = value, ""
+    step["parameters"] = ({"text": value} if value and value != OPEN else {}) | {k: json.loads(v) for k, v in more.items()}
+    step["open"] = [one for mark in marks if mark.startswith("open: ") for one in mark[6:].split(", ")]
+    step["confirm"] = "ask first" in marks
+    step |= {"optional": mark.removesuffix(" runs") for mark in marks if mark.endswith(" runs")}
+    step |= {"application": _unquoted(mark[3:]) for mark in marks if mark.startswith("in ")}
+    return {key: value for key, value in step.items() if value not in (None, "", [], False) or key in ("control", "action")}
+
+
+def _unquoted(text: str) -> str:
+    return str(json.loads(text)) if text.startswith('"') else text
+
+
+def text_key(parameters: Mapping[str, Any]) -> str:
+    """The parameter that holds what is typed."""
+    return next((key for key in TEXT_KEYS if key in parameters), "text")

@@ -1,0 +1,185 @@
+"""What a procedure is made of: steps with an action, a target and a value, bound to the task at hand.
+
+    step.action   what the run's own tool called it ("click_input"); `kind` is the same in one word
+    step.target   the control: name, type, and what stands around it; `item_of` is the value it is found by
+    step.missing  what the task does not say, and nobody may guess
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ufo_experience.actions import is_press, is_typing, plain
+from ufo_experience.controls import role_of
+from ufo_experience.schema import Around, Step
+
+Kind = Literal["click", "type", "select", "keys", "switch", "open", "other"]
+Source = Literal["", "task", "constant", "open"]
+
+TEXT_KEYS = ("text", "value", "keys")
+STAYS = ("type", "select")  # after these the screen is the same, but for a value
+_CLICKS = frozenset(
+    "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap clickelement toggle check "
+    "uncheck activate invoke press_button".split()
+)
+_SELECTS = frozenset("selectitem selectoption select choose choosefromlist setcombobox".split())
+_SWITCHES = frozenset(
+    "switchapplication selectapplicationwindow selectapplication switchapp openapp openapplication launchapp".split()
+)
+_OPENS = frozenset("goto navigate openurl opentab gotourl visit browserNavigate browsernavigate".split())
+_APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
+_LOCATORS = frozenset(
+    "id name label index control controlname controltext controllabel controlid target selector element".split()
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an action acts on. `id` is that of the control on the screen now, None for one that is not in view yet.
+
+    Its parts can be read as items as well: `target["id"]`.
+    """
+
+    name: str
+    type: str = ""
+    within: str = ""
+    id: Any = None
+
+    def __getitem__(self, part: str) -> Any:
+        if part not in ("name", "type", "within", "id"):
+            raise KeyError(part)
+        return getattr(self, part)
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`.
+
+    It was all of that control's text (`whole`), or stood right beside `key`, a value of the new task.
+    """
+
+    place: int
+    type: str
+    whole: bool = False
+    before: bool = False
+    key: str = ""
+
+    @property
+    def can_be_read(self) -> bool:
+        """True when it can be told from all else in view."""
+        return self.whole or bool(self.key)
+
+
+@dataclass(frozen=True)
+class ProcedureStep:
+    """One step, bound to the task at hand.
+
+    `value_from` says where what is typed or chosen comes from: the task, a constant of the procedure, or nobody knows
+    ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found. `missing` names
+    what is open; a step with any is not carried out by itself. `optional` are the runs that did it and all runs.
+    `readable` is False for a name that is shown to nobody; `after` is the field filled right before, for one of
+    several equal controls; `row_of` the value whose row the control stands in.
+    """
+
+    number: int
+    action: str
+    kind: Kind
+    target: Target | None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    application: str = ""
+    agent: str = ""
+    value_from: Source = ""
+    item_of: str = ""
+    row_of: str = ""
+    after: str = ""
+    missing: tuple[str, ...] = ()
+    optional: tuple[int, int] | None = None
+    ask_first: bool = False
+    readable: bool = True
+    around: Around | None = None
+    seen: LookedUp | None = None
+    error: str = ""
+
+    @property
+    def role(self) -> str:
+        """The kind of control it acts on, "" when unknown."""
+        return role_of(self.target.type) if self.target else ""
+
+    @property
+    def text(self) -> str:
+        """What is typed, chosen or pressed; "" when nothing is."""
+        return next((str(self.parameters[key]) for key in TEXT_KEYS if key in self.parameters), "")
+
+    @property
+    def can_be_filled(self) -> bool:
+        """True when only what is typed or chosen is open: the field itself is known."""
+        return bool(self.missing) and self.value_from == "open" and len(self.missing) == 1 and self.target is not None
+
+    @property
+    def is_plain_click(self) -> bool:
+        """True for one click with the left button."""
+        double = self.parameters.get("double") in (True, "true", "True") or "double" in self.action
+        return not double and "right" not in self.action and self.parameters.get("button") in ("left", "", None)
+
+
+def kind_of(action: str) -> Kind:
+    """What an action does to a control, whatever its tool calls it."""
+    name = plain(action)
+    if name in _SWITCHES:
+        return "switch"
+    if name in _OPENS:
+        return "open"
+    if name in _SELECTS:
+        return "select"
+    if is_press(action) or name == "keyboardinput":
+        return "keys"
+    if is_typing(action):
+        return "type"
+    return "click" if name in _CLICKS else "other"
+
+
+def read_step(number: int, step: Step) -> ProcedureStep:
+    """One step as it was recorded, bound to nothing yet."""
+    kind = kind_of(step.action_type)
+    kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
+    name = step.target_control.name.strip()
+    if not name and kind == "switch":
+        name = next((str(kept[key]) for key in _APPLICATION_KEYS if kept.get(key)), "")
+    if not name and kind in ("click", "type", "select"):
+        name = _named_in(step.observation)
+    control = step.target_control
+    return ProcedureStep(
+        number,
+        step.action_type,
+        kind,
+        Target(name, control.type or "", control.within) if name else None,
+        kept,
+        step.application or "",
+        step.agent or "",
+        around=step.around,
+        error=step.error or "",
+    )
+
+
+_QUOTED_NAME = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{1,60})[\"”“»」』]")
+
+
+def _named_in(thought: str) -> str:
+    """The one name a thought quotes, in any language: `click the "Save" button`; "" where it quotes none or several."""
+    names = dict.fromkeys(found.strip() for found in _QUOTED_NAME.findall(thought))
+    return next(iter(names)) if len(names) == 1 else ""
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """All texts and numbers in a JSON value, as texts."""
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from texts_of(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from texts_of(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

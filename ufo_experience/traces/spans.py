@@ -1,0 +1,154 @@
+"""Exports of tracing: OpenTelemetry spans (GenAI conventions), LangSmith runs, Langfuse traces and observations.
+
+All are spans under other keys (`_KEYS`). Only tool calls become steps, in the order of their start. The task is the
+input of the root. Scores that a person or a program gave count as a judgement when they are a clear yes or no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.traces.calls import arguments_of, calls_in
+from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.lines import records_of
+from ufo_experience.traces.rows import TASK, steps_of_calls
+from ufo_experience.traces.values import as_dict, as_dicts, as_list, as_name, as_text, as_time, first_of, parse_literal
+
+# What a span says → its keys with all vendors; those of its attributes and its context are among them.
+_KEYS = {
+    "trace": ("traceId", "trace_id", "id"),
+    "start": ("startTimeUnixNano", "start_time", "startTime"),
+    "parent": ("parentSpanId", "parent_id", "parent_run_id", "parentObservationId"),
+    "kind": ("gen_ai.operation.name", "openinference.span.kind", "run_type", "type"),
+    "name": ("gen_ai.tool.name", "tool.name", "name"),
+    "given": (
+        "gen_ai.tool.call.arguments", "tool.parameters", "input.value", "gen_ai.input.messages", "gen_ai.prompt",
+        "inputs", "input",
+    ),
+    "back": ("gen_ai.tool.call.result", "output.value", "outputs", "output"),
+}  # fmt: skip
+_TOOL_KINDS = ("execute_tool", "tool")
+_FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
+_TASKS = (*TASK, "input", "question", "messages", "content", "text")
+_YES = ("correct", "success", "pass", "passed", "yes", "true", "1", "1.0")
+_NO = ("incorrect", "failure", "fail", "no", "false", "0", "0.0")
+_OTLP = ("resourceSpans", "resource_spans")
+
+_Span = dict[str, Any]
+
+
+class SpansReader:
+    """Reads tracing exports; every trace in a file is a run."""
+
+    name = "spans"
+
+    def recognises(self, found: Found) -> bool:
+        """True for OTLP JSON, for runs with a `run_type`, and for observations of Langfuse."""
+        return any(_is_export(as_dict(item)) for value in found.values for item in as_list(value)[:5])
+
+    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
+        """Yield one trajectory a trace. Raises `TraceError` when no tool was called in any."""
+        problems: list[Problem] = []
+        traces: dict[str, list[_Span]] = {}
+        for _, record in records_of(path, problems):
+            for span in map(_span, _spans_of(record)):
+                traces.setdefault(span["trace"], []).append(span)
+        acting = {trace: spans for trace, spans in traces.items() if any(span["is_tool"] for span in spans)}
+        for number, (trace, spans) in enumerate(acting.items(), start=1):
+            yield _trajectory(path, trace, sorted(spans, key=lambda span: span["start"]), number, problems)
+        report.problems += problems
+        if not acting:
+            raise nothing_in(path, "tool call", problems)
+
+
+def _trajectory(path: Path, trace: str, spans: list[_Span], number: int, problems: list[Problem]) -> Trajectory:
+    # The root may hold no input: then the first model call does.
+    asked = sorted(
+        (span for span in spans if not (span["parent"] and span["is_tool"])), key=lambda span: bool(span["parent"])
+    )
+    request = next((task for span in asked if (task := _task_of(span["given"]))), None)
+    if not request:
+        problems.append(no_task(path, "the root of the trace"))
+    draft = Draft(path, format="spans", session=run_key(path.stem, number, trace), request=request)
+    for span in (span for span in spans if span["is_tool"]):
+        for step in steps_of_calls(calls_in({"name": span["name"], "arguments": arguments_of(span["given"])}), ""):
+            step["action_type"] = step["action_type"].rpartition("__")[2] or step["action_type"]
+            step |= {"result": as_text(span["back"]), "error": span["error"], "timestamp": as_time(span["start"])}
+            draft.step(**step)
+    verdict = next((span["score"] for span in spans if span["score"] is not None), None)
+    judged = "none" if verdict is None else "evaluator"
+    return draft.finish(success=verdict, evaluated_by=judged, agent="spans", problems=problems)
+
+
+def _is_export(record: dict[str, Any]) -> bool:
+    attributes = as_dict(record.get("attributes"))
+    return (
+        bool(record.keys() & {*_OTLP})
+        or ("run_type" in record and ("trace_id" in record or "inputs" in record))
+        or (isinstance(record.get("observations"), list) and ("scores" in record or "input" in record))
+        or any(key.startswith("gen_ai.") for key in attributes)
+        or ("traceId" in record and "startTime" in record)
+    )
+
+
+def _spans_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The spans of an export as the vendors write them, children with the trace of their root."""
+    if resources := first_of(record, _OTLP):
+        scopes = [
+            one for found in as_dicts(resources) for one in as_dicts(first_of(found, ("scopeSpans", "scope_spans")))
+        ]
+        yield from (span for scope in scopes for span in as_dicts(scope.get("spans")))
+        return
+    yield record
+    trace = first_of(record, _KEYS["trace"])
+    for child in as_dicts(record.get("child_runs")):
+        yield from _spans_of(child | {"trace_id": trace})
+    for one in as_dicts(record.get("observations")):
+        yield one | {"traceId": trace, "parentObservationId": one.get("parentObservationId") or trace}
+
+
+def _span(record: dict[str, Any]) -> _Span:
+    """What a span says under our names."""
+    listed = record.get("attributes")
+    if isinstance(listed, list):
+        values = {as_name(one.get("key")): as_dict(one.get("value")) for one in as_dicts(listed)}
+        listed = {key: next(iter(value.values()), None) for key, value in values.items()}
+    found = {**record, **as_dict(record.get("context")), **as_dict(listed)}
+    span = {name: first_of(found, keys) for name, keys in _KEYS.items()}
+    is_tool = as_name(span["kind"]).casefold() in _TOOL_KINDS or bool(first_of(found, _KEYS["name"][:2]))
+    named = {name: as_name(span[name]) for name in ("trace", "start", "name")}
+    return span | named | {"is_tool": is_tool, "error": _error(record), "score": _score(record)}
+
+
+def _error(record: dict[str, Any]) -> str | None:
+    status = as_dict(record.get("status"))
+    failed = status.get("code") in _FAILED or status.get("status_code") in _FAILED or record.get("level") == "ERROR"
+    message = first_of({**record, **status}, ("message", "description", "statusMessage", "error"))
+    return (as_name(message) or "failed") if failed else as_name(record.get("error")) or None
+
+
+def _score(record: dict[str, Any]) -> bool | None:
+    """A clear yes or no of an evaluator; anything else is no judgement of success."""
+    means = [as_name(as_dict(one).get("avg")) for one in as_dict(record.get("feedback_stats")).values()]
+    said = [as_name(first_of(score, ("stringValue", "value"))).casefold() for score in as_dicts(record.get("scores"))]
+    return next((value in _YES for value in [*means, *said] if value in (*_YES, *_NO)), None)
+
+
+def _task_of(given: Any) -> str:
+    """The words of a root's input: a text, a field that usually holds it, or the first message of the user."""
+    if isinstance(given, str) and given.lstrip().startswith(("[", "{")):
+        given = parse_literal(given) or given
+    if found := as_dict(given):
+        inner = first_of(found, _TASKS)
+        return inner if isinstance(inner, str) else _task_of(inner) if inner else ""
+    if not isinstance(given, list):
+        return as_name(given)
+    rows = as_dicts(given)
+    user = next((row for row in rows if row.get("role") in ("user", "human") or row.get("type") == "human"), None)
+    if user:
+        return _task_of(user.get("content") or user.get("parts"))
+    return _task_of(first_of(rows[0], ("text", "content"))) if rows else ""
