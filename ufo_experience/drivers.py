@@ -135,7 +135,9 @@ class ChromiumDriver:
         if node is not None:
             self._send("DOM.focus", {"backendNodeId": node})
         *modifiers, key = [part for part in keys.strip("{}").replace("+", " ").split() if part] or [""]
-        bits = sum({"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}.get(one.casefold(), 0) for one in modifiers)
+        bits = sum(
+            {"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}.get(one.casefold(), 0) for one in modifiers
+        )
         code = _KEYS.get(key.casefold(), ord(key.upper()) if len(key) == 1 else 0)
         told = {"key": key, "windowsVirtualKeyCode": code, "modifiers": bits}
         self._send("Input.dispatchKeyEvent", {"type": "keyDown", **told, **({"text": "\r"} if code == 13 else {})})
@@ -228,7 +230,13 @@ def _control(
     node: Mapping[str, Any], role: str, name: str, within: str, dialog: bool, by_id: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     states = {one["name"]: one["value"].get("value") for one in node.get("properties", ())}
-    control = {"id": node.get("backendDOMNodeId"), "name": name, "type": _ROLES[role], "within": within[:200], "dialog": dialog}
+    control = {
+        "id": node.get("backendDOMNodeId"),
+        "name": name,
+        "type": _ROLES[role],
+        "within": within[:200],
+        "dialog": dialog,
+    }
     if role in ("textbox", "searchbox", "combobox", "spinbutton", "listbox"):
         control["value"] = _said(node, "value")
     for state in ("checked", "pressed"):
@@ -238,7 +246,9 @@ def _control(
     if states.get("disabled") is True:
         control["enabled"] = False
     if role in ("combobox", "listbox"):
-        control["options"] = [_said(one, "name") for one in _below(node, by_id) if _said(one, "role") in ("option", "MenuListOption")]
+        control["options"] = [
+            _said(one, "name") for one in _below(node, by_id) if _said(one, "role") in ("option", "MenuListOption")
+        ]
     return control
 
 

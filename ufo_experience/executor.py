@@ -190,7 +190,9 @@ class Executor:
     def _carry_out(self, act: Act, view: Screen) -> Generator[Call, Any, tuple[str, str] | None]:
         """Do one step of the way and see its effect; the reason of the end where it has none, else None."""
         text = phrase(act.step) if act.step else act.action
-        healed = f"{act.step.target.name} → {act.target.name}" if self._is_healed(act) and act.step and act.target else ""
+        healed = (
+            f"{act.step.target.name} → {act.target.name}" if self._is_healed(act) and act.step and act.target else ""
+        )
         failure = yield from self._done(act)
         effect = "" if failure else (yield from self._effect(act, view))
         self._note(Executed(text, "way", effect, not failure and bool(effect), healed, act))
@@ -283,7 +285,11 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     if target is not None and kind == "click" and now is not None:
         old = _again(act, before)
         if now.role in _TOGGLED and now.checked is not None and old is not None:
-            return "it was switched" if now.checked is not old.checked or (now.role == "radiobutton" and now.checked) else ""
+            return (
+                "it was switched"
+                if now.checked is not old.checked or (now.role == "radiobutton" and now.checked)
+                else ""
+            )
         if now.role in _CHOSEN and now.selected:
             return "it is selected"
     return "the screen changed" if _signs(before) != _signs(after) else ""

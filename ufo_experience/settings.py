@@ -34,8 +34,9 @@ class Settings(BaseModel):
     `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else
     `hashing`."""
 
-    summarizer: str = "auto"
-    """Who words an experience: `extractive`, `openai`, `openai:MODEL`; `auto` is OpenAI if a key is set."""
+    summarizer: str = "extractive"
+    """Who words the records of `ingest`: `extractive` (rules, nothing is sent), `openai`, `openai:MODEL` (redacted
+    logs go to that model), or `auto`: OpenAI if a key is set."""
 
     top_k: Annotated[int, Field(ge=1, le=50)] = 3
     """How many experiences an answer holds at most, 1 to 50."""

@@ -315,7 +315,9 @@ class Guide:
         is_open = bool(step.missing) or (step.kind == "select" and step.value_from == "open")
         if is_open and self._at not in self._read and not may_be_filled:
             what = ", ".join(step.missing) or f"the option of {step.item_of}"
-            return Stop("unbound_slot", f"step {step.number} needs {what}, which the task does not give{self._where(self._at)}")
+            return Stop(
+                "unbound_slot", f"step {step.number} needs {what}, which the task does not give{self._where(self._at)}"
+            )
         if step.ask_first and self._uncovered and not consent:
             return self._not_covered()
         return None
@@ -412,8 +414,7 @@ class Guide:
         return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
 
     def _opened_first(self, screen: Screen) -> Act | None:
-        """Open the folder or tab in view that the task names and no step: where the run began it was open.
-        """
+        """Open the folder or tab in view that the task names and no step: where the run began it was open."""
         if not self._may_look_around(screen):
             return None
         named = ([one for one in screen.named(value) if one.role in _PLACES] for value in self._uncovered)

@@ -169,7 +169,9 @@ def _quoted(text: str, limit: int = _LONGEST) -> str:
 
 def _plain(text: str) -> str:
     """A word as it is, anything else in quotes."""
-    return text if re.fullmatch(r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}\??", text) and len(text) <= _LONGEST else _quoted(text)
+    return (
+        text if re.fullmatch(r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}\??", text) and len(text) <= _LONGEST else _quoted(text)
+    )
 
 
 def _prose(text: str) -> str:
@@ -249,7 +251,9 @@ def _read_line(line: str, record: dict[str, Any], steps_key: str) -> None:
         record["steps_not_shown"] = int(more[1])
     elif ends := re.fullmatch(r"(?:Ends with: (.*?)   )?Not covered: (.*)", line):
         record |= {"ends_with": ends[1]} if ends[1] else {}
-        record["not_covered"] = [] if ends[2] == "–" else [_unquoted(one) for one in re.findall(rf"{_Q}|[^,\s][^,]*", ends[2])]
+        record["not_covered"] = (
+            [] if ends[2] == "–" else [_unquoted(one) for one in re.findall(rf"{_Q}|[^,\s][^,]*", ends[2])]
+        )
     elif word in ("Tip", "Note"):
         record.setdefault(_LINES[word], []).append(rest)
     elif word in _LINES:
@@ -273,12 +277,16 @@ def _read_step(line: str) -> dict[str, Any] | None:
     value = step.pop("value", "")
     if step["action"] == "switch to":
         step["control"], value = value, ""
-    step["parameters"] = ({"text": value} if value and value != OPEN else {}) | {k: json.loads(v) for k, v in more.items()}
+    step["parameters"] = ({"text": value} if value and value != OPEN else {}) | {
+        k: json.loads(v) for k, v in more.items()
+    }
     step["open"] = [one for mark in marks if mark.startswith("open: ") for one in mark[6:].split(", ")]
     step["confirm"] = "ask first" in marks
     step |= {"optional": mark.removesuffix(" runs") for mark in marks if mark.endswith(" runs")}
     step |= {"application": _unquoted(mark[3:]) for mark in marks if mark.startswith("in ")}
-    return {key: value for key, value in step.items() if value not in (None, "", [], False) or key in ("control", "action")}
+    return {
+        key: value for key, value in step.items() if value not in (None, "", [], False) or key in ("control", "action")
+    }
 
 
 def _unquoted(text: str) -> str:
