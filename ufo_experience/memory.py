@@ -12,9 +12,10 @@ What takes ids takes the beginnings of ids, too (at least 4 digits). Whatever is
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -30,7 +31,7 @@ from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress, row_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
-from ufo_experience.redact import redact_json, redact_record
+from ufo_experience.redact import redact_json, redact_record, redact_text
 from ufo_experience.request import Request, forget
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.retrieve.retriever import Query, Retriever
@@ -73,6 +74,7 @@ from ufo_experience.trust.policy import TrustPolicy
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ufo_experience.executor import Agent, Ask, Check, Driver, Executed, Execution
     from ufo_experience.ingest import IngestReport
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
@@ -383,7 +385,7 @@ class ExperienceMemory:
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
-        said = {"success": success, "judge": by, "score": score, "reason": reason}
+        said = {"success": success, "judge": by, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])
         observed = self.store.get(full).trust is Trust.OBSERVED
@@ -508,6 +510,58 @@ class ExperienceMemory:
         rows = sorted(self.parts.index.rows(task_key=key), key=lambda row: row.created_at)[-MOST_RUNS:]
         runs = self.store.scan([row.id for row in rows])
         return [one for one in runs if every or self.parts.policy.admits(one) or one.is_negative]
+
+    def run(
+        self,
+        task: str,
+        driver: Driver,
+        *,
+        ask: Ask | None = None,
+        agent: Agent | None = None,
+        check: Check | None = None,
+        application: str | None = None,
+        progress: Callable[[Executed], None] | None = None,
+    ) -> Execution:
+        """Carry out the known way of a task without a model; see `ufo_experience.executor`.
+
+        Args:
+            driver: `PlaywrightDriver`, `SeleniumDriver`, or any object with `controls()` and `do(act)`.
+            ask: is asked before a step that sends, pays, deletes or the like; without it the run stops there.
+            agent: takes over where the screen disagrees: `agent(controls, stop)` answers with actions.
+            check: says whether the task was done: a function of the driver, or a text that must be on the screen. A
+                run that it confirms is credited, and a way that was healed is stored as it is now.
+        """
+        from ufo_experience.executor import Executor, nothing_known
+
+        guide = self.guide(task, application=application)
+        if guide is None:
+            return nothing_known(task, self.retrieve(task, application=application).reason or "no way can be followed")
+        done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+        return self._settle_run(done)
+
+    async def arun(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
+        """`run` on an event loop; the methods of the driver may be coroutines, as those of `UfoDriver`."""
+        from ufo_experience.executor import Executor, nothing_known
+
+        guide = await asyncio.to_thread(self.guide, task, application=application)
+        if guide is None:
+            return nothing_known(task, "no way of this task can be followed")
+        done = await Executor(guide, driver, **options).arun()
+        return await asyncio.to_thread(self._settle_run, done)
+
+    def _settle_run(self, done: Execution) -> Execution:
+        """Credit a way that a check has judged; one that was healed is stored anew, and the old one is put aside."""
+        from ufo_experience.executor import steps_done, with_record
+
+        if done.checked is None:
+            return done
+        self.report([done.procedure], success=done.checked)
+        if not (done.checked and done.healed):
+            return done
+        old = self.store.get(done.procedure)
+        new = self.remember(done.task, steps_done(done), True, old.state.application, "program")
+        self.store.set_status(old.id, trust=Trust.QUARANTINED)
+        return with_record(done, new.id)
 
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None

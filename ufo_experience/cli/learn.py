@@ -30,7 +30,7 @@ from ufo_experience.cli.app import (
 from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError, NotFoundError
 from ufo_experience.ingest import IngestReport
-from ufo_experience.traces.reader import LEARNED
+from ufo_experience.traces.files import LEARNED
 
 
 @app.command()
