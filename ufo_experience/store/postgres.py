@@ -10,6 +10,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,7 +111,10 @@ class PostgresStore(NotesEvents):
     def cache_folder(self) -> Path:
         """A folder of its own below the user's cache, or below the one `UFO_EXPERIENCE_CACHE` names."""
         place = os.environ.get("UFO_EXPERIENCE_CACHE")
-        return (Path(place) if place else user_cache_path("ufo-experience", appauthor=False)) / self.store_id
+        folder = (Path(place) if place else user_cache_path("ufo-experience", appauthor=False)) / self.store_id
+        with suppress(OSError):  # who writes there says what is wrong
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
 
     def key(self) -> bytes:
         """The store's secret for keyed digests; see `ExperienceStore.key`."""
