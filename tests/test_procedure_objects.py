@@ -90,6 +90,26 @@ CASES = {
         "Settings|Users",
         "target_missing",
     ),
+    "a person in a row that was recorded": Case(
+        [(TKENT[0], [*TKENT[1][:2], link("Tom Kent", "tkent Tom Kent"), *TKENT[1][3:]])],
+        USER.format("mlopez", "Editors"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Kent",
+    ),
+    "the same person again": Case(
+        [(TKENT[0], [*TKENT[1][:2], link("Tom Kent", "tkent Tom Kent"), *TKENT[1][3:]])],
+        USER.format("tkent", "Editors"),
+        ADMIN,
+        "Settings|Users|Tom Kent|Roles|Editors|Save",
+    ),
+    "a link of every row": Case(
+        [("Edit the user tkent", [link("Users"), link("Change", "tkent Tom Kent Change")])],
+        "Edit the user mlopez",
+        [seen("Users", "Hyperlink"), *(seen("Change", "Hyperlink", f"{one} Change") for one in ("tkent Tom Kent", "mlopez"))],
+        "Users|Change",
+        untold="Kent",
+    ),
     "two runs with two people": Case(
         [TKENT, (USER.format("akim", "Editors"), way("An Kim", "Editors"))],
         USER.format("mlopez", "Translators"),

@@ -162,10 +162,13 @@ class Binding:
         name, missing = self._fill(target.name)
         if missing:
             return replace(step, missing=(*step.missing, *missing), readable=False)
-        if name != target.name:
+        held = self._held(target.name)
+        if name != target.name or held:
             whole = bare(target.name) in self._values or PLACEHOLDER.fullmatch(target.name.strip())
-            value = name if whole else self._value_in(name)
+            value = name if whole else held or self._value_in(name)
             return replace(step, target=replace(target, name=value), item_of="" if whole else value)
+        if step.row_of and step.role and not self._agreed[place].confirmed and not _LABEL.fullmatch(target.name):
+            return replace(step, item_of=step.row_of, row_of="", target=replace(target, name=""))
         if not self._is_explained(place, step, target):
             self._parts.append(Part(place, "name", target.name, is_item=bool(step.role)))
         return step
@@ -178,8 +181,9 @@ class Binding:
         within, missing = self._fill(target.within)
         if missing:
             return replace(step, target=replace(target, within=""), missing=(*step.missing, *missing))
-        if within != target.within:
-            return replace(step, target=replace(target, within=""), row_of=self._value_in(within))
+        held = self._held(target.within)
+        if held or within != target.within:
+            return replace(step, target=replace(target, within=""), row_of=held or self._value_in(within))
         if not (_LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
             self._parts.append(Part(place, "within", within))
         return step
@@ -304,6 +308,11 @@ class Binding:
     def _kind_of_slot(self, placeholder: str) -> str:
         told = SLOT_TYPE.fullmatch(self._run.slots.get(placeholder.strip("{}<>"), ""))
         return told["meaning"] or told["type"] if told else "text"
+
+    def _held(self, text: str) -> str:
+        """What stands now for the longest old value in a text; "" where it holds none."""
+        held = [old for old in self._pairing.values if find_whole(old, text.casefold()) >= 0]
+        return self._pairing.values[max(held, key=len)] if held else ""
 
     def _value_in(self, text: str) -> str:
         """The longest new value in a text."""
