@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.gpt_agent.agent import main, make_session
 from benchmarks.gpt_agent.form import FormApp
+from tests.procedure_world import as_action
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block
@@ -60,7 +61,7 @@ def clerk(body: dict) -> dict:
         return answer("click_input", ids["Save"], "FINISH")
     if "Department" in ids:
         return answer("set_edit_text", ids["Department"], text="Research")
-    told = [action for record in past_of(body) for action in record.get("next_actions", ())]
+    told = [as_action(one) for record in past_of(body) for one in record.get("next_actions", ())]
     if told:
         first, *rest = told
         return answer(first["function"], ids[first["name"]], "FINISH") | {"then": [foreseen(one) for one in rest]}

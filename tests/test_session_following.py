@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.procedure_world import as_action
 from tests.guide_world import BACKUP, NEW_TASK, click, experience
 from tests.session_parts import YES, ScriptedEvaluator, config, log, run
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.ahead import CHOOSE
 from ufo_experience.procedure.guide import RESUMED
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Usage
@@ -102,7 +104,7 @@ class Reader:
         self.turns.append(turn)
         if self.app.saved is not None:
             return Decision(AgentStatus.FINISH)
-        told = [one for record in parse_block(turn.ahead) for one in record["next_actions"]]
+        told = [as_action(one) for record in parse_block(turn.ahead) for one in record["next_actions"]]
         if told and self.foresees:
             return Decision(AgentStatus.FINISH, tuple(map(self.command, told)), cost=0.01, tokens=7)
         return Decision(AgentStatus.CONTINUE, (self.look_around(),), cost=0.01, tokens=7)
@@ -328,8 +330,8 @@ class Chooser(Reader):
     asked = "schedule a backup"
 
     async def act(self, turn: Turn) -> Decision:
-        ways = {one["way"]: one for one in parse_block(turn.ahead) if "way" in one}
-        fitting = [one["next_actions"] for one in ways.values() if self.asked in one["asked"]]
+        ways = [one for one in parse_block(turn.ahead) if CHOOSE in one.get("notes", ())]
+        fitting = [list(map(as_action, one["next_actions"])) for one in ways if self.asked in one["task"].casefold()]
         if not fitting or turn.proposed is not None or self.app.saved is not None:
             return await super().act(replace(turn, ahead="") if ways else turn)
         self.turns.append(turn)

@@ -47,6 +47,7 @@ from ufo_experience.maintenance.changes import ChangeReport
 from ufo_experience.maintenance.inspection import SourceInfo, StoreStats, Verification
 from ufo_experience.maintenance.transfer import ExportReport
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.executor import Driver, Execution
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
@@ -97,6 +98,8 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Format",
     "Progress",
     # the data model
+    "Driver",
+    "Execution",
     "Experience",
     "State",
     "Action",

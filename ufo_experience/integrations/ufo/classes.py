@@ -21,6 +21,7 @@ from ufo_experience.integrations.ufo.documents import (
     KeyStyle,
     MetadataFilter,
     example_of,
+    name_of,
     sequence_of,
 )
 from ufo_experience.integrations.ufo.migration import old_index_files
@@ -181,17 +182,16 @@ class ExperienceRetriever:
     def _document(self, memory: ExperienceMemory, records: DocumentFilter, query: str, hit: Hit) -> Document | None:
         """A hit as a document: cleaned text, at most 600 tokens; None for one without a step to imitate."""
         block = memory.build_prompt(query, [hit], format="ufo", max_tokens=1200)
-        if not isinstance(block.prompt, list) or not block.examples:
+        if not isinstance(block.prompt, list) or not block.procedures:
             return None
-        entry, steps = block.prompt[0], block.examples[0].steps
-        first = next(step for step in steps if step.ok)
+        entry, steps = block.prompt[0], block.procedures[0].steps
         metadata = {
             "request": entry["Request"],
             "example": example_of(
-                entry["Response"], first.target_control.name, self.key_style, sequence_of(steps, self.key_style)
+                entry["Response"], name_of(steps[0]), self.key_style, sequence_of(steps, self.key_style)
             ),
             "Tips": entry["Tips"],
-            "Sub-task": entry["Sub-task"],
+            "Sub-task": entry["Request"],
             "app_list": records.apps(hit.experience),
         }
         return Document(entry["Request"], metadata, hit.id, hit.score)

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats.ufo_example import to_ufo_example
+from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.cleaning import clean, clean_json
-from ufo_experience.schema import Experience, Step
+from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.text.applications import application_key, process_names
 
@@ -69,21 +70,25 @@ class UfoExample(dict[str, Any]):
         return super().get(key, self.other.get(key, default))
 
 
-def sequence_of(steps: Iterable[Step], style: KeyStyle) -> list[dict[str, Any]]:
-    """Executed steps as UFO's list of actions, at most `MAX_SEQUENCE`; the last finishes when it is all of them."""
-    done = [step for step in steps if step.ok]
-    shown = done[:MAX_SEQUENCE]
-    statuses = ["CONTINUE"] * (len(shown) - 1) + ["FINISH" if len(shown) == len(done) else "CONTINUE"]
+def sequence_of(steps: Sequence[ProcedureStep], style: KeyStyle) -> list[dict[str, Any]]:
+    """Steps of a way as UFO's list of actions, at most `MAX_SEQUENCE`; the last finishes when it is all of them."""
+    shown = steps[:MAX_SEQUENCE]
+    statuses = ["CONTINUE"] * (len(shown) - 1) + ["FINISH" if len(shown) == len(steps) else "CONTINUE"]
     return [_action(step, status, style) for step, status in zip(shown, statuses, strict=True)]
 
 
-def _action(step: Step, status: str, style: KeyStyle) -> dict[str, Any]:
-    name, arguments = step.target_control.name, clean_json(dict(step.parameters), _TEXT)
+def name_of(step: ProcedureStep) -> str:
+    """The name of a step's control, if it may be told."""
+    return step.target.name if step.target and step.readable else ""
+
+
+def _action(step: ProcedureStep, status: str, style: KeyStyle) -> dict[str, Any]:
+    name, arguments = name_of(step), clean_json(dict(step.parameters), _TEXT)
     if style == "snake":
         located = {"name": clean(name, _TEXT), **arguments} if name else arguments
-        return {"function": step.action_type, "arguments": located, "status": status}
+        return {"function": step.action, "arguments": located, "status": status}
     return {
-        "Function": step.action_type,
+        "Function": step.action,
         "Args": arguments,
         "ControlLabel": "",
         "ControlText": clean(name, _TEXT),
@@ -98,15 +103,15 @@ def example_of(
     action = response["action"]
     arguments = action["arguments"]
     pascal = {
-        "Observation": response["observation"],
-        "Thought": response["thought"],
+        "Observation": response.get("observation", ""),
+        "Thought": response.get("thought", ""),
         "ControlLabel": "",
         "ControlText": control,
         "Function": action["function"],
         "Args": {key: value for key, value in arguments.items() if (key, value) != ("name", control)},
         "Status": action["status"],
         "Plan": response["plan"],
-        "Comment": response["comment"],
+        "Comment": response.get("comment", ""),
     }
     forms = {"snake": dict(response), "pascal": pascal}
     return UfoExample(forms[style], {**action, **forms["snake"], **forms["pascal"]}, sequence)
