@@ -145,7 +145,7 @@ def test_past_experiences_are_a_users_message_and_never_the_systems(world):
     world.run()
     world.run()
     assert len({body["messages"][0]["content"] for body in world.bodies}) == 1
-    shown = [message for message in world.bodies[-1]["messages"] if "past-experiences" in str(message["content"])]
+    shown = [message for message in world.bodies[-1]["messages"] if "past-experience" in str(message["content"])]
     assert [message["role"] for message in shown] == ["user", "user"]
 
 

@@ -161,6 +161,13 @@ CASES = {
     "half a procedure": Case(
         [TKENT], USER.format("mlopez", "Editors") + " and notify her by mail", ADMIN, "Settings|Users|Maria Lopez|Roles|Editors", "not_covered"
     ),
+    "half a procedure in other words": Case(
+        [TKENT],
+        "Please put mlopez in the Editors group and notify her",
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors",
+        "not_covered",
+    ),
     "half a procedure without a step to ask for": Case(
         [('Mark "Report 7" as done', [click("Report 7", "ListItem"), click("Done", "MenuItem")])],
         'Mark "Notes 9" as done and archive the project',

@@ -224,21 +224,6 @@ def test_what_is_hard_to_take_back_is_done_unseen_only_where_it_was_marked_and_i
     assert told or "hard to take back" in agent.turns[1].handed_back
 
 
-def test_a_step_that_leads_to_what_is_in_view_already_is_passed_over_without_asking(tmp_path):
-    """A menu the agent was told of is gone when its turn comes: the tab has opened the form by itself."""
-
-    class Opens(BackupApp):
-        def click(self, target: Target) -> str:
-            self.open = target.name == "Backup" or self.open
-            return super().click(target)
-
-    app = Opens()
-    agent = Reader(app)
-    memory = memory_of(tmp_path, BACKUP[0], click("More", "MenuItem"), *BACKUP[2:])
-    run(session_of(tmp_path, memory, app, agent, recall="ahead"))
-    assert (len(agent.turns), app.saved) == (1, ANSWERS)
-
-
 # ---- replay
 
 
@@ -332,7 +317,7 @@ class Chooser(Reader):
     async def act(self, turn: Turn) -> Decision:
         ways = [one for one in parse_block(turn.ahead) if CHOOSE in one.get("notes", ())]
         fitting = [list(map(as_action, one["next_actions"])) for one in ways if self.asked in one["task"].casefold()]
-        if not fitting or turn.proposed is not None or self.app.saved is not None:
+        if not fitting or self.app.saved is not None:
             return await super().act(replace(turn, ahead="") if ways else turn)
         self.turns.append(turn)
         return Decision(AgentStatus.FINISH, tuple(map(self.command, fitting[0])))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ufo_experience.procedure.pairing import Pairing, says, stems_of
+from ufo_experience.procedure.pairing import SMALL, Pairing, says, stems_of
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import SLOT_TYPE
@@ -28,6 +28,8 @@ _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
 _CHOSEN = frozenset("checkbox radiobutton".split())
 _LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())  # ARIA's own names for what leads elsewhere
 _LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
+_AND = re.compile(r"[,;.!?，。；、](?:\s|$)|\band\b")  # between two things that are asked for
+_WORDS = re.compile(r"[^\W_]+(?:['’.:@-][^\W_]+)*")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
 
 
@@ -338,7 +340,15 @@ class Binding:
         values += [new for new in self._pairing.added if find_whole(new.casefold(), told.casefold()) < 0]
         said = stems_of(f"{_beside_values(self._old)} {told}")
         words = [word for word in self._pairing.words if not says(word, said)]
+        if not self._pairing.alike:
+            words = self._of_other_deeds(words, values)
         return tuple(dict.fromkeys([*values, *words]))
+
+    def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
+        """Of a request in other words those of a part of it that says nothing else: "… and notify her"."""
+        unsaid = {word.casefold() for word in (*words, *values)}
+        parts = [[word for word in _WORDS.findall(part) if word.casefold() not in SMALL] for part in _AND.split(self._new.text)]
+        return [word for part in parts if all(one.casefold() in unsaid for one in part) for word in part]
 
 
 def abbreviates(value: str, name: str) -> bool:
