@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sessions import Session, convert, json_lines
 
-from ufo_experience.traces.python_calls import calls_of
+from ufo_experience.traces.calls import calls_of_source
 
 
 def read(path: Path) -> Iterator[Session]:

@@ -1,8 +1,4 @@
-"""The review page measured and pictured.
-
-python benchmarks/review.py --timings                 server time of each page at 100, 1,000 and 10,000 records
-python benchmarks/review.py --screens docs/review     five pages as PNG, from the bundled samples
-"""
+"""The review page in pictures, from the bundled samples: `python -m benchmarks.review --screens docs/review`."""
 
 from __future__ import annotations
 
@@ -10,66 +6,22 @@ import argparse
 import socket
 import tempfile
 import threading
-import time
 from pathlib import Path
-from statistics import median
 
 import uvicorn
-from starlette.testclient import TestClient
 
 from benchmarks.steps.browser import Browser
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.review.app import build_app
-from ufo_experience.review.guard import COOKIE
 from ufo_experience.settings import Settings
 
 TOKEN = "t" * 43
-VERBS = ("Insert", "Remove", "Rename", "Export", "Share", "Print", "Move", "Copy", "Open", "Close")
-THINGS = ("table", "chart", "picture", "sheet", "header", "comment", "folder", "message", "meeting", "slide")
-APPLICATIONS = ("Word", "Excel", "Outlook", "PowerPoint", "Settings")
-PAGES = ("/", "/queue", "/experiences", "/experiences?q=insert+a+table", "/try?task=insert+a+table")
 
 
 def open_memory(folder: str) -> ExperienceMemory:
     """A quiet store: looking at pages is no question of an agent."""
     return ExperienceMemory.open(settings=Settings(db=folder, embedder="hashing", summarizer="extractive", audit=False))
-
-
-def runs(count: int) -> list[dict[str, object]]:
-    """Synthetic runs, every one of another task."""
-    return [
-        {
-            "task": f"{VERBS[n % 10]} the {THINGS[n // 10 % 10]} number {n} of the report",
-            "application": APPLICATIONS[n % 5],
-            "success": True if n % 3 else None,
-            "evaluated_by": "user" if n % 3 else "none",
-            "steps": [{"action": "click", "control": f"{VERBS[n % 10]} {step}"} for step in range(4)],
-        }
-        for n in range(count)
-    ]
-
-
-def timings(counts: tuple[int, ...] = (100, 1_000, 10_000)) -> None:
-    """Print the median of five requests of each page, in milliseconds, after the first one."""
-    print("| records | " + " | ".join(f"`{page}`" for page in PAGES) + " | first page of all |")
-    print("|---|" + "---|" * (len(PAGES) + 1))
-    for count in counts:
-        with tempfile.TemporaryDirectory() as folder:
-            memory = open_memory(f"{folder}/db")
-            memory.ingest(*runs(count))
-            client = TestClient(build_app(memory, token=TOKEN, session=TOKEN, hosts=["testserver"]))
-            client.cookies.set(COOKIE, TOKEN)
-            first = timed(client, "/experiences")
-            cells = [f"{median(timed(client, page) for _ in range(5)):.0f}" for page in PAGES]
-            print(f"| {count:,} | " + " | ".join(cells) + f" | {first:.0f} |")
-
-
-def timed(client: TestClient, page: str) -> float:
-    """Milliseconds from request to answer."""
-    start = time.perf_counter()
-    assert client.get(page).status_code == 200
-    return (time.perf_counter() - start) * 1000
 
 
 def screens(folder: Path) -> None:
@@ -120,13 +72,8 @@ def teach(memory: ExperienceMemory) -> None:
 def main() -> None:
     """Do what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--timings", action="store_true")
-    parser.add_argument("--screens", type=Path)
-    given = parser.parse_args()
-    if given.timings:
-        timings()
-    if given.screens:
-        screens(given.screens)
+    parser.add_argument("--screens", type=Path, required=True, help="folder for the pictures")
+    screens(parser.parse_args().screens)
 
 
 if __name__ == "__main__":

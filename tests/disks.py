@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.fileio.atomic import Disk
+from ufo_experience.store.files import Disk
 
 CALLS = tuple(name for name in vars(Disk) if not name.startswith("_") and callable(getattr(Disk, name)))
 

@@ -24,12 +24,12 @@ from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import DataError, FormatVersionError, RefusedError, SchemaError, UsageError
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, parse_block
 from ufo_experience.schema import MAX_STEPS, Hit, Trust
-from ufo_experience.service.settings import OpenAISettings
+from ufo_experience.service import Access
 from ufo_experience.settings import load_settings
 from ufo_experience.store.exchange import import_json
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import encode_record
-from ufo_experience.text.templates import load_templates
+from ufo_experience.summarize.templates import load_templates
 from ufo_experience.traces import ReadReport, read_traces
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -615,9 +615,9 @@ def test_row_66_weights_that_make_no_sense_are_refused(weights):
 @pytest.mark.parametrize("key", [None, "", "  \n"])
 def test_row_67_no_key_is_the_offline_mode(key):
     """And a newline after a key is stripped."""
-    assert not OpenAISettings(api_key=key).has_key()
-    assert OpenAISettings(api_key="sk-x\n").api_key == "sk-x"
-    assert "sk-x" not in repr(OpenAISettings(api_key="sk-x"))
+    assert Access(api_key=key).api_key is None
+    assert Access(api_key="sk-x\n").api_key == "sk-x"
+    assert "sk-x" not in repr(Access(api_key="sk-x"))
 
 
 @pytest.mark.parametrize(
@@ -627,7 +627,7 @@ def test_row_67_no_key_is_the_offline_mode(key):
 def test_row_68_an_unsafe_address_is_refused(url):
     """Remote http, files, link-local, credentials."""
     with pytest.raises(RefusedError):
-        OpenAISettings(api_key="sk-x", base_url=url)
+        Access(api_key="sk-x", base_url=url)
 
 
 @pytest.mark.parametrize(

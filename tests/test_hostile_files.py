@@ -23,8 +23,8 @@ from tests.builders import a_record, a_record_of, memory_of
 from tests.cli_runner import Cli
 from tests.disks import UnsyncedDisk, tree
 from ufo_experience.errors import DataError, FormatVersionError, LockedError, StorageError
-from ufo_experience.fileio.lock import HOLDER, WriterLock
-from ufo_experience.fileio.regular import check_output, read_regular
+from ufo_experience.store.files import HOLDER, WriterLock
+from ufo_experience.store.files import check_output, read_regular
 from ufo_experience.index.generations import Generations
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.audit import AuditLog

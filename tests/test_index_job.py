@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+from ufo_experience.service.client import BATCH, QUERY, OpenAIService, OpenAISettings, Timeouts
+from ufo_experience.service.ledger import Ledger
+from ufo_experience.service.limits import MINUTE, CircuitBreaker, Permit, RateLimiter, run_all
 
 from tests.builders import a_record
 from tests.disks import tree
@@ -37,12 +40,9 @@ from ufo_experience.index.forecast import plan
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import apply, find_changes
 from ufo_experience.schema import Trust
-from ufo_experience.service.client import BATCH, QUERY, OpenAIService, OpenAISettings, Timeouts
-from ufo_experience.service.ledger import Ledger
-from ufo_experience.service.limits import MINUTE, CircuitBreaker, Permit, RateLimiter, run_all
 from ufo_experience.settings import Settings
 from ufo_experience.store.folder.store import FileStore
-from ufo_experience.text.tokens import estimate_tokens
+from ufo_experience.request import estimate_tokens
 
 SMALL = "text-embedding-3-small"
 SPEC = f"openai:{SMALL}:32"

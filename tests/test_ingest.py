@@ -31,7 +31,7 @@ from ufo_experience.store import open_store
 from ufo_experience.store.folder.store import FileStore
 from ufo_experience.summarize import ExtractiveSummarizer
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.builder import LogDefaults
+from ufo_experience.traces.draft import LogDefaults
 
 
 def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:

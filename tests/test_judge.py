@@ -14,7 +14,6 @@ from benchmarks.retrieval.run import run
 from tests.builders import a_record_of
 from tests.openai_stub import OpenAIStub, content, cut_by_length, failing, out_of_quota
 from ufo_experience import ExperienceMemory
-from ufo_experience.embed import VERDICTS_FILE
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.settings import Settings
 from ufo_experience.store.selection import RecordFilter
@@ -83,7 +82,7 @@ def test_a_judge_that_cannot_answer_lets_nothing_pass(stub, tmp_path, fault, sai
     assert (len(found), found.withheld_why) == (0, ("unjudged",))
     assert found.notes[0].startswith("the judge could not be asked: ")
     assert said in found.notes[0]
-    assert fault is not cut_by_length or memory.wiring.service_settings().ledger.output_tokens == 100
+    assert fault is not cut_by_length or memory.wiring.service().ledger.output_tokens == 100
 
 
 @pytest.mark.parametrize(
@@ -115,19 +114,6 @@ def test_an_equal_question_is_asked_once(stub, tmp_path):
     memory = open_memory(tmp_path / "db")
     assert memory.retrieve(KNOWN[1]).hits == memory.retrieve(KNOWN[1]).hits
     assert len(stub.requests) == 1
-
-
-def test_another_process_does_not_ask_again_until_a_purge(stub, tmp_path):
-    """The file of answers holds no text, and a purge empties it."""
-    for _ in range(2):  # each opens the store anew, as another process does
-        with open_memory(tmp_path / "db") as memory:
-            assert len(memory.retrieve(KNOWN[1])) == 1
-    assert len(stub.requests) == 1
-    assert b"opportunity" not in (tmp_path / "db" / VERDICTS_FILE).read_bytes()
-    with open_memory(tmp_path / "db") as memory:
-        memory.purge(where=RecordFilter(ids=(a_record_of(KNOWN[0]).id,)))
-        memory.retrieve(KNOWN[1])
-    assert len(stub.requests) == 2
 
 
 def test_a_threshold_holds_for_the_score_that_a_yes_has_raised(stub, tmp_path):

@@ -18,7 +18,7 @@ MAX_CODE_LINES = 400  # without docstrings, comments and blank lines
 # Levels of rooms, from what everything builds on to what people call. A module may import its own level and those above
 # it in this list; no two rooms import each other.
 LEVELS = {
-    "model": ["errors", "schema", "ids", "settings", "actions"],
+    "model": ["errors", "schema", "ids", "telemetry", "settings", "actions"],
     "foundations": ["request", "actions", "text", "fileio", "service", "formats"],
     "a log becomes a clean run": ["traces", "redact", "trust"],
     "a run becomes a record": ["embed", "summarize", "store"],

@@ -9,7 +9,7 @@ import pytest
 from tests.guide_world import click, control, experience, fill, screen
 from ufo_experience import Act, Guide, Procedure, Stop
 from ufo_experience.schema import Seen, Step
-from ufo_experience.traces.looked_up import with_seen
+from ufo_experience.traces.in_view import with_seen
 
 LIST = "Objects: Laboratory CC-7300, Archive CC-7080."
 TASK, NEW = "Plan 3 for the Laboratory", "Plan 4 for the Archive"

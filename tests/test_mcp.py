@@ -22,7 +22,7 @@ from mcp.types import ElicitResult
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.integrations.mcp_server import build_server
-from ufo_experience.text.tokens import estimate_tokens
+from ufo_experience.request import estimate_tokens
 
 pytestmark = pytest.mark.server
 

@@ -10,7 +10,7 @@ import pytest
 from tools.make_meanings import FOLDER, Learning, digest_of, learned, read_lines, share_found, write
 from ufo_experience.retrieve.meant import compare_meanings
 from ufo_experience.text.frames import request_frame
-from ufo_experience.text.meaning import FILE, Said, meanings
+from ufo_experience.retrieve.meaning import FILE, Said, meanings
 
 
 def said(text: str) -> Said:

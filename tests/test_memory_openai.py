@@ -191,9 +191,8 @@ def test_the_cap_of_a_run_is_one_for_all_its_stages(stub, tmp_path):
 def test_caps_are_read_from_the_environment(stub, tmp_path, monkeypatch):
     """`UFO_EXPERIENCE_MAX_COST_PER_DAY`, as every setting."""
     monkeypatch.setenv("UFO_EXPERIENCE_MAX_COST_PER_DAY", "0")
-    monkeypatch.setenv("UFO_EXPERIENCE_CONCURRENCY", "2")
     memory = ExperienceMemory.open(tmp_path / "db")
-    assert (memory.settings.max_cost_per_day, memory.wiring.service_settings().concurrency) == (0.0, 2)
+    assert memory.settings.max_cost_per_day == 0.0
     memory.ingest(SAMPLES, summarizer="extractive")
     assert memory.retrieve(TASK).degraded
     assert stub.requests == []

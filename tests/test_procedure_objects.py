@@ -159,13 +159,20 @@ CASES = {
         untold="Weekly",
     ),
     "half a procedure": Case(
-        [TKENT], USER.format("mlopez", "Editors") + " and notify her by mail", ADMIN, "Settings|Users|Maria Lopez|Roles|Editors", "not_covered"
+        [TKENT], USER.format("mlopez", "Editors") + " and notify her by mail", ADMIN, "Settings|Users|Maria Lopez|Roles|Editors|Save", "not_covered"
     ),
     "half a procedure in other words": Case(
         [TKENT],
         "Please put mlopez in the Editors group and notify her",
         ADMIN,
-        "Settings|Users|Maria Lopez|Roles|Editors",
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        "not_covered",
+    ),
+    "half a procedure before a step to ask for": Case(
+        [("Write to jane@corp.example", [click("New"), fill("To", "jane@corp.example"), click("Send")])],
+        "Write to bo@corp.example and attach the minutes",
+        [seen("New"), seen("To", "Edit"), seen("Send")],
+        "New|To",
         "not_covered",
     ),
     "half a procedure without a step to ask for": Case(

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ufo_experience.errors import DataError, TraceError
-from ufo_experience.fileio.regular import NOT_A_FILE, TOO_LARGE, UNREADABLE, read_lines, read_regular
+from ufo_experience.store.files import NOT_A_FILE, TOO_LARGE, UNREADABLE, read_lines, read_regular
 
 
 def test_a_file_of_the_limit_is_read_and_one_byte_more_is_not(tmp_path):

@@ -17,7 +17,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieve.contradictions import clash, marks_of
 from ufo_experience.retrieve.features import WordWeights, compare
 from ufo_experience.text.frames import record_frame, request_frame
-from ufo_experience.text.thesaurus import FILE
+from ufo_experience.retrieve.thesaurus import FILE
 
 AUTHORS = ("author_b", "author_c", "author_e", "author_f worded")
 BOUNDS = {  # at least ndcg, hit, right; at most wrong, strangers

@@ -96,6 +96,11 @@ def click(browser: Browser, name: str) -> None:
     element.click()
 
 
+def shows(browser, words: str) -> None:
+    """Wait until the page says something."""
+    WebDriverWait(browser._driver, 20).until(lambda driver: words in driver.find_element("tag name", "body").text)
+
+
 def trusts(served: Served) -> list[str]:
     return sorted(one.trust.value for one in served.memory.list())
 
@@ -111,14 +116,13 @@ def test_a_record_is_found_by_search_and_opened(browser, served):
 
 
 def test_the_queue_is_worked_off_by_keys_alone(browser, served):
-    """j, a, go on, j, q: one approved, one quarantined."""
+    """j, a, q: one approved, and the next one, which is there at once, quarantined."""
     go(browser, served, "/queue")
     press(browser, "j")
     press(browser, "a")
-    click(browser, "Go on")
-    press(browser, "j")
+    shows(browser, "Approved:")
     press(browser, "q")
-    click(browser, "Go on")
+    shows(browser, "Quarantined:")
     assert trusts(served) == ["approved", "observed", "quarantined"]
 
 
@@ -127,8 +131,8 @@ def test_a_task_is_tried_and_what_is_held_back_is_released(browser, served):
     go(browser, served, "/try?task=Turn+on+the+night+light")
     assert "unproven" in text(browser)
     click(browser, "Approve")
-    click(browser, "Go on")
-    assert "Turn on the night light" in text(browser).partition("Held back")[0].partition("Served")[2]
+    shows(browser, "Approved:")
+    assert "Turn on the night light" in text(browser).partition("Held back")[0].partition("Why: served")[2]
 
 
 def test_an_edit_shows_its_difference_before_it_is_stored(browser, served):
@@ -142,7 +146,7 @@ def test_an_edit_shows_its_difference_before_it_is_stored(browser, served):
     field.send_keys("Say it otherwise")
     click(browser, "Show the difference")
     click(browser, "Store the new record")
-    click(browser, "Go on")
+    shows(browser, "Edited:")
     assert "approved" in trusts(served)
 
 
@@ -158,14 +162,14 @@ def test_what_changed_meanwhile_is_said_and_not_overwritten(browser, served):
 
 def test_several_are_changed_at_once_after_their_count_was_shown(browser, served):
     """x and j choose, the button asks, yes does it."""
-    go(browser, served, "/queue")
+    go(browser, served, "/experiences")
     for _ in range(3):
         press(browser, "j")
         press(browser, "x")
     assert "3 chosen" in text(browser)
     click(browser, "Approve chosen")
     click(browser, "Yes, approve 3")
-    click(browser, "Go on")
+    shows(browser, "Approved: 3 records")
     assert trusts(served) == ["approved"] * 3
 
 
@@ -176,7 +180,7 @@ def test_everything_works_without_script(browser, served):
         (one, *_) = served.memory.list()
         go(browser, served, f"/experience/{one.id}")
         browser._driver.find_element("css selector", "button[value=approve]").click()
-        WebDriverWait(browser._driver, 20).until(lambda driver: "1 approved" in driver.page_source)
+        WebDriverWait(browser._driver, 20).until(lambda driver: "Approved:" in driver.page_source)
         assert "approved" in trusts(served)
     finally:
         browser._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import a_record
 from tests.cost import LINEAR, growth
 from ufo_experience.errors import CorruptError, DataError, FormatVersionError, SchemaError
-from ufo_experience.fileio.strict_json import MAX_LEVELS, parse
+from ufo_experience.store.strict_json import MAX_LEVELS, parse
 from ufo_experience.schema import MAX_RECORD_BYTES, Trust
 from ufo_experience.store.codec import canonical, decode, encode
 from ufo_experience.store.records import clean_record, decode_record, encode_record, experience_of

@@ -302,7 +302,7 @@ HOLDER = """
 import sys
 from datetime import datetime, timezone
 from ufo_experience.schema import Experience, Outcome, State
-from ufo_experience.fileio.atomic import Disk
+from ufo_experience.store.files import Disk
 from ufo_experience.store.folder.store import FileStore
 
 class Waiting(Disk):

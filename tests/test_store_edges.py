@@ -17,7 +17,7 @@ from ufo_experience.embed import CACHE_FILE
 from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.errors import CorruptError, DataError, LockedError, SchemaError, StorageError
-from ufo_experience.fileio.atomic import (
+from ufo_experience.store.files import (
     is_there,
     move_folder,
     publish_new,
@@ -28,8 +28,8 @@ from ufo_experience.fileio.atomic import (
     write_temp,
 )
 from ufo_experience.fileio.disk import Disk
-from ufo_experience.fileio.lock import HOLDER, WriterLock
-from ufo_experience.fileio.reading import UNSAFE, read_file, unreadable
+from ufo_experience.store.files import HOLDER, WriterLock
+from ufo_experience.store.files import UNSAFE, read_file, unreadable
 from ufo_experience.ids import new_id
 from ufo_experience.index.document import task_text
 from ufo_experience.index.generations import Generations

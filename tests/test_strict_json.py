@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ufo_experience.errors import CorruptError, SchemaError
-from ufo_experience.fileio.strict_json import DEPTH, MAX_DIGITS, MAX_LEVELS, StrictJsonError, parse, read
+from ufo_experience.store.strict_json import DEPTH, MAX_DIGITS, MAX_LEVELS, StrictJsonError, parse, read
 
 
 @pytest.mark.parametrize(

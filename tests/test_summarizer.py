@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from tests import openai_stub as stub_server
 from tests.builders import a_run, a_step
 from tests.openai_stub import OpenAIStub
+from ufo_experience.costs import Ledger
 from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.redact import SLOT_TYPE, redact
 from ufo_experience.schema import Outcome, Source, Step, Trajectory, Trust
-from ufo_experience.service.client import OpenAIService, OpenAISettings
-from ufo_experience.summarize import ExtractiveSummarizer, experience_id, open_summarizer
-from ufo_experience.summarize.effective_steps import effective_steps
-from ufo_experience.summarize.openai import OpenAISummarizer
+from ufo_experience.service import Access, Service
+from ufo_experience.summarize import Summarizer, experience_id, open_summarizer
+from ufo_experience.summarize.model import OpenAISummarizer
 
 DONE = Outcome(success=True, evaluated_by="evaluator", judge="llm")
 FAILED = Outcome(success=False, evaluated_by="evaluator", judge="llm")
@@ -64,11 +64,18 @@ MAIL = (click(1, "New Email"), type_in(2, "To", "Jane Doe"), type_in(3, "Body", 
 
 def kept(*steps: Step, task: str = "Send a mail") -> list[int]:
     """Numbers of the steps that are kept of a run that worked."""
-    return [s.step_number for s in effective_steps(steps, task)]
+    return [
+        numbers(steps, one) for one in open_summarizer("extractive").summarize(run(*steps, request=task)).action.steps
+    ]
+
+
+def numbers(steps: Sequence[Step], kept: Step) -> int:
+    """The number a step of an experience had in the log, which its line says."""
+    return next(one.step_number for one in steps if one.source == kept.source)
 
 
 def extractive(trajectory: Trajectory):
-    return ExtractiveSummarizer().summarize(redact(trajectory))
+    return open_summarizer("extractive").summarize(redact(trajectory))
 
 
 # ---- which steps are kept ----
@@ -83,7 +90,7 @@ def test_what_holds_on_one_screen_only_is_no_part_of_an_experience():
         step(3, "drag", "Card", parameters={"target": "Done", "start_x": 1}),
         step(4, "click", parameters={"x": 3, "y": 4}),
     )
-    kept = [one.parameters for one in ExtractiveSummarizer().summarize(run(*steps)).action.steps]
+    kept = [one.parameters for one in open_summarizer("extractive").summarize(run(*steps)).action.steps]
     assert kept == [{"button": "right"}, {"index": 2}, {"target": "Done", "start_x": 1}, {"x": 3, "y": 4}]
 
 
@@ -114,9 +121,9 @@ def test_controls_of_one_name_are_told_apart_by_their_index():
 
 
 def test_text_set_again_to_the_same_value_is_kept_once():
-    """A retried form; another value, or a click in between, is no repeat."""
+    """A retried form; of another value the last counts; after a click in between each may."""
     assert kept(type_in(1, "To", "a"), type_in(2, "Body", "b"), type_in(3, "To", "a")) == [1, 2]
-    assert kept(type_in(1, "To", "a"), type_in(2, "Body", "b"), type_in(3, "To", "c")) == [1, 2, 3]
+    assert kept(type_in(1, "To", "a"), type_in(2, "Body", "b"), type_in(3, "To", "c")) == [2, 3]
     assert kept(type_in(1, "To", "a"), click(2, "Next"), type_in(3, "To", "a")) == [1, 2, 3]
 
 
@@ -151,7 +158,7 @@ def test_taking_back_is_kept_when_the_task_is_about_it():
     """ "Cancel the order" needs its Cancel."""
     steps = [click(1, "Shop"), click(2, "Orders", "Hyperlink"), click(3, "Cancel")]
     assert kept(*steps, task="Cancel the order") == [1, 2, 3]
-    assert kept(*steps, task="Open the shop") == [1]
+    assert kept(*steps, click(4, "Sale"), task="Open the shop") == [1, 4]
     assert kept(click(1, "Orders"), click(2, "Cancel my order"), task="No more orders") == [1, 2]
 
 
@@ -171,10 +178,17 @@ _SOME_STEPS = st.lists(
 @given(_SOME_STEPS)
 def test_kept_steps_are_logged_steps_in_their_order(steps):
     """Nothing is invented, nothing failed is kept, and something is kept if anything worked."""
-    numbered = [s.model_copy(update={"step_number": n}) for n, s in enumerate(steps, 1)]
-    result = effective_steps(numbered)
-    assert [s for s in numbered if s in result] == list(result)
-    assert all(s.ok for s in result)
+    numbered = [
+        s.model_copy(update={"step_number": n, "source": Source(file="response.log", line=n)})
+        for n, s in enumerate(steps, 1)
+    ]
+    try:
+        result = kept(*numbered)
+    except DataError:
+        assert not any(s.ok for s in numbered)
+        return
+    assert result == sorted(set(result))
+    assert all(numbered[n - 1].ok for n in result)
     assert bool(result) == any(s.ok for s in numbered)
 
 
@@ -183,8 +197,8 @@ def test_kept_steps_are_logged_steps_in_their_order(steps):
 
 def test_an_experience_says_what_was_asked_where_and_how():
     """Intent masked, the user's words beside it, steps numbered anew with their lines, slots for typed text."""
-    experience = extractive(run(MAIL[0], click(2, "Nowhere", error="gone"), *MAIL[1:]))
-    assert experience.state.task == "email <text> to <name>"
+    experience = extractive(run(*MAIL, click(5, "Nowhere", error="gone")))
+    assert experience.state.task == "Email [text] to [name]"
     assert experience.state.request == 'Email "hi" to Jane Doe'
     assert (experience.state.application, experience.state.env) == ("OUTLOOK.EXE", "windows")
     assert [s.step_number for s in experience.action.steps] == [1, 2, 3, 4]
@@ -198,7 +212,7 @@ def test_an_experience_says_what_was_asked_where_and_how():
 def test_the_sub_task_is_the_intent_when_there_is_one():
     """The request stays the user's."""
     experience = extractive(run(*MAIL, subtask="Write to Bob about lunch"))
-    assert experience.state.task == "write to <name> about lunch"
+    assert experience.state.task == "Write to [name] about lunch"
     assert "sub-task" in experience.state.tags
 
 
@@ -278,7 +292,9 @@ def test_provenance_names_the_source_and_what_is_wrong_with_it():
 
 def test_an_unredacted_trajectory_is_redacted_first():
     """A caller who forgot does not store a secret."""
-    experience = ExtractiveSummarizer().summarize(run(type_in(1, "Edit", "wonderland"), sensitive=("wonderland",)))
+    experience = open_summarizer("extractive").summarize(
+        run(type_in(1, "Edit", "wonderland"), sensitive=("wonderland",))
+    )
     assert "wonderland" not in experience.model_dump_json()
 
 
@@ -309,8 +325,8 @@ def test_the_id_is_that_of_the_content():
 # ---- the summarizer that asks a model ----
 
 ANSWER = {
-    "intent": "send an email to <recipient> saying <text>",
-    "wordings": ["Drop the finance team a line", "drop the finance team  a line", "message"],
+    "intent": "send an email to [recipient] saying [text]",
+    "wordings": ["Drop Jane Doe a line", "drop Jane Doe  a line", "message", "Shut down the computer"],
     "steps": [1, 3, 4, 5],
     "slots": [{"slot": "input:1", "meaning": "the recipient"}],
     "tips": [{"text": 'Click "New Email" first.', "controls": ["New Email"]}],
@@ -328,12 +344,10 @@ def stub() -> Iterator[OpenAIStub]:
         yield server
 
 
-def asking(stub: OpenAIStub, **options: object) -> OpenAISummarizer:
-    service = OpenAIService(
-        OpenAISettings(api_key="key-for-tests", base_url=stub.url, max_cost=options.pop("max_cost", None)),
-        sleep=lambda seconds: None,
-    )
-    return OpenAISummarizer("gpt-4.1-mini", service=service, **options)
+def asking(stub: OpenAIStub, max_cost: float | None = None, **options: int) -> Summarizer:
+    access = Access(api_key="key-for-tests", base_url=stub.url)
+    service = Service(access, ledger=Ledger(max_cost), sleep=lambda seconds: None)
+    return OpenAISummarizer(service=service, **options)
 
 
 def answering(stub: OpenAIStub, **changes: object) -> None:
@@ -345,15 +359,15 @@ def test_a_model_words_the_summary_and_picks_logged_steps(stub):
     summarizer = asking(stub)
     trajectory = redact(run(*DETOUR))
     experience = summarizer.summarize(trajectory)
-    assert experience.state.task == "send an email to <recipient> saying <text>"
+    assert experience.state.task == "send an email to [recipient] saying [text]"
     assert [s.source.line for s in experience.action.steps] == [1, 2, 3, 4]
     assert [s.target_control.name for s in experience.action.steps] == ["New Email", "To", "Body", "Send"]
     assert experience.action.tips == ('Click "New Email" first.',)
-    assert experience.state.wordings == ("Drop the finance team a line",)  # once, and no single word
+    assert experience.state.wordings == ("Drop Jane Doe a line",)  # once, no single word, no other task
     assert experience.slots["input:1"] == "text from task slot 2 (the recipient)"
     assert SLOT_TYPE.fullmatch(experience.slots["input:1"])["meaning"] == "the recipient"
     assert experience.provenance.summarizer == "openai:gpt-4.1-mini"
-    assert experience.provenance.notes == ("steps:dropped:1",)
+    assert experience.provenance.notes == ("steps:dropped:1", "summary:not of the request:wordings")
     assert experience.id == extractive(run(*DETOUR)).id
     assert (summarizer.spending.requests, summarizer.spending.tokens) == (1, 1100)
     assert summarizer.spending.cost == pytest.approx(1000 * 0.4e-6 + 100 * 1.6e-6)
@@ -469,11 +483,20 @@ def test_failed_steps_and_repeats_in_an_answer_are_left_out(stub):
     assert [s.target_control.name for s in experience.action.steps] == ["New Email", "To", "Body", "Send"]
 
 
+def test_a_model_that_words_every_log_alike_is_not_believed(stub):
+    """An intent without verb and object of the request is not taken, nor are its wordings; the note says so."""
+    answering(stub, wordings=["Mail somebody something", "write a mail"])
+    experience = asking(stub).summarize(redact(run(*DETOUR, request="Turn on Bluetooth for the living room")))
+    assert (experience.state.task, experience.state.wordings) == ("Turn on Bluetooth for the living room", ())
+    assert "summary:not of the request:intent" in experience.provenance.notes
+    assert "summary:not of the request:wordings" in experience.provenance.notes
+
+
 def test_a_value_left_in_the_intent_is_masked(stub):
     """The intent is the procedure without its values."""
-    answering(stub, intent='send "good morning" to <recipient>')
+    answering(stub, intent='send "good morning" to [recipient]')
     experience = asking(stub).summarize(redact(run(*DETOUR, request='Send "good morning" to Jane Doe')))
-    assert experience.state.task == "send <text> to <recipient>"
+    assert experience.state.task == "send [text] to [recipient]"
 
 
 def test_a_failed_run_gets_the_models_reason(stub):
@@ -513,7 +536,7 @@ def test_a_very_long_log_keeps_its_beginning_and_end(stub):
 
 def test_a_summarizer_is_opened_by_its_spec():
     """`auto` asks OpenAI only if a key is set."""
-    key, none = OpenAISettings(api_key="key-for-tests"), OpenAISettings()
+    key, none = Service(Access(api_key="key-for-tests")), Service(Access())
     assert open_summarizer("extractive").name == "extractive"
     assert open_summarizer("auto", none).name == "extractive"
     assert open_summarizer("auto", key).name == "openai:gpt-4.1-mini"
@@ -530,7 +553,7 @@ def test_a_spec_nobody_knows_is_a_usage_error():
 def test_openai_without_a_key_says_so_at_once():
     """Not by a thousand flagged records."""
     with pytest.raises(ServiceError) as error:
-        open_summarizer("openai", OpenAISettings())
+        open_summarizer("openai", Service(Access()))
     assert error.value.code == "E_NO_KEY"
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from ufo_experience.errors import DataError
-from ufo_experience.text.templates import load_templates
+from ufo_experience.summarize.templates import load_templates
 
 REQUIRED = {"a": frozenset({"name", "place"})}
 

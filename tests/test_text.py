@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ufo_experience.embed.hashing import request_terms
 from ufo_experience.retrieve.contradictions import _REWRITES, conflict
-from ufo_experience.text.applications import application_key
+from ufo_experience.request import application_key
 from ufo_experience.text.slots import _SLOTS, Slot, find_slots, mask_slots
-from ufo_experience.text.terms import stem
+from ufo_experience.request import stem
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parent / "data" / "pairs.jsonl").read_text("utf-8").splitlines()]
 

@@ -14,10 +14,6 @@ from ufo_experience.actions import is_blind
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import UNKNOWN_TASK, Trajectory
 from ufo_experience.traces import FORMATS, ReadReport, read_traces
-from ufo_experience.traces.actions import calls_in
-from ufo_experience.traces.archives import MAX_ENTRIES
-from ufo_experience.traces.in_memory import run_of
-from ufo_experience.traces.naming import name_of_next, names_in
 
 DATA = Path(__file__).parent / "data" / "traces"
 
@@ -36,6 +32,10 @@ EXPECTED = {
         ("browser_click", "Send")]),
     "chrome_recorder.json": ("chrome-recorder", "Add a customer", None, "none", [
         ("navigate", ""), ("click", "New customer"), ("fill", "Name"), ("press", "")]),
+    "edit_user.py": ("playwright-codegen", UNKNOWN_TASK, None, "none", [
+        ("goto", ""), ("fill", "User name"), ("fill", "Password"), ("click", "Sign in"), ("click", "Edit"),
+        ("click", "Add"), ("select_option", "Group"), ("check", 'Send "welcome" mail'), ("press", "Note"),
+        ("click", "#save"), ("click", "User .* updated")]),
     "orders.side": ("selenium-ide", "Cancel an order", None, "none", [
         ("navigate", ""), ("click", "Order 17"), ("type", "reason"), ("click", "Cancel order")]),
     "trace.trace": ("playwright-trace", "Subscribe to the letter", None, "none", [
@@ -129,6 +129,53 @@ def test_each_text_of_the_user_in_a_session_file_is_a_task() -> None:
     assert first.steps[1].target_control.type == "menuitem"
 
 
+def test_code_of_codegen_tells_each_test_and_within_what_its_controls_stand() -> None:
+    """JavaScript: the title of a test is the task; a dialog, a row or a filter in front of a control is around it."""
+    cancel, export = read_traces(DATA / "orders.spec.ts")
+    assert (cancel.request, export.request) == ("Cancel an order", "Export the orders")
+    assert [(step.action_type, step.target_control.name, step.target_control.within) for step in cancel.steps] == [
+        ("goto", "", ""),
+        ("click", "More", "1017 Ann Lee"),
+        ("click", "Cancel order…", ""),
+        ("fill", "Reason", "Cancel order"),
+        ("click", "Yes", "dialog"),
+    ]
+    assert cancel.steps[3].parameters == {"text": "It's late"}
+    assert [(step.action_type, step.parameters) for step in export.steps] == [
+        ("goto", {"url": "https://shop.example/orders"}),
+        ("select_option", {"option": "csv"}),
+        ("click", {}),
+        ("press", {"key": "Enter"}),
+    ]
+    edited = only(DATA / "edit_user.py")
+    assert [step.target_control.within for step in edited.steps][4:6] == ["mlopez Maria Lopez", "Languages"]
+    assert edited.steps[5].around is not None
+    assert edited.steps[5].around.place == 2
+    assert edited.sensitive == ("hunter2-Secret!",)
+
+
+def test_source_code_and_notes_beside_logs_are_passed_over_without_a_word(tmp_path: Path) -> None:
+    """Only those in which something is done on a page are logs."""
+    shutil.copy(DATA / "orders.spec.ts", tmp_path)
+    (tmp_path / "agent.py").write_text("print('page')", encoding="utf-8")
+    (tmp_path / "README.md").write_text("# Notes", encoding="utf-8")
+    report = ReadReport()
+    assert len(list(read_traces(tmp_path, report=report))) == 2
+    assert (report.skipped, report.failed) == ([], [])
+    (tmp_path / "orders.spec.ts").unlink()
+    with pytest.raises(TraceError, match="no trace in this folder"):
+        list(read_traces(tmp_path))
+
+
+def test_chrome_recorder_says_within_what_a_control_stands(tmp_path: Path) -> None:
+    """A selector of several parts leads through what is around the control."""
+    record = json.loads((DATA / "chrome_recorder.json").read_text(encoding="utf-8"))
+    record["steps"][2]["selectors"] = [['aria/Customers[role="dialog"]', 'aria/New customer[role="button"]']]
+    (tmp_path / "r.json").write_text(json.dumps(record), encoding="utf-8")
+    control = only(tmp_path / "r.json").steps[1].target_control
+    assert (control.name, control.type, control.within) == ("New customer", "button", "Customers")
+
+
 def test_errors_of_tools_are_errors_of_steps() -> None:
     """Said by `is_error`, by the text of the result, or by the status of a span."""
     assert [step.error for step in only(DATA / "openai_chat.json").steps][2] == "Error: the button is disabled"
@@ -165,9 +212,14 @@ def test_a_captcha_or_an_impossible_task_is_no_judgement(tmp_path: Path) -> None
         (None, []),
     ],
 )
-def test_an_action_is_read_in_every_shape(action: object, calls: list[tuple[str, dict[str, object]]]) -> None:
+def test_an_action_is_read_in_every_shape(
+    tmp_path: Path, action: object, calls: list[tuple[str, dict[str, object]]]
+) -> None:
     """Names, source, objects of tool calls, and none where there is none."""
-    assert [(call.name, call.arguments) for call in calls_in(action)] == calls
+    run = {"task": "Do it", "steps": [{"action": action}, {"action": "wait"}]}
+    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    steps = only(tmp_path / "run.json").steps
+    assert [(step.action_type, step.parameters) for step in steps] == [*calls, ("wait", {})]
 
 
 @pytest.mark.parametrize(
@@ -183,11 +235,22 @@ def test_an_action_is_read_in_every_shape(action: object, calls: list[tuple[str,
         ({"action": {"name": "create_sheet", "arguments": {"name": "News"}}}, ("", None)),
     ],
 )
-def test_the_argument_that_names_a_control_is_the_target(step: dict[str, object], told: tuple[str, str | None]) -> None:
+def test_the_argument_that_names_a_control_is_the_target(
+    tmp_path: Path, step: dict[str, object], told: tuple[str, str | None]
+) -> None:
     """A number, a button of the mouse, and what another kind of tool is about are none."""
-    (read,) = run_of("Read the news", [step], success=None, session="s").trajectory.steps
+    (tmp_path / "run.json").write_text(json.dumps({"task": "Read the news", "steps": [step]}), encoding="utf-8")
+    (read,) = only(tmp_path / "run.json").steps
     assert read.action_type != "tool_use"
     assert (read.target_control.name, read.target_control.type) == told
+
+
+def thought_run(folder: Path, *thoughts: str) -> Trajectory:
+    """A run of clicks at places, each with what the agent thought before it."""
+    folder.mkdir()
+    rows = [{"step_num": n, "action": f"pyautogui.click({n}, 9)", "response": text} for n, text in enumerate(thoughts)]
+    (folder / "traj.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return only(folder)
 
 
 @pytest.mark.parametrize(
@@ -198,21 +261,45 @@ def test_the_argument_that_names_a_control_is_the_target(step: dict[str, object]
         ("Click on 'File' to open the menu, then select 'Export'.", "File"),
         ("Clicking on Privacy and security tab", "Privacy and security"),
         ("select the cell B2:B5", "B2:B5"),
+        ("I need to double-click on report.txt to open it.", "report.txt"),
+        ("Ich klicke auf die Schaltfläche „Speichern“.", "Speichern"),
+        ("Jetzt auf „Speichern“ klicken.", "Speichern"),
+        ("Öffne das Menü Datei", "Datei"),
         ("点击“文件”菜单", "文件"),
-        ("press 'Enter' to confirm", None),
-        ("Click the first link", None),
-        ("The page shows 'Welcome'.", None),
+        ("首先点击File菜单，然后选择Open。", "File"),
+        ("点击“文件”菜单下的“导出”选项。", "导出"),
+        ("“VLC”选项已经显示。所以点击这个选项，完成设置。", "VLC"),
+        ("先点击B4单元格，然后输入内容。", "B4"),
+        ("刚才点击File菜单没反应。重新点击Edit菜单。", "Edit"),
+        ("press 'Enter' to confirm", ""),
+        ("Click the first link", ""),
+        ("The page shows 'Welcome'.", ""),
+        ("要选中这个图像，点击图像使其被选中。", ""),
+        ("click the " * 20_000, ""),
     ],
 )
-def test_a_name_is_taken_from_words_only_where_they_say_it_plainly(text: str, name: str | None) -> None:
-    """A wrong name is worse than none."""
-    found = name_of_next(text)
-    assert (found[0] if found else None) == name
+def test_a_name_is_taken_from_words_only_where_they_say_it_plainly(tmp_path: Path, text: str, name: str) -> None:
+    """In English, German and Chinese; a wrong name is worse than none."""
+    (step,) = thought_run(tmp_path / "run", text).steps
+    assert step.target_control.name == name
+    assert step.target_control.named_by == ("thought" if name else None)
 
 
-def test_many_words_cost_little() -> None:
-    """A thought of a hundred thousand characters is looked at as far as a person would."""
-    assert names_in("click the " * 20_000) == []
+@pytest.mark.parametrize(("dialect", "by"), [("tree", "tree"), ("comments", "code"), ("thoughts", "thought")])
+def test_a_name_that_the_log_does_not_state_says_where_it_is_from(dialect: str, by: str) -> None:
+    """The accessibility tree is sure, a comment of the code a promise, a thought what the agent believed."""
+    assert {step.target_control.named_by for step in only(DATA / "osworld" / dialect).steps} - {None} == {by}
+
+
+def test_a_drag_is_named_by_the_cells_it_goes_over_and_by_nothing_else(tmp_path: Path) -> None:
+    """Where it begins the pointer moved before."""
+    drag = "pyautogui.moveTo(10, 20)\npyautogui.dragTo(10, 90)"
+    rows = [
+        {"step_num": 1, "action": drag, "response": "Drag from cell A2 to cell A20."},
+        {"step_num": 2, "action": drag, "response": "Drag the picture to the right."},
+    ]
+    (tmp_path / "traj.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert [step.target_control.name for step in only(tmp_path).steps] == ["A2", "A20", "", ""]
 
 
 def test_a_step_on_bare_coordinates_is_blind() -> None:
@@ -250,11 +337,10 @@ def test_an_archive_writes_nowhere_else(tmp_path: Path, name: str) -> None:
 
 def test_an_archive_that_grows_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what it gives, not by what it says; and by the number of its entries."""
-    monkeypatch.setattr("ufo_experience.traces.archives.MAX_UNPACKED", 1 << 20)
+    monkeypatch.setattr("ufo_experience.traces.files.MAX_UNPACKED", 1 << 20)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b"0" * (3 << 20)))
     with pytest.raises(TraceError, match="unpacks to more"):
         list(read_traces(tmp_path / "bomb.json.gz"))
-    assert MAX_ENTRIES <= 100_000
 
 
 @pytest.mark.parametrize("name", ["broken.zip", "broken.json.gz", "episode.pkl.gz", "runs.tar.gz"])
@@ -317,7 +403,7 @@ def test_a_folder_of_all_formats_is_read_without_a_problem(tmp_path: Path) -> No
     shutil.copytree(DATA, tmp_path / "logs")
     report = ReadReport()
     found = list(read_traces(tmp_path / "logs", report=report))
-    assert len(found) == len(EXPECTED) + 2
+    assert len(found) == len(EXPECTED) + 4  # two files hold two runs, and are tried on their own
     assert report.failed == []
     assert [Path(path).name for path, _ in report.skipped] == ["001.snapshot.yml"]
 

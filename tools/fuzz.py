@@ -18,20 +18,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.index.manifest import Manifest, decode
+from ufo_experience.store.folder.store import FileStore
+
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import ExperienceError
-from ufo_experience.index.manifest import Manifest, decode
-from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
 from ufo_experience.prompt.block import parse_block
+from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
 from ufo_experience.redact import redact
+from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import Experience, Hit, validate
 from ufo_experience.store.exchange import import_json
-from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import decode_record, encode_record, experience_of
 from ufo_experience.summarize import ExtractiveSummarizer
-from ufo_experience.text.tokens import estimate_tokens
 from ufo_experience.traces import ReadReport, read_traces
 
 MAX_GROWTH_MB = 300

@@ -1,4 +1,4 @@
-"""Make `ufo_experience/text/meanings.npz` of the phrase book: python tools/make_meanings.py [--check]
+"""Make `ufo_experience/retrieve/meanings.npz` of the phrase book: python tools/make_meanings.py [--check]
 
 A line of `tools/phrases/*.txt` asks for one procedure in many ways, parted by `|`; lines with the same
 first phrase are one. Vectors of words are learned so that two phrases of a line are nearer to each other than to
@@ -20,9 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.text.frames import digits
-from ufo_experience.text.meaning import FILE
-from ufo_experience.text.terms import without_politeness, words
+from ufo_experience.request import Request
+from ufo_experience.retrieve.meaning import FILE
 
 FOLDER = Path(__file__).with_name("phrases")
 Floats = NDArray[np.float32]
@@ -50,7 +49,7 @@ def read_lines(folder: Path) -> list[Line]:
         for line in path.read_text(encoding="utf-8").splitlines():
             first, *others = [one.strip() for one in line.split("|") if one.strip()]
             phrases.setdefault(first, [first]).extend(others)
-    return [[words(without_politeness(digits(one))) for one in dict.fromkeys(known)] for known in phrases.values()]
+    return [[list(Request.parse(one).words) for one in dict.fromkeys(known)] for known in phrases.values()]
 
 
 def learned(lines: Sequence[Line], how: Learning) -> tuple[list[str], Floats]:

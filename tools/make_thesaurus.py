@@ -1,4 +1,4 @@
-"""Make `ufo_experience/text/thesaurus.tsv` of what people write in `synonyms/*.txt`: python tools/make_thesaurus.py
+"""Make `ufo_experience/retrieve/thesaurus.tsv` of what people write in `synonyms/*.txt`: python tools/make_thesaurus.py
 
 Words of a line are parted by blanks, those of a phrase by `_`. Entries of a plain line are related to each other;
 behind `head:` they are related to the head alone, for what is put as "create" (draw, record) is not one thing. Behind
@@ -9,11 +9,12 @@ word of things alone is no deed, whatever place it has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from ufo_experience.text.terms import stem, words
-from ufo_experience.text.thesaurus import FILE, SKIPPED, THING
+from ufo_experience.request import stem, words
+from ufo_experience.retrieve.thesaurus import FILE, SKIPPED, THING
 
-FOLDER = FILE.with_name("synonyms")
+FOLDER = Path(__file__).with_name("synonyms")
 
 
 def written_lines() -> list[str]:

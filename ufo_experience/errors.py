@@ -99,10 +99,14 @@ class IndexMismatchError(DataError):
 
 
 class ServiceError(ExperienceError):
-    """A remote service failed, refused, or is not configured."""
+    """A remote service failed, refused, or is not configured. It may ask to be left alone for `retry_after` seconds."""
 
     exit_code = 69
     default_code = "E_SERVICE"
+
+    def __init__(self, message: str, *, code: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after = retry_after
 
 
 class MissingExtraError(ServiceError):

@@ -24,7 +24,7 @@ from ufo_experience.procedure.guide import Guide, check_action
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, kind_of
-from ufo_experience.text.controls import bare
+from ufo_experience.controls import bare
 
 __all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "UfoDriver"]
 

@@ -5,32 +5,31 @@ One bad file or one item a model stumbles over never stops the others; the repor
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ContextDecorator, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ufo_experience.errors import DataError, ExperienceError, SchemaError, StorageError, UsageError
-from ufo_experience.index.document import Described, describe, run_of
+from ufo_experience.index.base import ExperienceIndex, row_of
 from ufo_experience.prompt.block import has_block, strip_blocks
-from ufo_experience.redact import redact
-from ufo_experience.schema import MAX_NAME, Experience, Problem, State, Trajectory, Trust, validate
+from ufo_experience.redact import KeepObservations, keep_constants, redact, redact_record, shortened
+from ufo_experience.request import forget
+from ufo_experience.schema import MAX_NAME, SHORTENED, Experience, Problem, State, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.records import CleanRecord, clean_record
 from ufo_experience.summarize import ExtractiveSummarizer, Summarizer, experience_id
-from ufo_experience.text.remembered import forget_texts
+from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
-from ufo_experience.traces.builder import LogDefaults
+from ufo_experience.traces.draft import LogDefaults
+from ufo_experience.traces.files import Found
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
-from ufo_experience.traces.reader import Found
 from ufo_experience.trust.completeness import missing
 
 if TYPE_CHECKING:
@@ -42,12 +41,10 @@ MAX_JOBS = 64
 FELL_BACK = "summary:extractive:"  # begins the note of a record that a model should have worded
 ALREADY_STORED = "already stored as "
 _PER_TASK = 4  # sources read by a process at a time
-_COLLECT_AFTER = 50_000  # new objects, while runs are learned
 _AHEAD = 8  # tasks per process that may wait to be stored
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
 EarlierVersions = Callable[[Experience], Iterable[Experience]]
-Learned = Callable[[Experience, Described], None]
 
 
 @dataclass
@@ -75,14 +72,6 @@ class IngestReport:
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A record of a run, and what an index holds of it: both are made where the run was read."""
-
-    record: CleanRecord
-    described: Described
-
-
-@dataclass(frozen=True)
 class _ReadRun:
     """A run and its source: its redacted trajectory, or what a summarizer without a service made of it.
 
@@ -91,39 +80,13 @@ class _ReadRun:
 
     source: str
     id: str
-    made: Trajectory | _Made | DataError
+    made: Trajectory | Experience | DataError
     has_steps: bool
     failed: bool
     is_over: bool
     others: tuple[str, ...] = ()
-
-
-class _SeldomCollecting(ContextDecorator):
-    """While runs are learned, by whatever thread, the interpreter seldom looks for cycles: they make none.
-
-    Looking through every run that waits to be stored takes a tenth of the processor time of learning it.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._inside, self._before = Lock(), 0, (0, 0, 0)
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._before = gc.get_threshold()
-                if 0 < self._before[0] < _COLLECT_AFTER:
-                    gc.set_threshold(_COLLECT_AFTER, *self._before[1:])
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            ours = gc.get_threshold()[0] == _COLLECT_AFTER  # else the host has said otherwise meanwhile
-            if ours and not self._inside:
-                gc.set_threshold(*self._before)
-
-
-seldom_collecting = _SeldomCollecting()
+    typed: Mapping[str, str] = field(default_factory=dict, repr=False)
+    shortened: tuple[Problem, ...] = ()
 
 
 def ingest(
@@ -137,7 +100,8 @@ def ingest(
     force: bool = False,
     jobs: int = 1,
     earlier_versions: EarlierVersions | None = None,
-    learned: Learned | None = None,
+    index: ExperienceIndex | None = None,
+    keep_observations: KeepObservations = "short",
     progress: Callable[[int, int], None] | None = None,
     task: str | None = None,
     application: str | None = None,
@@ -154,7 +118,8 @@ def ingest(
             `if __name__ == "__main__":`.
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
-        learned: is told of every record that was stored, and what an index holds of it.
+        index: knows what earlier runs of a task typed; a value that a second run typed, too, is kept in clear.
+        keep_observations: how much is kept of what was seen in a step (see `redact.redact_record`).
         progress: is told how many runs became records so far, and 0: nobody knows of how many.
         task, application, success: what a person says of logs that do not say it themselves; what they say stands.
 
@@ -168,10 +133,11 @@ def ingest(
         raise UsageError(f"jobs must be a whole number from 1 to {MAX_JOBS}, not {jobs}")
     report = IngestReport()
     before = summarizer.spending.cost
-    defaults = LogDefaults(task, application, success)
-    runs = _runs(sources, format, jobs, report, defaults, offline=isinstance(summarizer, ExtractiveSummarizer))
+    reader = _Reader(format, LogDefaults(task, application, success), store.key(), keep_observations)
+    constants = Constants(index)
+    runs = _runs(sources, reader, jobs, report, offline=isinstance(summarizer, ExtractiveSummarizer))
     with closing(runs), ThreadPoolExecutor(1) as thread:  # which starts when it is first given something
-        storing = _Storing(store, thread if jobs > 1 else None, report, learned)
+        storing = _Storing(store, thread if jobs > 1 else None, report)
         for run in runs:
             made = None
             report.read += run.has_steps or run.failed
@@ -180,26 +146,27 @@ def ingest(
                 report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
                 report.known.append(known)
             else:
-                made = _learn(run, summarizer, report, include_failures=include_failures, force=force)
+                made = _learn(run, summarizer, reader, report, include_failures=include_failures, force=force)
+            report.problems += run.shortened
             if made is None:
                 continue
-            experience = made.record.experience
+            experience = constants.kept(made, run.typed)
             level = trust or experience.trust
             versions = (earlier_versions or _none)(experience)
             if older := next((one for one in versions if _is_revision(experience, one)), None):
                 level = Trust.QUARANTINED
                 report.conflicts.append((experience.id, f"its session is known with other content, as {older.id}"))
             if level is not experience.trust:
-                made = replace(made, record=made.record.with_trust(level))
+                experience = experience.model_copy(update={"trust": level})
             _tell_of_wording(experience, run.source, report)
             if lack := missing(experience):
                 report.incomplete.append((experience.id, lack))
-            storing.take(made)
+            storing.take(experience)
             if progress:
                 progress(len(report.added) + len(storing), 0)
         storing.finish()
     report.cost = summarizer.spending.cost - before
-    forget_texts()
+    forget()
     return report
 
 
@@ -213,47 +180,101 @@ def _tell_of_wording(experience: Experience, source: str, report: IngestReport) 
 
 
 def _learn(
-    run: _ReadRun, summarizer: Summarizer, report: IngestReport, *, include_failures: bool, force: bool
-) -> _Made | None:
+    run: _ReadRun, summarizer: Summarizer, reader: _Reader, report: IngestReport, *, include_failures: bool, force: bool
+) -> Experience | None:
     """What is learned from a run that is not stored yet; None (and why, in the report) when nothing is."""
     if not (force or run.is_over):
         reason = "still being written, it seems; --force reads it as incomplete"
     elif run.failed and not include_failures:
         reason = "a failed run; --include-failures keeps it as a negative example"
     else:
-        made = _summarize(summarizer, run.made) if isinstance(run.made, Trajectory) else run.made
-        if isinstance(made, _Made):
+        made = reader.summarized(summarizer, run.made) if isinstance(run.made, Trajectory) else run.made
+        if isinstance(made, Experience):
             return made
         reason = str(made)
     report.skipped.append((run.source, reason))
     return None
 
 
-def _summarize(summarizer: Summarizer, trajectory: Trajectory) -> _Made | DataError:
-    try:
-        record = clean_record(summarizer.summarize(trajectory))
-        return _Made(record, describe(record.experience))
-    except DataError as error:
-        return error
+@dataclass(frozen=True)
+class _Reader:
+    """How logs are read and redacted, in whatever process: their format, what is said of them, the store's key."""
+
+    format: str
+    defaults: LogDefaults
+    key: bytes
+    keep_observations: KeepObservations
+
+    def runs(self, log: Found, report: ReadReport) -> Iterator[_ReadRun]:
+        """The redacted runs of one log."""
+        for trajectory in read_source(log, format=self.format, report=report):
+            yield self.redacted(trajectory)
+
+    def redacted(self, logged: Trajectory) -> _ReadRun:
+        """A run without what was typed and what is secret."""
+        trajectory = self.defaults.fill(logged)
+        clean = _clean(trajectory, self.key)
+        own = experience_id(clean)
+        others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
+        return _ReadRun(
+            source=_name(clean),
+            id=own,
+            made=clean,
+            has_steps=bool(clean.steps),
+            failed=clean.outcome.success is False,
+            is_over=clean.complete or _is_settled(trajectory),
+            others=tuple(sorted(others)),
+            typed=clean.typed,
+            shortened=tuple(one for one in clean.problems if one.code == SHORTENED),
+        )
+
+    def summarized(self, summarizer: Summarizer, trajectory: Trajectory) -> Experience | DataError:
+        """The record of a redacted run, as it is stored; why there is none."""
+        try:
+            return redact_record(summarizer.summarize(trajectory), self.keep_observations)
+        except DataError as error:
+            return error
+
+
+class Constants:
+    """What the runs of each task typed, by digest; those of this job, which no index has yet, included."""
+
+    def __init__(self, index: ExperienceIndex | None) -> None:
+        self._index = index
+        self._sessions: dict[str, dict[str, str]] = {}  # task → digest → the session that typed it first
+
+    def kept(self, one: Experience, typed: Mapping[str, str]) -> Experience:
+        """The record with the values in clear that a run of another session typed for the same task, too."""
+        if not one.digests or not typed or self._index is None:
+            return one
+        key, session = row_of(one).task_key, one.provenance.session
+        if key not in self._sessions:
+            rows = self._index.rows(task_key=key)
+            self._sessions[key] = {digest: row.session for row in rows for digest in row.digests.values()}
+        seen = self._sessions[key]
+        made = keep_constants(one, typed, {digest for digest, first in seen.items() if first != session})
+        for digest in one.digests.values():
+            seen.setdefault(digest, session)
+        return made
 
 
 def _runs(
-    sources: Iterable[Source], format: str, jobs: int, report: IngestReport, defaults: LogDefaults, *, offline: bool
+    sources: Iterable[Source], reader: _Reader, jobs: int, report: IngestReport, *, offline: bool
 ) -> Generator[_ReadRun, None, None]:
     """The redacted runs of all sources in their order; what could not be read goes into the report."""
-    read = partial(_read_batch, format=format, defaults=defaults, summarize=offline)
+    read = partial(_read_batch, reader=reader, summarize=offline)
     with _processes(jobs - 1) as pool:
         for source in sources:
             reading = ReadReport()
             if not isinstance(source, (str, os.PathLike)):
                 for trajectory in _runs_of_value(source, reading):
-                    yield _redacted(trajectory, defaults)
+                    yield reader.redacted(trajectory)
             elif pool is None:
-                for log in find_sources(Path(source), format=format, report=reading):
-                    yield from _read(log, format, reading, defaults)
+                for log in find_sources(Path(source), format=reader.format, report=reading):
+                    yield from reader.runs(log, reading)
             else:
                 found = ReadReport()
-                noted = ((log, found.take()) for log in find_sources(Path(source), format=format, report=found))
+                noted = ((log, found.take()) for log in find_sources(Path(source), format=reader.format, report=found))
                 for runs, notes in _read_in_processes(noted, read, pool, jobs * _AHEAD):
                     reading.extend(notes)
                     yield from runs
@@ -263,8 +284,18 @@ def _runs(
             report.failed += reading.failed
 
 
-def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordings: Sequence[str] = ()) -> Experience:
+def learn(
+    run: Run,
+    summarizer: Summarizer,
+    *,
+    key: bytes,
+    constants: Constants,
+    trust: Trust | None = None,
+    wordings: Sequence[str] = (),
+) -> Experience:
     """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note.
+
+    `key` is the store's, for digests of what was typed; `constants` knows what earlier runs typed.
 
     Raises:
         SchemaError: too many other wordings, too long or empty ones.
@@ -272,7 +303,8 @@ def learn(run: Run, summarizer: Summarizer, *, trust: Trust | None = None, wordi
     """
     if isinstance(wordings, str):
         raise UsageError("wordings is a list of texts, not a text")
-    made = summarizer.summarize(redact(_without_our_prompts(run.trajectory)))
+    clean = _clean(run.trajectory, key)
+    made = constants.kept(summarizer.summarize(clean), clean.typed)
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
@@ -294,25 +326,11 @@ def _runs_of_value(source: Mapping[str, Any] | IO[Any], reading: ReadReport) -> 
         reading.failed.append((name, str(error)))
 
 
-def _read(log: Found, format: str, report: ReadReport, defaults: LogDefaults) -> Iterator[_ReadRun]:
-    for trajectory in read_source(log, format=format, report=report):
-        yield _redacted(trajectory, defaults)
-
-
-def _redacted(logged: Trajectory, defaults: LogDefaults) -> _ReadRun:
-    trajectory = defaults.fill(logged)
-    clean = redact(_without_our_prompts(trajectory))
-    own = experience_id(clean)
-    others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
-    return _ReadRun(
-        source=_name(clean),
-        id=own,
-        made=clean,
-        has_steps=bool(clean.steps),
-        failed=clean.outcome.success is False,
-        is_over=clean.complete or _is_settled(trajectory),
-        others=tuple(sorted(others)),
-    )
+def _clean(trajectory: Trajectory, key: bytes) -> Trajectory:
+    """A run without secrets. Its detours are found before: redaction takes out what was typed and what came of it."""
+    trajectory = shortened(trajectory)
+    found = find_detours(trajectory) if trajectory.outcome.success is not False else {}
+    return redact(_without_our_prompts(trajectory).model_copy(update={"detours": found}), key)
 
 
 def _ids_by_outcome(clean: Trajectory) -> set[str]:
@@ -385,8 +403,6 @@ def _start_method() -> str:
 
 def _begin_reading() -> None:
     """A process that only reads seldom looks for garbage, asks for no plug-ins of pydantic and ends with its parent."""
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     Thread(target=_end_with_parent, daemon=True).start()
 
@@ -400,28 +416,30 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _read_batch(sources: list[_Source], *, format: str, defaults: LogDefaults, summarize: bool) -> _Batch:
+def _read_batch(sources: list[_Source], *, reader: _Reader, summarize: bool) -> _Batch:
     """What one process does with some sources."""
     report = ReadReport()
     runs: list[_ReadRun] = []
     for log, before in sources:
         report.extend(before)
-        runs += _read(log, format, report, defaults)
+        runs += reader.runs(log, report)
     if summarize:
         summarizer = ExtractiveSummarizer()
-        runs = [replace(run, made=_summarize(summarizer, run.made)) for run in runs if isinstance(run.made, Trajectory)]
+        runs = [
+            replace(run, made=reader.summarized(summarizer, run.made))
+            for run in runs
+            if isinstance(run.made, Trajectory)
+        ]
     return runs, report
 
 
 class _Storing:
     """Stores what was learned, in order; with a thread one group while others read the next one."""
 
-    def __init__(
-        self, store: ExperienceStore, thread: ThreadPoolExecutor | None, report: IngestReport, learned: Learned | None
-    ) -> None:
-        self._store, self._thread, self._report, self._learned = store, thread, report, learned
-        self._waiting: dict[str, _Made] = {}
-        self._under_way: dict[str, _Made] = {}
+    def __init__(self, store: ExperienceStore, thread: ThreadPoolExecutor | None, report: IngestReport) -> None:
+        self._store, self._thread, self._report = store, thread, report
+        self._waiting: dict[str, Experience] = {}
+        self._under_way: dict[str, Experience] = {}
         self._outcome: Future[_Outcome] | None = None
 
     def __contains__(self, id: str) -> bool:
@@ -430,9 +448,9 @@ class _Storing:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._under_way)
 
-    def take(self, made: _Made) -> None:
+    def take(self, made: Experience) -> None:
         """Store a record, together with others when there are enough of them."""
-        self._waiting[made.record.experience.id] = made
+        self._waiting[made.id] = made
         if len(self._waiting) == COMMIT_EVERY:
             self._next()
 
@@ -447,7 +465,7 @@ class _Storing:
             self._tell(self._outcome.result())
         self._under_way, self._waiting = self._waiting, {}
         self._outcome = None
-        records = [one.record for one in self._under_way.values()]
+        records = list(self._under_way.values())
         if records and self._thread:
             self._outcome = self._thread.submit(_store, self._store, records)
         elif records:
@@ -457,9 +475,6 @@ class _Storing:
     def _tell(self, done: _Outcome) -> None:
         report = self._report
         report.added += done.added
-        if self._learned:
-            for one in map(self._under_way.__getitem__, done.added):
-                self._learned(one.record.experience, one.described)
         report.failed += done.failed
         report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
         report.conflicts = [one for one in report.conflicts if one[0] not in done.skipped]
@@ -474,7 +489,7 @@ class _Outcome(NamedTuple):
     failed: tuple[tuple[str, str], ...] = ()
 
 
-def _store(store: ExperienceStore, records: Sequence[CleanRecord]) -> _Outcome:
+def _store(store: ExperienceStore, records: Sequence[Experience]) -> _Outcome:
     """Store a group; a record over a limit is listed, and the others are stored all the same."""
     try:
         done = store.add(records)
@@ -482,7 +497,7 @@ def _store(store: ExperienceStore, records: Sequence[CleanRecord]) -> _Outcome:
         if len(records) > 1:
             alone = [_store(store, [one]) for one in records]
             return _Outcome(*(tuple(chain.from_iterable(part)) for part in zip(*alone, strict=True)))
-        only = records[0].experience
+        only = records[0]
         return _Outcome((), (), ((only.provenance.source or only.id, str(error)),))
     return _Outcome(done.added, done.skipped)
 
@@ -494,7 +509,13 @@ def _none(experience: Experience) -> tuple[Experience, ...]:
 def _is_revision(new: Experience, old: Experience) -> bool:
     """True when both come from the same place and session, and the older, trusted one says something else."""
     other_content = new.provenance.content_hash != old.provenance.content_hash
-    return run_of(new) == run_of(old) and other_content and old.trust.rank >= Trust.VERIFIED.rank
+    return _run_of(new) == _run_of(old) and other_content and old.trust.rank >= Trust.VERIFIED.rank
+
+
+def _run_of(experience: Experience) -> tuple[str, str, str]:
+    """Source, session (without the digest of its content) and request: what versions of one run have in common."""
+    one = experience.provenance
+    return one.source, one.session.rpartition("-")[0] or one.session, experience.state.request
 
 
 def _is_settled(trajectory: Trajectory) -> bool:

@@ -29,9 +29,7 @@ from ufo_experience.errors import (
     UsageError,
 )
 from ufo_experience.index import open_index
-from ufo_experience.index.base import VectorIndex
-from ufo_experience.index.build import IndexReport, Progress
-from ufo_experience.index.manifest import Calibration
+from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress
 from ufo_experience.ingest import IngestReport
 from ufo_experience.integrations.memory_article import (
     MemoryComparison,
@@ -43,9 +41,6 @@ from ufo_experience.integrations.memory_article import (
     record_experience,
     retrieve_relevant_experiences,
 )
-from ufo_experience.maintenance.changes import ChangeReport
-from ufo_experience.maintenance.inspection import SourceInfo, StoreStats, Verification
-from ufo_experience.maintenance.transfer import ExportReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.executor import Driver, Execution
 from ufo_experience.procedure.acts import Act, Stop
@@ -74,13 +69,13 @@ from ufo_experience.schema import (
 )
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
-from ufo_experience.store.base import Added, ExperienceStore
-from ufo_experience.store.exchange import ImportReport
-from ufo_experience.store.records import fingerprint
-from ufo_experience.store.selection import RecordFilter
+from ufo_experience.store.base import Added, ExperienceStore, fingerprint
+from ufo_experience.store.exchange import ExportReport, ImportReport
+from ufo_experience.store.inspection import SourceInfo, StoreStats, Verification
+from ufo_experience.store.selection import ChangeReport, RecordFilter
 from ufo_experience.summarize import Summarizer, open_summarizer
 from ufo_experience.traces import read_traces
-from ufo_experience.traces.builder import LogGaps
+from ufo_experience.traces.draft import LogGaps
 from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
 __all__ = [  # noqa: RUF022 - grouped as a reader meets them
@@ -124,7 +119,6 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Stop",
     "Target",
     "ActionAdvice",
-    "Calibration",
     "IngestReport",
     "IndexReport",
     "ImportReport",
@@ -151,7 +145,7 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Added",
     "Embedder",
     "Spending",
-    "VectorIndex",
+    "ExperienceIndex",
     # UFO's memory article
     "TaskExperience",
     "record_experience",

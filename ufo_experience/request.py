@@ -248,10 +248,18 @@ def _parse(text: str, application: str | None) -> Request:
 _parse_kept = lru_cache(maxsize=1_024)(_parse)
 
 
+_forgetting: list[Callable[[], object]] = []
+
+
+def on_forgetting(clear: Callable[[], object]) -> None:
+    """Have `clear` called by `forget`: for a cache of what users wrote that is kept elsewhere."""
+    _forgetting.append(clear)
+
+
 def forget() -> None:
     """Empty the caches of texts: after a purge nothing of a user's words is kept in memory."""
-    _parse_kept.cache_clear()
-    stem.cache_clear()
+    for clear in (_parse_kept.cache_clear, stem.cache_clear, *_forgetting):
+        clear()
 
 
 # ---- values ----

@@ -33,6 +33,8 @@ UNKNOWN_FIELD = "E_UNKNOWN_FIELD"
 # Limits. Readers cut to them (and say so), records that pass them are refused.
 MAX_RECORD_BYTES = 256 * 1024
 MAX_STEPS = 10_000
+LONGEST_RUN = 500  # steps that are kept of a run: nobody follows a longer one
+SHORTENED = "E_SHORTENED"
 MAX_DEPTH = 64
 MAX_TAGS = 64
 MAX_SESSIONS = 64
@@ -169,12 +171,14 @@ class State(Model):
 class Control(Model):
     """A UI control as the log names it; `type` is its role (Button, Edit, …) where the log has one.
 
-    `within` names the row, group or dialog around it, "" where that is not known.
+    `within` names the row, group or dialog around it, "" where that is not known. A log of clicks at places names no
+    control: then `named_by` says what does, the accessibility tree, the action's own code, or the agent's thought.
     """
 
     name: Text = ""
     type: NameOrNone = None
     within: Name = ""
+    named_by: Literal["tree", "code", "thought"] | None = None
 
 
 class Around(Model):
@@ -245,8 +249,17 @@ class Step(Model):
         return self.status == "ok"
 
 
+class Cut(Model):
+    """A step of the run that is no part of the way, and why; it came after so many steps of the way."""
+
+    after: Count
+    action: Name
+    control: Text = ""
+    why: Name
+
+
 class Action(Model):
-    """What the agent chose to do. A UI experience is one whose action holds steps."""
+    """What the agent chose to do. A UI experience is one whose action holds steps; `cut` are its detours."""
 
     strategy: Text = ""
     skill: Text = ""
@@ -254,6 +267,7 @@ class Action(Model):
     steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
     plan: Lines = ()
     tips: Lines = ()
+    cut: Annotated[tuple[Cut, ...], Field(max_length=MAX_STEPS)] = ()
 
 
 class Outcome(Model):
@@ -321,8 +335,8 @@ class Verdict(Model):
 class Experience(Model):
     """One remembered experience. `slots` maps a placeholder in the steps (`input:1`) to the type of its value.
 
-    `sealed` holds, for placeholders whose value the task does not name, what is needed to know the value again when
-    another run typed the same, and no clear text (see `redaction.sealing`).
+    `digests` holds keyed digests of typed values that the task does not name: a second run of the task that typed the
+    same knows a constant of the procedure, whose slot then says `= value` (see `redact.keep_constants`).
     """
 
     id: Annotated[str, _as_text(pattern=r"^[0-9a-f]{32}$")]
@@ -336,7 +350,7 @@ class Experience(Model):
     provenance: Provenance = Provenance.model_construct()
     usage: Usage = Usage.model_construct()
     slots: Names = Field(default_factory=dict)
-    sealed: Names = Field(default_factory=dict)
+    digests: Names = Field(default_factory=dict)
     preconditions: Lines = ()
     avoid_when: Lines = ()
     schema_version: Literal[1] = 1
@@ -377,9 +391,10 @@ class Trajectory(Model):
     """One run as its log tells it: a sub-task, or (with `subtask` None) the whole request.
 
     `complete` is False when the log stops before the agent did, `truncated` True when something was cut to a limit.
-    `slots` is filled by redaction (placeholder → type), and `sealed` (see `Experience`); `sensitive` holds values a
-    reader knows to be secret, for redaction to remove everywhere. It is never written out, nor is `visibility`, which
-    the summarizer uses.
+    `slots` and `digests` (see `Experience`) are filled by redaction; `sensitive` holds values a reader knows to be
+    secret, for redaction to remove everywhere, `typed` what redaction took a digest of. None of it is written out, nor
+    is what the summarizer uses: `visibility`, and `detours`, the numbers of steps that were not needed, each with why.
+    These are found before redaction, which takes out what was typed and what came of a step.
     """
 
     request: Text
@@ -399,9 +414,11 @@ class Trajectory(Model):
     problems: tuple[Problem, ...] = ()
     tips: Lines = ()
     slots: Names = Field(default_factory=dict)
-    sealed: Names = Field(default_factory=dict, exclude=True)
+    digests: Names = Field(default_factory=dict, exclude=True)
+    typed: dict[str, str] = Field(default_factory=dict, repr=False, exclude=True)
     sensitive: tuple[Text, ...] = Field(default=(), repr=False, exclude=True)
     visibility: Visibility = Field(default_factory=Visibility, repr=False, exclude=True)
+    detours: dict[int, str] | None = Field(default=None, repr=False, exclude=True)
 
     @property
     def task(self) -> str:
@@ -410,12 +427,16 @@ class Trajectory(Model):
 
 
 class Hit(Model):
-    """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it."""
+    """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it.
+
+    It stands for a procedure: `runs` are the ids of the runs of the same task and ending, this one first.
+    """
 
     experience: Experience
     score: float
     ranked_by: Literal["vector", "structured", "fused"]
     explanation: dict[str, float] = Field(default_factory=dict)
+    runs: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

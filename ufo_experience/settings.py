@@ -90,6 +90,9 @@ class Settings(BaseModel):
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
     """The same in tokens."""
 
+    keep_observations: Literal["none", "short", "full"] = "short"
+    """How much is kept of what was seen in a step: nothing, one sentence of 120 characters, or all; always redacted."""
+
     audit: bool = True
     """Keep a line of each prompt that memory added to, and of each task nothing was known for (`audit.jsonl` in the
     store)."""

@@ -26,8 +26,8 @@ class Span:
 
     def set(self, **attributes: str | int | float | bool | None) -> None:
         """Add attributes, named `ufo_experience.…`; None is left out."""
-        for name, value in attributes.items() if self._span is not None else ():
-            if value is not None:
+        for name, value in attributes.items():
+            if self._span is not None and value is not None:
                 self._span.set_attribute(f"ufo_experience.{name}", value)
 
 

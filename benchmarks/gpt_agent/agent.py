@@ -16,13 +16,13 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.gpt_agent.form import APPLICATION, TOOLS, FormApp, FormJudge
 from benchmarks.gpt_agent.reply import INSTRUCTIONS, Foreseen, Reply
 from ufo_experience.errors import ExperienceError, ServiceError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.service.client import OpenAIService, OpenAISettings, Timeouts
+from ufo_experience.service import Access, Service
 from ufo_experience.session import (
     AgentError,
     AgentStatus,
@@ -39,13 +39,8 @@ from ufo_experience.session import (
     Turn,
 )
 from ufo_experience.session.protocols import DATA_COLLECTION
-from ufo_experience.text.tokens import estimate_tokens
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 DEFAULT_MODEL = "gpt-4.1-mini"
-TIMEOUTS = Timeouts(timeout=60, budget=120)
 OUTPUT_TOKENS = 1_000
 STEPS_SHOWN = 5
 
@@ -58,7 +53,7 @@ class GPTAgent:
 
     name = "GPTAgent"
 
-    def __init__(self, service: OpenAIService, tools: Mapping[str, str], model: str = DEFAULT_MODEL) -> None:
+    def __init__(self, service: Service, tools: Mapping[str, str], model: str = DEFAULT_MODEL) -> None:
         self.memory = Memory()
         self._service, self._tools, self._model = service, dict(tools), model
 
@@ -67,7 +62,7 @@ class GPTAgent:
 
         Raises:
             AgentError: the view cannot be had, the model refused, or it named a tool or control that is not there.
-            OpenAICallError, BudgetError: the service could not be asked.
+            ServiceError, BudgetError: the service could not be asked.
         """
         controls = await self._look(turn)
         self._note_results(turn)
@@ -119,25 +114,10 @@ class GPTAgent:
 
     def _ask(self, messages: list[dict[str, Any]]) -> tuple[Reply, float, int]:
         """The model's answer, its cost in US dollars and its tokens; faults that pass are tried again."""
-        estimate = estimate_tokens(json.dumps(messages))
-        with self._service.ledger.reserve(self._model, estimate, OUTPUT_TOKENS) as reservation:
-
-            def send(client: OpenAI) -> tuple[Reply, float, int]:
-                completion = client.chat.completions.parse(
-                    model=self._model,
-                    messages=messages,  # type: ignore[arg-type]
-                    response_format=Reply,
-                    max_completion_tokens=OUTPUT_TOKENS,
-                )
-                usage = completion.usage
-                used = (usage.prompt_tokens, usage.completion_tokens) if usage else (estimate, 0)
-                cost = reservation.commit(*used)
-                message = completion.choices[0].message if completion.choices else None
-                if message is None or message.parsed is None:
-                    raise AgentError(f"the model gave no answer: {message and message.refusal}")
-                return message.parsed, cost, sum(used)
-
-            return self._service.call(send, TIMEOUTS, what=f"asking {self._model}")
+        before = self._service.ledger.spending
+        reply = self._service.ask(messages, Reply, model=self._model, max_tokens=OUTPUT_TOKENS)
+        after = self._service.ledger.spending
+        return reply, after.cost - before.cost, after.tokens - before.tokens
 
     def _commands(self, reply: Reply, controls: Sequence[Mapping[str, Any]]) -> tuple[Command, ...]:
         if reply.function is None:
@@ -169,7 +149,7 @@ def _said(commands: Sequence[Command]) -> list[str]:
 
 
 def make_session(
-    request: str, service: OpenAIService, memory: ExperienceMemory | None, *, model: str, log_root: str, app: FormApp
+    request: str, service: Service, memory: ExperienceMemory | None, *, model: str, log_root: str, app: FormApp
 ) -> LinuxSession:
     """A session of the agent in the form, judged by what the form holds, and remembered when it went well."""
     parts = SessionParts(
@@ -195,12 +175,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     app = FormApp()
     try:
         address = {"base_url": given.base_url} if given.base_url else {}
-        settings = OpenAISettings.from_env(**address)
-        if not (settings.has_key() or settings.is_local):
+        access = Access.from_env(**address)
+        if not access.is_usable:
             raise ServiceError(
                 "no key: set OPENAI_API_KEY, or --base-url to a service on this machine", code="E_NO_KEY"
             )
-        service = OpenAIService(settings)
+        service = Service(access)
         memory = None if given.no_memory else ExperienceMemory.open(given.db)
         session = make_session(given.request, service, memory, model=given.model, log_root=given.logs, app=app)
         asyncio.run(session.run())

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, StorageError, UsageError
-from ufo_experience.fileio.regular import read_lines
-from ufo_experience.fileio.strict_json import parse
 from ufo_experience.schema import Experience
+from ufo_experience.store.files import read_lines
+from ufo_experience.store.strict_json import parse
 
 Relevant = dict[str, dict[str, int]]
 MAX_BYTES = 1 << 32  # of one file of a set

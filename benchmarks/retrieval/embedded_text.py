@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+from ufo_experience.text.frames import readable_intent
 
 from benchmarks.retrieval.beir import Entry, TaskSet
 from ufo_experience.embed.base import Embedder
 from ufo_experience.redact import redact_text
 from ufo_experience.schema import clip
-from ufo_experience.text.frames import readable_intent
 
 DEPTH = 100
 Rankings = Mapping[str, Mapping[str, list[str]]]

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ufo_experience.text.frames import readable_intent
+from ufo_experience.text.slots import mask_slots
 
 from benchmarks.retrieval.beir import Entry, TaskSet
 from benchmarks.retrieval.bm25 import PlainBM25
@@ -49,11 +51,8 @@ from ufo_experience.schema import (
     Trust,
     clip,
 )
-from ufo_experience.service.errors import in_words
-from ufo_experience.service.settings import OpenAISettings
+from ufo_experience.service import Access, Service, in_words
 from ufo_experience.settings import Settings
-from ufo_experience.text.frames import readable_intent
-from ufo_experience.text.slots import mask_slots
 from ufo_experience.wiring import PROVIDERS
 
 DEPTH = 100  # answers of a ranking that are looked at
@@ -130,7 +129,7 @@ def run(
 
     `views` adds a row for each view of the text that could be embedded. `judge` puts one behind the product:
     `openai:MODEL`, or a number from 0 to 1 for one that knows the answers and tells the truth in this share of them.
-    `allow_http` as in `OpenAISettings`.
+    `allow_http` as in `Access`.
 
     Raises:
         UsageError, MissingExtraError, ServiceError: an embedder cannot be made, or cannot answer.
@@ -170,7 +169,7 @@ def _open(spec: str, allow_http: bool) -> Embedder:
         _, kind, behind = [*spec.split(":", 2), "", ""][:3]
         return SimulatedEmbedder(_open(behind, allow_http), kind)
     provider = PROVIDERS.get(spec.partition(":")[0])
-    return open_embedder(spec, settings=OpenAISettings.from_env(provider, allow_http=allow_http) if provider else None)
+    return open_embedder(spec, service=Service(Access.from_env(provider, allow_http=allow_http)) if provider else None)
 
 
 def as_data(report: Report) -> dict[str, Any]:
@@ -208,7 +207,7 @@ class _Bench:
         self._set, self._embedder = task_set, embedder
         settings = Settings(db=str(folder), allow_http_service=allow_http)
         self._memory = ExperienceMemory.open(settings=settings, embedder=embedder)
-        service = self._memory.wiring.service_settings()
+        service = self._memory.wiring.service()
         self._judge = None if judge is None else _CountedJudge(_open_judge(judge, task_set, service))
         records = [_record(task_set.name, entry) for entry in task_set.corpus]
         self._entry = {record.id: entry.id for record, entry in zip(records, task_set.corpus, strict=True)}
@@ -322,7 +321,7 @@ class _CountedJudge:
         return self._asked, self._failed, in_words(self._fault.code) if self._fault else ""
 
 
-def _open_judge(spec: str, task_set: TaskSet, service: OpenAISettings) -> Judge:
+def _open_judge(spec: str, task_set: TaskSet, service: Service) -> Judge:
     """The judge of a spec: `openai:MODEL`, or the share in which a simulated one tells the truth."""
     try:
         accuracy = float(spec)

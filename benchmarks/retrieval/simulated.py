@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
+from ufo_experience.retrieve.background import REFERENCES
 
 from benchmarks.retrieval.beir import TaskSet
 from ufo_experience.embed.base import Embedder, Kind, Spending, Vectors
 from ufo_experience.errors import UsageError
 from ufo_experience.redact import redact_text
-from ufo_experience.retrieve.background import REFERENCES
 
 _LOW = 16
 _NARROW = 0.75

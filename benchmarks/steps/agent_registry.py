@@ -52,7 +52,7 @@ def open_agent(spec: str | None, *, timeout: float = 120.0) -> tuple[str, MakeAg
 
 def _gpt() -> tuple[str, MakeAgent]:
     from benchmarks.gpt_agent.agent import DEFAULT_MODEL, GPTAgent
-    from ufo_experience.service.client import OpenAIService, OpenAISettings
+    from ufo_experience.service import Access, Service
 
-    service = OpenAIService(OpenAISettings.from_env())
+    service = Service(Access.from_env())
     return f"GPT agent on {DEFAULT_MODEL}", lambda workplace: GPTAgent(service, TOOLS)

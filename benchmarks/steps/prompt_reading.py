@@ -13,7 +13,6 @@ from benchmarks.steps.demonstration import Hints, HintStep
 from benchmarks.steps.episode_memory import INPUT_TYPES, PLACES
 from ufo_experience.prompt.builder import parse_block
 
-
 FUNCTIONS = {
     **dict.fromkeys(("click", "tick", "untick"), "click_input"),
     "type": "set_edit_text",

@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks.steps.environment import Command as ScreenCommand
 from benchmarks.steps.environment import Environment, Observation
+from ufo_experience.request import estimate_tokens
 from ufo_experience.session.protocols import ACTION, Agent, Command, Context, Result, ResultStatus
-from ufo_experience.text.tokens import estimate_tokens
 
 NAMESPACE = "browser"
 LOOK = "get_controls"

@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ufo_experience.index.generations import Generations
+from ufo_experience.store.folder.store import FileStore
+
 from tests.disks import UnsyncedDisk
 from tools.crash.state import EMBEDDER
 from tools.crash.worker import record
 from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.errors import DataError
-from ufo_experience.index.generations import Generations
 from ufo_experience.maintenance.inspection import verify
 from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Trust
 from ufo_experience.settings import Settings
-from ufo_experience.store.folder.store import FileStore
 from ufo_experience.wiring import Wiring
 
 QUESTION = Query("Send report 3", k=10, threshold=0.0)

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ufo_experience.store.folder.store import FileStore
+
 from tools.crash import ufo_model
 from tools.crash.judge import Judge
 from tools.crash.state import Message, received, start
 from tools.crash.worker import record, work
-from ufo_experience.fileio.atomic import Disk
-from ufo_experience.store.folder.store import FileStore
+from ufo_experience.store.files import Disk
 
 LONGEST_S = 0.25  # from the first acknowledgement to the kill
 LONGEST_EARLY_S = 0.03  # from the beginning of the first operation to the kill

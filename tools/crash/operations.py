@@ -7,19 +7,20 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.disks import Disk, UnsyncedDisk
-from tools.crash.state import EMBEDDER, Found, look
-from tools.crash.worker import record
-from ufo_experience.errors import DataError
 from ufo_experience.index.append import append
 from ufo_experience.index.build import sync, sync_from
 from ufo_experience.index.catalog import entry_of
 from ufo_experience.index.generations import Generations
+from ufo_experience.store.folder.store import FileStore
+
+from tests.disks import Disk, UnsyncedDisk
+from tools.crash.state import EMBEDDER, Found, look
+from tools.crash.worker import record
+from ufo_experience.errors import DataError
 from ufo_experience.ingest import ingest
 from ufo_experience.maintenance.changes import purge
 from ufo_experience.schema import Trust, Usage
 from ufo_experience.store.exchange import import_json, write_view
-from ufo_experience.store.folder.store import FileStore
 from ufo_experience.summarize import ExtractiveSummarizer
 
 OLD = [record(number) for number in range(6)]  # numbers 0 to 5: sources s0 to s5

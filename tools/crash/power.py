@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ufo_experience.fileio.disk import Disk
+
 from tests.disks import UnsyncedDisk
 from tools.crash import ufo_model
 from tools.crash.operations import Bench
-from ufo_experience.fileio.disk import Disk
 
 Node = int
 SYNC, SYNC_FOLDER, FOLDER, ACKNOWLEDGED = "sync", "sync folder", "folder", "acknowledged"

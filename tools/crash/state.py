@@ -12,12 +12,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from tests.disks import UnsyncedDisk
-from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.index.build import empty_snapshot, load_snapshot
 from ufo_experience.index.generations import Generations
 from ufo_experience.index.snapshot import Snapshot, apply, find_changes
 from ufo_experience.store.folder.store import FileStore
+
+from tests.disks import UnsyncedDisk
+from ufo_experience.embed.hashing import HashingEmbedder
 
 EMBEDDER = HashingEmbedder(32)
 _ROOT = str(Path(__file__).resolve().parents[2])

@@ -13,8 +13,8 @@ import yaml
 
 from tools.crash.state import EMBEDDER, send
 from tools.crash.worker import record
-from ufo_experience.fileio.atomic import Disk
 from ufo_experience.integrations.formats.ufo_example import to_ufo_example
+from ufo_experience.store.files import Disk
 
 RECORDS, VECTORS, IDS = "experience.yaml", "index.vectors", "index.ids"
 _BUFFER = 8192

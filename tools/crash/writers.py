@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from ufo_experience.fileio.disk import Disk
+from ufo_experience.store.folder.store import FileStore
+
 from tools.crash import ufo_model
 from tools.crash.state import received, send, start
 from tools.crash.worker import record
 from ufo_experience.errors import LockedError
-from ufo_experience.fileio.disk import Disk
-from ufo_experience.store.folder.store import FileStore
 
 PATIENCE_S = 120.0
 

@@ -16,11 +16,11 @@ from ufo_experience.store.selection import nearest_application
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ufo_experience.maintenance.changes import ChangeReport
-    from ufo_experience.maintenance.inspection import StoreStats
     from ufo_experience.memory import ExperienceMemory
     from ufo_experience.store.base import ExperienceStore
     from ufo_experience.store.exchange import ImportReport
+    from ufo_experience.store.inspection import StoreStats
+    from ufo_experience.store.selection import ChangeReport
     from ufo_experience.trust.policy import TrustPolicy
 
 _WIDTH = 60
@@ -269,7 +269,7 @@ def stats_text(told: StoreStats, same_store: str = "") -> str:
     size = "" if told.bytes is None else f"{told.bytes / 1e6:.1f} MB"
     threshold = "auto" if told.threshold is None else f"{told.threshold:.2f} (calibrated)"
     indexed = f"{told.indexed} of {told.records} records"
-    index = f"{indexed}, generation {told.generation}, {told.embedder}, threshold {threshold}"
+    index = f"{indexed} embedded by {told.embedder}, threshold {threshold}"
     dates = f"{told.oldest:%Y-%m-%d} to {told.newest:%Y-%m-%d}" if told.oldest and told.newest else "-"
     facts = {
         "store": f"{told.location} {size}".strip(),
@@ -281,7 +281,7 @@ def stats_text(told: StoreStats, same_store: str = "") -> str:
         "formats": counts(told.formats),
         "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",
         "look again": f"{told.look_again}; which: ufo-experience list{same_store}" if told.look_again else "",
-        "index": index if told.generation else f"missing; run: ufo-experience index{same_store}",
+        "index": index if told.embedder else f"missing; run: ufo-experience index{same_store}",
     }
     return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items() if value)
 

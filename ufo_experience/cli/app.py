@@ -18,10 +18,10 @@ import typer.core
 from ufo_experience import __version__
 from ufo_experience.cli.console import Console, counted, printable
 from ufo_experience.errors import ExperienceError, UsageError
-from ufo_experience.fileio.regular import read_regular
-from ufo_experience.fileio.strict_json import parse
 from ufo_experience.settings import load_settings
+from ufo_experience.store.files import read_regular
 from ufo_experience.store.selection import RecordFilter
+from ufo_experience.store.strict_json import parse
 
 if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory

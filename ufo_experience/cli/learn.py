@@ -30,7 +30,7 @@ from ufo_experience.cli.app import (
 from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError, NotFoundError
 from ufo_experience.ingest import IngestReport
-from ufo_experience.traces.reader import LEARNED
+from ufo_experience.traces.files import LEARNED
 
 
 @app.command()
@@ -189,7 +189,7 @@ def index(
         with console.progress("embedding") as progress:
             done = memory.index(rebuild=rebuild, progress=progress)
         text = (
-            f"generation {done.generation}: {counted(done.records, 'record')}, {done.embedded} embedded, "
+            f"{counted(done.records, 'record')}, {done.embedded} embedded, "
             f"{done.cached} from the cache, {counted(done.requests, 'request')}, {done.seconds:.2f} s"
         )
         console.answer(asdict(done), text)

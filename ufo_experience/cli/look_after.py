@@ -28,8 +28,8 @@ from ufo_experience.errors import DataError, UsageError
 from ufo_experience.store.selection import RecordFilter, why_none
 
 if TYPE_CHECKING:
-    from ufo_experience.maintenance.changes import ChangeReport
     from ufo_experience.memory import ExperienceMemory
+    from ufo_experience.store.selection import ChangeReport
 
 
 @app.command("list")
@@ -44,7 +44,7 @@ def list_records(
         found = memory.list(where=where, limit=limit)
         if not found and (why := why_none(memory.store, where)):
             console.note(why)
-        answer_records(console, found, policy=memory.wiring.trust_policy())
+        answer_records(console, found, policy=memory.parts.policy)
 
 
 @app.command()

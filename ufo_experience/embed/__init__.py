@@ -2,49 +2,57 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import UsageError
 
 if TYPE_CHECKING:
     from ufo_experience.embed.base import Embedder
-    from ufo_experience.service.client import OpenAISettings
+    from ufo_experience.service import Service
 
-CACHE_FILE = "embeddings.sqlite"  # in the cache folder of a store
-VERDICTS_FILE = "verdicts.sqlite"  # beside it: what a judge said, kept in the same form
-PROVIDERS = {
-    "hashing": ("ufo_experience.embed.hashing", "HashingEmbedder"),
-    "openai": ("ufo_experience.embed.openai", "OpenAIEmbedder"),
-    "azure": ("ufo_experience.embed.openai", "AzureEmbedder"),
-    "local": ("ufo_experience.embed.local", "LocalEmbedder"),
-    "fastembed": ("ufo_experience.embed.local", "FastEmbedder"),
-    "model2vec": ("ufo_experience.embed.local", "StaticEmbedder"),
-}
+LOCAL = ("local", "fastembed", "model2vec")
+OFFLINE = ("hashing", *LOCAL)
+PLUGINS = "ufo_experience.embedders"  # the group of entry points: another package's name and what makes its embedder
 EXAMPLES = (
     "hashing, hashing:2048, openai:text-embedding-3-small, openai:text-embedding-3-large:256, azure:<deployment>, "
     "local:all-MiniLM-L6-v2, fastembed:<name>, model2vec:<folder>"
 )
 
 
-def open_embedder(spec: str, *, settings: OpenAISettings | None = None, cache: Path | None = None) -> Embedder:
+def open_embedder(spec: str, *, service: Service | None = None) -> Embedder:
     """Make the embedder a spec names: `hashing`, `openai:text-embedding-3-small`, `local:all-MiniLM-L6-v2`, …
 
-    `settings` reach the OpenAI service (default: the environment). `cache` is the file of an `EmbeddingCache` to put
-    in front; hashing is quicker than a cache and goes without.
+    `service` is asked for hosted models (default: the one the environment names). A package that has an entry point in
+    the group `ufo_experience.embedders` adds its name: what it names is called with the rest of the spec and returns an
+    object with `name` and `embed(texts)`.
 
     Raises:
         UsageError: nobody knows this spec.
-        MissingExtraError: the provider's package is not installed.
+        ServiceError: the provider's package is not installed.
     """
     provider, _, rest = spec.strip().partition(":")
-    if provider not in PROVIDERS:
-        raise UsageError(f"unknown embedder {spec!r}; known are: {EXAMPLES}")
-    module, name = PROVIDERS[provider]
-    embedder: Embedder = getattr(import_module(module), name).from_spec(rest, settings)
-    if cache is None or provider == "hashing":
-        return embedder
-    from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
+    if provider == "hashing":
+        from ufo_experience.embed.hashing import from_spec as hashing
 
-    return CachedEmbedder(embedder, EmbeddingCache(cache))
+        return hashing(rest)
+    if provider in ("openai", "azure"):
+        from ufo_experience.embed.openai import from_spec as hosted
+
+        return hosted(rest, service, "azure" if provider == "azure" else "openai")
+    if provider in LOCAL:
+        from ufo_experience.embed.local import MODELS
+
+        return MODELS[provider](rest)
+    from ufo_experience.embed.base import as_embedder
+
+    return as_embedder(_plugin(provider, spec)(rest))
+
+
+def _plugin(provider: str, spec: str) -> Any:
+    from importlib.metadata import entry_points
+
+    found = {one.name: one for one in entry_points(group=PLUGINS)}
+    if provider not in found:
+        known = "".join(f", {name}:…" for name in sorted(found))
+        raise UsageError(f"unknown embedder {spec!r}; known are: {EXAMPLES}{known}")
+    return found[provider].load()

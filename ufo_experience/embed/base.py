@@ -1,12 +1,12 @@
-"""What every embedder can do."""
+"""What every embedder can do, and any object with a `name` and `embed(texts)` as one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from ufo_experience.errors import ServiceError
+from ufo_experience.costs import Spending as Spending
+from ufo_experience.errors import ServiceError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
 Vectors: TypeAlias = "NDArray[np.float32]"  # a process that reads logs does without numpy
 Kind = Literal["query", "document"]
-
-
-@dataclass
-class Spending:
-    """What an embedder has asked of its service since it was made."""
-
-    requests: int = 0
-    tokens: int = 0
-    cost: float = 0.0
 
 
 class Embedder(Protocol):
@@ -34,83 +25,102 @@ class Embedder(Protocol):
         ...
 
     @property
-    def dim(self) -> int:
-        """Length of a vector."""
+    def dim(self) -> int | None:
+        """Length of a vector; None as long as nobody has been asked."""
         ...
 
     @property
     def spending(self) -> Spending:
-        """Requests, tokens and cost so far; zeros for an offline embedder."""
+        """Requests, tokens and cost so far of the service it asks; zeros offline."""
         ...
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
-        """Embed `texts`: float32, shape (len(texts), dim), rows of norm 1, in the order of `texts`.
+        """Embed `texts`: float32, rows of norm 1, in the order of `texts`.
 
-        Raises `ServiceError` when a service cannot answer; never returns a partial or unchecked reply.
+        Raises `ServiceError` when a service or a model cannot answer; never returns a partial or unchecked reply.
         """
         ...
-
-
-Keep = Callable[[slice, Vectors], None]
 
 
 @runtime_checkable
 class EmbedsPieces(Protocol):
     """An embedder that asks a service: in pieces of one request, several at once, at a price."""
 
-    @property
-    def known_dim(self) -> int | None:
-        """Length of a vector, None as long as only the service knows."""
-        ...
+    def pieces(self, texts: Sequence[str], kind: Kind = "document") -> Iterator[tuple[slice, Vectors]]:
+        """Embed `texts`, giving each piece as soon as it is there, in any order.
 
-    def embed_pieces(self, texts: Sequence[str], kind: Kind, keep: Keep) -> None:
-        """Embed `texts`; `keep` is given each piece when it is done, by several threads and in any order.
-
-        Raises `ServiceError`, at the first fault; what was on the wire by then has been given to `keep`, too.
+        Raises `ServiceError` at the first fault, after what was on the wire by then has been given.
         """
         ...
 
-    def batches(self, texts: Sequence[str]) -> Iterator[slice]:
+    def batches(self, texts: Sequence[str]) -> list[slice]:
         """The slices of `texts` that would be sent, one request each. Nothing is sent."""
         ...
 
 
-@runtime_checkable
-class TakesLength(Protocol):
-    """An embedder that has to work to know the length of its vectors, and can be told it."""
+class GivesVectors(Protocol):
+    """The least an embedder has to be."""
 
-    def expect_dim(self, dim: int) -> None:
-        """Take `dim` for the length, which an index knows, unless a reply has said it: nobody need be asked."""
+    name: str
+
+    def embed(self, texts: list[str], /) -> Any:
+        """One vector per text, as nested lists or an array."""
         ...
 
 
-class Length:
-    """The length of an embedder's vectors: what a reply has said, else what an index expects, else nothing."""
+class PlainEmbedder:
+    """An embedder around an object that only has a `name` and `embed(texts)`; its vectors are scaled to length 1."""
 
-    def __init__(self, said: int | None = None) -> None:
-        self.said, self.expected = said, said
+    def __init__(self, behind: GivesVectors) -> None:
+        self._behind = behind
+        self.dim: int | None = None
+        self.spending = Spending()
 
     @property
-    def known(self) -> int | None:
-        """The length, None as long as nobody has said it."""
-        return self.said or self.expected
+    def name(self) -> str:
+        """The object's own name."""
+        return self._behind.name
 
-    def learn(self, found: int, name: str) -> None:
-        """Keep the length of a reply of the embedder `name`. Raises `ServiceError` where an index expects another."""
-        before, self.said = self.known, found
-        if before not in (None, found):
-            message = f"{name} gives vectors of {found} numbers, and the index was made with {before}"
-            raise ServiceError(f"{message}; run: ufo-experience index --rebuild", code="E_EMBEDDER")
+    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
+        """Embed `texts`, queries and documents alike.
+
+        Raises:
+            ServiceError: not one finite, non-zero vector per text came back, or not of the length of the others.
+        """
+        vectors = unit_rows(self._behind.embed(list(texts)), len(texts), self.name, self.dim)
+        self.dim = vectors.shape[1]
+        return vectors
 
 
-@runtime_checkable
-class Repairable(Protocol):
-    """An embedder that keeps a file of its own, which may be damaged."""
+def as_embedder(given: Embedder | GivesVectors) -> Embedder:
+    """The object itself if it is a whole embedder, else one around it.
 
-    def repair(self) -> None:
-        """Put a damaged file out of use."""
-        ...
+    Raises:
+        UsageError: it has no name, or no `embed`.
+    """
+    from inspect import getattr_static
 
-    def close(self) -> None:
-        """Close the file; it is opened again when it is needed."""
-        ...
+    if not isinstance(getattr(given, "name", None), str) or not callable(getattr(given, "embed", None)):
+        raise UsageError(f"an embedder needs a name (text) and embed(texts), which {type(given).__name__} has not")
+    whole = all(getattr_static(given, name, None) is not None for name in ("dim", "spending"))
+    return given if whole else PlainEmbedder(given)  # type: ignore[return-value, arg-type]
+
+
+def unit_rows(values: Any, count: int, name: str, dim: int | None = None) -> Vectors:
+    """`values` as `count` rows of norm 1.
+
+    Raises:
+        ServiceError: they are not that, or not `dim` long where that is known.
+    """
+    import numpy as np
+
+    try:
+        vectors = np.asarray(values, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ServiceError(f"{name} gave no vectors: {error}", code="E_MODEL") from error
+    if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] != (dim or vectors.shape[1] or None):
+        raise ServiceError(f"{name} gave {vectors.shape} for {count} texts", code="E_MODEL")
+    norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    if not np.isfinite(norms).all() or not (norms > 1e-6).all():
+        raise ServiceError(f"{name} gave a vector that is zero or not finite", code="E_MODEL")
+    return np.asarray(vectors / norms, np.float32)

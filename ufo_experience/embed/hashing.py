@@ -14,20 +14,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
 from ufo_experience.errors import IndexMismatchError, UsageError
+from ufo_experience.request import Request, on_forgetting, stem
 from ufo_experience.schema import MAX_TEXT
-from ufo_experience.text.remembered import on_forgetting
-from ufo_experience.text.slots import mask_slots
-from ufo_experience.text.terms import stem, without_politeness, words
-
-if TYPE_CHECKING:
-    from ufo_experience.service.client import OpenAISettings
 
 DIM = 1024
 MIN_DIM, MAX_DIM = 16, 65_536
@@ -49,44 +43,35 @@ _COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())
 
 
 def features(text: str) -> Mapping[str, float]:
-    """The features of a text and what each is worth: its terms (slots masked), and the letter runs of its words.
+    """The features of a text and what each is worth: its terms (values masked), and the letter runs of its words.
 
     A text without words is its characters; a blank one has one feature of its own.
     """
     spelled = dict.fromkeys(_WORD.findall(text.lower()))  # in order: sums of floats depend on it
     if not spelled:
         return {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
-    worth = {
-        term: (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(times * weight)
-        for term, (times, weight) in request_terms(text).items()
-    }
     runs = dict.fromkeys(chain.from_iterable(map(_letter_runs, spelled)), _LETTERS_WORTH)
-    return worth | runs
+    return _terms(Request.parse(text)) | runs
 
 
-def request_terms(text: str) -> Mapping[str, tuple[int, float]]:
-    """Maps each term of a request to how often it occurs and its weight.
+def _terms(request: Request) -> dict[str, float]:
+    """The terms of a request and what each is worth.
 
-    Words are taken after slot masking and stemmed; a pair of neighbours counts half, the first word (nearly always the
-    action) more, and the values hidden behind placeholders a little, so that "Starbucks" does not drown the procedure.
+    A pair of neighbours counts half, the first word (nearly always the action) more, and the words of values a little,
+    so that "Starbucks" does not drown the procedure.
     """
-    masked = mask_slots(text)
-    frame = words(without_politeness(masked))
-    found: dict[str, tuple[int, float]] = {}
-
-    def add(term: str, weight: float, times: int = 1) -> None:
-        found[term] = (found[term][0] if term in found else 0) + times, weight
-
-    for word in frame:
-        add(word, 1.0)
-    for left, right in pairwise([*frame, "$"]):
-        add(f"{left} {right}", _PAIR_WEIGHT)
-    if frame:
-        add(f"^ {frame[0]}", _HEAD_WEIGHT)
-    hidden = Counter(words(text)) - Counter(words(masked))
-    for value, times in hidden.items():
-        add(f"={value}", _VALUE_WEIGHT, times)
-    return found
+    frame: list[str] = []
+    for word, kind in zip(request.words, request.kinds, strict=True):
+        mark = f"<{kind}>" if kind else word
+        if not kind or frame[-1:] != [mark]:
+            frame.append(mark)
+    pairs = [f"{left} {right}" for left, right in pairwise([*frame, "$"])]
+    hidden = [f"={word}" for word, kind in zip(request.words, request.kinds, strict=True) if kind]
+    found: dict[str, float] = {}
+    for terms, weight in ((frame, 1.0), (pairs, _PAIR_WEIGHT), (hidden, _VALUE_WEIGHT)):
+        for term, times in Counter(terms).items():
+            found[term] = (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(times * weight)
+    return found | ({f"^ {frame[0]}": math.sqrt(_HEAD_WEIGHT)} if frame else {})
 
 
 @lru_cache(maxsize=2_048)
@@ -116,44 +101,19 @@ class HashingEmbedder:
     def __init__(self, dim: int = DIM) -> None:
         if not MIN_DIM <= dim <= MAX_DIM:
             raise UsageError(f"hashing needs {MIN_DIM} to {MAX_DIM} dimensions, not {dim}")
-        self._dim = dim
-
-    @classmethod
-    def from_spec(cls, rest: str, settings: OpenAISettings | None) -> HashingEmbedder:
-        """Build from nothing, or from `<dimensions>`, as `name` writes them.
-
-        Raises:
-            IndexMismatchError: the features of another version are asked for.
-        """
-        parts = _SPEC.fullmatch(rest)
-        if parts is None:
-            raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
-        if parts[2] and int(parts[2]) != FEATURES_VERSION:
-            raise IndexMismatchError(
-                f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild"
-            )
-        return cls(int(parts[1]) if parts[1] else DIM)
+        self.dim = dim
+        self.spending = Spending()
 
     @property
     def name(self) -> str:
         """`hashing`, or `hashing:<dimensions>`; from the second version of the features on it ends in `v<version>`."""
-        detail = str(self._dim) if self._dim != DIM else ""
+        detail = str(self.dim) if self.dim != DIM else ""
         detail += f"v{FEATURES_VERSION}" if FEATURES_VERSION > 1 else ""
         return f"hashing:{detail}" if detail else "hashing"
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return self._dim
-
-    @property
-    def spending(self) -> Spending:
-        """Nothing: no service is asked."""
-        return Spending()
-
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows; queries and documents alike."""
-        vectors = np.zeros((len(texts), self._dim), np.float32)
+        vectors = np.zeros((len(texts), self.dim), np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._cells(features(text[:MAX_TEXT]))
         return vectors
@@ -162,8 +122,24 @@ class HashingEmbedder:
         """Add the features up in their cells, in their order, scaled to length 1."""
         codes = np.fromiter(map(_code, worth), np.int64, len(worth))
         values = np.fromiter(worth.values(), np.float64, len(worth))
-        cells = np.bincount((codes >> 1) % self._dim, np.where(codes & 1, values, -values), self._dim)
+        cells = np.bincount((codes >> 1) % self.dim, np.where(codes & 1, values, -values), self.dim)
         norm = math.sqrt(math.fsum((cells[cells != 0] ** 2).tolist()))
         if norm < 1e-9:  # every feature met its opposite
             cells[0] = norm = 1.0
         return cells / norm
+
+
+def from_spec(rest: str) -> HashingEmbedder:
+    """Build from nothing, or from `<dimensions>`, as `name` writes them.
+
+    Raises:
+        IndexMismatchError: the features of another version are asked for.
+    """
+    parts = _SPEC.fullmatch(rest)
+    if parts is None:
+        raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
+    if parts[2] and int(parts[2]) != FEATURES_VERSION:
+        raise IndexMismatchError(
+            f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild"
+        )
+    return HashingEmbedder(int(parts[1]) if parts[1] else DIM)

@@ -13,25 +13,18 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from typing_extensions import Self
 
-from ufo_experience.embed.base import Kind, Length, Spending, Vectors
-from ufo_experience.embed.plain import unit_rows
+from ufo_experience.embed.base import Kind, Spending, Vectors, unit_rows
 from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
-
-if TYPE_CHECKING:
-    from ufo_experience.service.client import OpenAISettings
 
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")  # where a folder may keep an ONNX model
 
 
 class _LoadedModel(ABC):
-    """`model` is a folder or a name; a folder is kept as an absolute path, so that it is found from any other one.
-
-    It is loaded at first use.
+    """A model in memory, loaded at first use. A folder is kept as an absolute path, to be found from any other one.
 
     Raises:
         MissingExtraError: the package of the model is not installed.
@@ -42,50 +35,33 @@ class _LoadedModel(ABC):
     example: ClassVar[str]
 
     def __init__(self, model: str) -> None:
+        if not model:
+            known = f"{self.provider}:{self.example}"
+            raise UsageError(f"{self.provider} needs a model: {known}, or {self.provider}:<folder>")
         if importlib.util.find_spec(self.package) is None:
             raise MissingExtraError(self.package.replace("_", "-"), self.provider)
         folder = Path(model).expanduser()
         self.model = str(folder.absolute()) if folder.is_dir() else model
-        self._length = Length()
+        self.dim: int | None = None
+        self.spending = Spending()
         self._loaded: Any = None
         self._lock = threading.Lock()
-
-    @classmethod
-    def from_spec(cls, rest: str, settings: OpenAISettings | None) -> Self:
-        """Build from a model's name or folder. Raises `UsageError` without one."""
-        if not rest:
-            raise UsageError(f"{cls.provider} needs a model: {cls.provider}:{cls.example}, or {cls.provider}:<folder>")
-        return cls(rest)
 
     @property
     def name(self) -> str:
         """The spec: `<provider>:<model>`."""
         return f"{self.provider}:{self.model}"
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector; loads the model, unless an index has told it."""
-        return self._length.known or int(self.embed(["length"]).shape[1])
-
-    def expect_dim(self, dim: int) -> None:
-        """Take `dim` for the length, which an index knows: the model is loaded when there is a text to embed."""
-        self._length.expected = dim
-
-    @property
-    def spending(self) -> Spending:
-        """Nothing: no service is asked."""
-        return Spending()
-
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
-        """Embed `texts`: float32, shape (len(texts), dim), unit rows.
+        """Embed `texts`: float32, unit rows.
 
         Raises:
             ServiceError: the model cannot be loaded, or gives numbers that are not finite.
         """
         if not texts:
-            return np.empty((0, self.dim), np.float32)
-        vectors = unit_rows(self._embed(self.load(), list(texts), kind), len(texts), self.name)
-        self._length.learn(vectors.shape[1], self.name)
+            return np.empty((0, self.dim or 0), np.float32)
+        vectors = unit_rows(self._embed(self.load(), list(texts), kind), len(texts), self.name, self.dim)
+        self.dim = vectors.shape[1]
         return vectors
 
     def load(self) -> Any:
@@ -163,6 +139,11 @@ class FastEmbedder(_LoadedModel):
 
     def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
         return list(model.query_embed(texts) if kind == "query" else model.passage_embed(texts))
+
+
+MODELS: dict[str, type[_LoadedModel]] = {
+    model.provider: model for model in (LocalEmbedder, StaticEmbedder, FastEmbedder)
+}
 
 
 def _register(folder: Path) -> None:

@@ -1,40 +1,227 @@
-"""What every vector index can do. An index is a cache: losing it loses nothing."""
+"""What every index can do: find the records whose task may be the one that is asked for.
+
+An index is made from the records of a store and can be made again at any time. For a folder it is one SQLite file and
+one FAISS file (`sqlite.py`, `vectors.py`); on a PostgreSQL server it is columns beside the records (`postgres.py`).
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-from typing_extensions import Self
+from ufo_experience.ids import content_id
+from ufo_experience.request import Request, application_key
+from ufo_experience.schema import Experience, Trust
+from ufo_experience.trust.completeness import missing
 
-from ufo_experience.errors import DataError
-from ufo_experience.text.applications import application_key
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-DECIMALS = 6  # of a score: engines agree to about 5e-7
+Vector: TypeAlias = "NDArray[np.float32]"
 
-
-def checked(vectors: Vectors, dim: int) -> Vectors:
-    """The rows as float32, shape (n, dim). Raises `DataError` for another shape, NaN, or a norm that is not 1."""
-    matrix = np.ascontiguousarray(vectors, dtype=np.float32)
-    if matrix.ndim != 2 or matrix.shape[1] != dim:
-        raise DataError(f"vectors of shape {matrix.shape}, expected (n, {dim})", code="E_DIMENSION")
-    if not np.isfinite(matrix).all():
-        raise DataError("a vector holds NaN or infinity", code="E_NOT_FINITE")
-    if len(matrix) and (np.abs(np.linalg.norm(matrix, axis=1) - 1.0) > 0.01).any():
-        raise DataError("a vector is not of norm 1", code="E_NORM")
-    return matrix
+Progress = Callable[[str, int, int], None]  # what, how many are done, of how many
+LIMIT = 24  # candidates of each kind: a fusion of these finds .98 of the right ones among its ten best
+SAME_TASK = 3  # of them that are runs of one task with one ending; `rows(task_key=…)` gives the others
+RAREST = 6  # words of a question by which rows are looked up; all of its words count in their shares
+_K1, _B = 1.2, 0.75  # of BM25, as the literature and FTS5 have them
 
 
-def check_counts(ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
-    """Refuse an id that stands twice, and lists of different lengths. Raises `DataError`."""
-    if not len(ids) == len(vectors) == len(attributes):
-        raise DataError(f"{len(ids)} ids, {len(vectors)} vectors, {len(attributes)} attributes", code="E_COUNT")
-    if len(set(ids)) != len(ids):
-        raise DataError("the same id twice in one call", code="E_DUPLICATE_ID")
+@dataclass(frozen=True)
+class Row:
+    """What an index keeps of a record: all that ranking needs, so that a question reads only the records it serves.
+
+    `followable` is False for a success that does not say what was done to what; `task_key` is shared by the runs of
+    one task and application; `digests` are those of values that were typed (placeholder → keyed digest).
+    """
+
+    id: str
+    task: str
+    request: Request
+    wordings: tuple[Request, ...]
+    application: str | None
+    env: str | None
+    session: str
+    success: bool | None
+    judged: bool
+    trust: Trust
+    imported: bool
+    followable: bool
+    created_at: datetime
+    steps: int
+    helped: int
+    hurt: int
+    streak: int
+    last_success: datetime | None
+    task_key: str
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which records may answer at all; what is None does not count. It holds before ranking: no answer comes short.
+
+    `min_trust` is the least of own records, `min_trust_imported` of imported ones (default: the same). Quarantined
+    ones take part only where the least says so. `only` are ids, `exclude_session` is a session that may not answer.
+    """
+
+    application: str | None = None
+    env: str | None = None
+    min_trust: Trust = Trust.QUARANTINED
+    min_trust_imported: Trust | None = None
+    only: frozenset[str] | None = None
+    exclude_session: str | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A record that may answer, and how near it is: shares in [0, 1] of BM25 (its score by the score of the question
+    with itself, the best of task and wordings) of the text as it is and with values masked, and the cosine of the
+    vectors, None where one of them has none.
+    """
+
+    row: Row
+    words: float
+    masked: float
+    cosine: float | None = None
+
+
+@dataclass
+class IndexReport:
+    """What `sync` did: records in the store, texts embedded now and found in the cache, requests, cost, seconds."""
+
+    records: int = 0
+    added: int = 0
+    removed: int = 0
+    embedded: int = 0
+    cached: int = 0
+    requests: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+
+
+class ExperienceIndex(Protocol):
+    """Rows by words and by vectors. Safe to use from many threads; what the store has committed is found at once."""
+
+    def candidates(
+        self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = LIMIT
+    ) -> list[Candidate]:
+        """At most `limit` rows by words, as many by masked words, as many by cosine: each once, with all its shares.
+
+        Best first by the greatest of the shares, ties by id. `vector` is of norm 1, by the embedder of the index.
+        """
+        ...
+
+    def rows(
+        self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
+    ) -> list[Row]:
+        """The rows of these ids (unknown ones are left out), of one task, or all of a filter; ordered by id."""
+        ...
+
+    def rarity(self, words: Collection[str]) -> dict[str, float]:
+        """The weight (idf) of each word among the tasks of the store: the greatest for a word that none has."""
+        ...
+
+    def count(self, filter: Filter | None = None) -> int:
+        """How many rows pass a filter."""
+        ...
+
+    def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """What `keep` was given for these keys, as far as it is there: vectors by text, verdicts of a judge."""
+        ...
+
+    def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
+        """Keep small values that cost a request. They are erased with the record that `owner` names."""
+        ...
+
+    def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
+        """Bring rows and vectors in line with the store; `thorough` is what the command `index` asks for: look at every
+        file, write what is kept in memory. Raises `ServiceError` when the embedder cannot answer; rows are then found
+        by words.
+        """
+        ...
+
+    def missing(self) -> list[str]:
+        """The texts that have no vector of the embedder in use yet: what `sync` would ask it for."""
+        ...
+
+    def embedder_name(self) -> str | None:
+        """The embedder whose vectors were written last; None as long as there are none."""
+        ...
+
+    def rebuild(self, progress: Progress | None = None) -> IndexReport:
+        """Make everything again from the records; vectors of texts that have not changed are kept."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong with the index, in words; empty when it is whole and of the store as it is."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+def row_of(one: Experience) -> Row:
+    """What an index keeps of a record as it is now."""
+    state, usage = one.state, one.usage
+    request = Request.parse(state.request or state.task, state.application)
+    return Row(
+        id=one.id,
+        task=request.text,
+        request=request,
+        wordings=tuple(Request.parse(wording, state.application) for wording in state.wordings),
+        application=state.application,
+        env=state.env,
+        session=one.provenance.session,
+        success=one.outcome.success,
+        judged=one.outcome.is_judged,
+        trust=one.trust,
+        imported=one.provenance.origin == "import",
+        followable=missing(one) is None,
+        created_at=one.created_at,
+        steps=len(one.action.steps),
+        helped=usage.helped,
+        hurt=usage.hurt,
+        streak=usage.streak,
+        last_success=usage.last_success,
+        task_key=task_key(request, state.application),
+        digests=dict(getattr(one, "digests", {})),
+    )
+
+
+def row_as_json(row: Row) -> str:
+    """What an index keeps of a row; `row_from_json` makes the same row of it without parsing a request."""
+    data = {name: value for name, value in vars(row).items() if name not in ("task", "request", "wordings")}
+    data |= {"request": row.request.to_json(), "wordings": [one.to_json() for one in row.wordings]}
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else dict(value)
+
+
+def row_from_json(text: str) -> Row:
+    """The row that `row_as_json` was given."""
+    found = json.loads(text)
+    request = Request.from_json(found.pop("request"))
+    wordings = tuple(Request.from_json(one) for one in found.pop("wordings"))
+    times = {name: datetime.fromisoformat(found[name]) for name in ("created_at", "last_success") if found[name]}
+    trust = Trust(found["trust"])
+    return Row(**{**found, **times, "trust": trust, "task": request.text, "request": request, "wordings": wordings})
+
+
+def task_key(request: Request, application: str | None) -> str:
+    """What the runs of one task in one application share, whatever its values: a short digest."""
+    return content_id([application_key(application), request.masked])[:16]
+
+
+def embedded_text(row: Row) -> str:
+    """What an embedder is asked for: the task and its other wordings, values as plain words."""
+    return ". ".join(one.safe for one in (row.request, *row.wordings))
 
 
 def application_of(name: str | None) -> str:
@@ -47,151 +234,32 @@ def env_of(name: str | None) -> str:
     return (name or "").strip().casefold().replace("\0", "")
 
 
-def ranked(scored: Sequence[tuple[str, float]], k: int) -> list[Neighbour]:
-    """The `k` best, by rounded score, then id."""
-    rounded = [(identifier, round(float(score), DECIMALS)) for identifier, score in scored]
-    return sorted(rounded, key=lambda pair: (-pair[1], pair[0]))[:k]
+def masked_words(request: Request) -> list[str]:
+    """The words of a request with each value as the mark of its kind, a value of several words as one mark."""
+    found: list[str] = []
+    for word, kind in zip(request.words, request.kinds, strict=True):
+        mark = f"<{kind}>" if kind else word
+        if not kind or found[-1:] != [mark]:
+            found.append(mark)
+    return found
 
 
-Vectors = NDArray[np.float32]
-Content = bytes | Iterable[bytes]  # of a file: whole, or in pieces that are read once
+class Share:
+    """BM25 of texts for a question, by that of the question for itself: 0 (no word shared) to 1 (all of them)."""
 
+    def __init__(self, asked: Sequence[str], rarity: Mapping[str, float], average: float) -> None:
+        """`rarity` has the weight of each word of the question, `average` is the length of a text in words."""
+        self._words, self._rarity, self._average = frozenset(asked), rarity, average or 1.0
+        self._most = self._bm25(asked)
 
-@dataclass(frozen=True)
-class Attributes:
-    """What an index may be filtered by. `application` and `env` are compared after `str.casefold`."""
+    def of(self, text: Sequence[str]) -> float:
+        """The share of a text."""
+        return min(1.0, self._bm25(text) / self._most) if self._most else 0.0
 
-    application: str | None = None
-    env: str | None = None
-    trust: int = 0
-    imported: bool = False
-    success: bool | None = None
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which records may answer at all; None means any. Applied before ranking, so a filtered top-k is exact.
-
-    `min_trust` is the lowest rank of own records, `min_trust_imported` that of imported ones.
-    """
-
-    application: str | None = None
-    env: str | None = None
-    min_trust: int = 0
-    min_trust_imported: int = 0
-    success: bool | None = None
-
-
-@dataclass(frozen=True)
-class Space:
-    """What makes vectors comparable: their store, who made them, from which text, and how long they are."""
-
-    store_id: str
-    embedder: str
-    template: str
-    dim: int
-
-
-Neighbour = tuple[str, float]
-
-
-class VectorIndex(Protocol):
-    """Unit vectors by id, compared by inner product (cosine similarity in [-1, 1], higher is better)."""
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        ...
-
-    def __len__(self) -> int:
-        """Number of ids."""
-        ...
-
-    def __contains__(self, id: object) -> bool:
-        """True when this id has a vector here."""
-        ...
-
-    def missing(self, ids: Sequence[str]) -> list[str]:
-        """Those of `ids` that have no vector here, in their order."""
-        ...
-
-    def copy(self) -> Self:
-        """An index that may change while this one is searched; one on a server is shared and returns itself."""
-        ...
-
-    def save(self) -> dict[str, Content]:
-        """Files of the next generation; empty for an engine that keeps its vectors itself."""
-        ...
-
-    def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
-        """Places in `ids` of those that have a vector to be kept in the tail, and their vectors, (n, dim).
-
-        None for an engine that keeps its vectors itself.
-        """
-        ...
-
-    def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:
-        """Insert or replace what `vectors_of` gave; `columns` has a field for each of `Attributes`."""
-        ...
-
-    def add(self, ids: Sequence[str], vectors: Vectors, attributes: Sequence[Attributes]) -> None:
-        """Insert or replace. `vectors` is (len(ids), dim) of finite unit rows, else `DataError`."""
-        ...
-
-    def update(self, ids: Sequence[str], attributes: Sequence[Attributes]) -> None:
-        """Replace the attributes of ids that are here, keeping their vectors; unknown ids are ignored."""
-        ...
-
-    def remove(self, ids: Sequence[str]) -> int:
-        """Take ids out; unknown ones are ignored. Returns how many were there."""
-        ...
-
-    def retain(self, ids: Sequence[str]) -> int:
-        """Take out every id that is not one of these. Returns how many were there."""
-        ...
-
-    def search(self, vectors: Vectors, k: int, filter: Filter | None = None) -> list[list[Neighbour]]:
-        """For each query row its k best (id, score) inside the filter, by score, then id; fewer if there are fewer."""
-        ...
-
-    def similarity(self, vector: Vectors, ids: Sequence[str]) -> NDArray[np.float32]:
-        """Cosine similarity of one query (shape (dim,)) with each of `ids`, NaN for an id that is not here."""
-        ...
-
-
-class ServerIndex(ABC):
-    """What the indexes of all servers share: they keep their vectors themselves, for all who use the server."""
-
-    def __init__(self, space: Space) -> None:
-        """An index of vectors of a space. Raises `DataError` when they have no dimension."""
-        if space.dim < 1:
-            raise DataError(f"a vector has at least one dimension, not {space.dim}", code="E_DIMENSION")
-        self._space = space
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return self._space.dim
-
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and not self.missing([id])
-
-    @abstractmethod
-    def missing(self, ids: Sequence[str]) -> list[str]:
-        """Those that have no vector here; see `VectorIndex.missing`."""
-
-    def copy(self) -> Self:
-        """Itself: the vectors are shared by all who use the server."""
-        return self
-
-    def vectors_of(self, ids: Sequence[str]) -> tuple[NDArray[np.int32], Vectors]:
-        """None: the server keeps them."""
-        return np.empty(0, np.int32), np.empty((0, self.dim), np.float32)
-
-    def restore(self, ids: NDArray[np.bytes_], columns: NDArray[Any], vectors: Vectors) -> None:  # noqa: B027
-        """Nothing to do: `vectors_of` gives none."""
-
-
-def columns_of(one: Attributes) -> dict[str, Any]:
-    """What a record may be filtered by, as servers compare it."""
-    return {**vars(one), "application": application_of(one.application), "env": env_of(one.env)}
+    def _bm25(self, text: Sequence[str]) -> float:
+        length = _K1 * (1 - _B + _B * len(text) / self._average)
+        total = 0.0
+        for word in self._words.intersection(text):
+            count = text.count(word)
+            total += self._rarity[word] * count * (_K1 + 1) / (count + length)
+        return total

@@ -23,8 +23,8 @@ from ufo_experience.integrations.formats.task_experience import (
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.schema import Hit, Trust, expect
-from ufo_experience.store.folder.layout import STORE_FILE
-from ufo_experience.trust.values import presentable
+from ufo_experience.store.folder import STORE_FILE
+from ufo_experience.trust.labels import only_labels
 
 __all__ = [
     "MemoryComparison",
@@ -100,12 +100,11 @@ def retrieve_relevant_experiences(
 
     `index` is what `create_experience_index` returned, or a folder for it. The score is the estimated probability
     that the experience helps; None takes the threshold that belongs to the embedder in use. Of a record that nobody
-    approved, the dicts hold no value that only it knows (see `trust.values`): what is returned may go into a prompt.
+    approved, the dicts hold no value that only it knows (see `trust.labels`): what is returned may go into a prompt.
     """
     memory = index if isinstance(index, ExperienceMemory) else create_experience_index(index)
     hits = memory.retrieve(new_task, top_k=top_k, similarity_threshold=similarity_threshold)
-    agreement = memory.wiring.finder().agreement if hits else None
-    shown = (presentable(hit.experience, new_task, agreement).experience for hit in hits)
+    shown = (only_labels(hit.experience) for hit in hits)
     return [{**to_task_experience(one), "similarity_score": hit.score} for one, hit in zip(shown, hits, strict=True)]
 
 

@@ -27,9 +27,9 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact
 from ufo_experience.schema import Experience, Trajectory, expect
 from ufo_experience.session.parts import SaveMode, SavePolicy
-from ufo_experience.traces.actions import take_target
+from ufo_experience.traces.calls import take_target
+from ufo_experience.traces.files import FINISHED
 from ufo_experience.traces.in_memory import JudgedBy, run_of
-from ufo_experience.traces.reader import FINISHED
 
 if TYPE_CHECKING:
     from ufo_experience.procedure.guide import Guide

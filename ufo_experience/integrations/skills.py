@@ -19,15 +19,14 @@ from pathlib import Path
 import yaml
 
 from ufo_experience.errors import DataError, SchemaError, StorageError
-from ufo_experience.fileio.atomic import Disk, replace_file, storage_errors
-from ufo_experience.fileio.regular import read_regular
-from ufo_experience.fileio.strict_json import parse
 from ufo_experience.integrations.formats.task_experience import from_task_experience, to_task_experience
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.cleaning import clean
 from ufo_experience.schema import Experience, Trust
+from ufo_experience.store.files import read_regular, replace_file, storage_errors
 from ufo_experience.store.selection import RecordFilter
-from ufo_experience.trust.confirm import confirms
+from ufo_experience.store.strict_json import parse
+from ufo_experience.trust.risk import asks_first
 
 SKILL, RECORD = "SKILL.md", "experience.json"
 MAX_NAME, MAX_DESCRIPTION, MAX_LINE, MAX_STEPS = 64, 1_024, 300, 60
@@ -50,8 +49,8 @@ def export_skills(memory: ExperienceMemory, folder: Path) -> list[Path]:
         with storage_errors(place):
             place.mkdir(exist_ok=True)
         record = json.dumps(to_task_experience(one), ensure_ascii=False, indent=1, sort_keys=True)
-        replace_file(place / SKILL, skill_text(one).encode("utf-8"), Disk())
-        replace_file(place / RECORD, f"{record}\n".encode(), Disk())
+        replace_file(place / SKILL, skill_text(one).encode("utf-8"))
+        replace_file(place / RECORD, f"{record}\n".encode())
         written.append(place)
     return sorted(written)
 
@@ -112,7 +111,7 @@ def skill_text(one: Experience) -> str:
 
 
 def _steps(one: Experience) -> Iterator[str]:
-    asks = confirms(one.action.steps)
+    asks = {step.step_number for step in one.action.steps if asks_first(step)}
     for place, step in enumerate(one.action.steps[:MAX_STEPS]):
         values = step.model_dump(mode="json", include={"parameters"})["parameters"]
         told = ", ".join(f"{name}={_told(str(value))}" for name, value in values.items())

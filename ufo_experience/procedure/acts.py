@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ufo_experience.controls import bare, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import abbreviates
 from ufo_experience.procedure.screen import Control, read_screen
@@ -13,8 +14,7 @@ from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, Target, kin
 from ufo_experience.request import find_whole
 from ufo_experience.schema import Control as NamedControl
 from ufo_experience.schema import Step
-from ufo_experience.text.controls import bare, role_of
-from ufo_experience.trust.confirm import confirm_of
+from ufo_experience.trust.risk import asks_first
 
 Reason = Literal[
     "done",
@@ -103,7 +103,7 @@ def needs_consent(action: str, name: str, type: str = "", parameters: Mapping[st
     step = Step.model_construct(
         step_number=1, action_type=action, target_control=control, parameters=dict(parameters or {})
     )
-    return confirm_of(step) is not None and not name.rstrip().endswith(("…", "..."))
+    return asks_first(step)
 
 
 def is_item_of(value: str, name: str, within: str = "") -> bool:

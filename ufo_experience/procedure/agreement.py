@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
+from ufo_experience.controls import bare
 from ufo_experience.procedure.binding import Agreed
-from ufo_experience.procedure.labels import readable
 from ufo_experience.procedure.pairing import pair
 from ufo_experience.procedure.steps import ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request
 from ufo_experience.schema import Experience
-from ufo_experience.text.controls import bare
+from ufo_experience.trust.agreement import may_agree
 
 _Key = tuple[str, str, str]
 
@@ -62,7 +62,7 @@ def _joined(told: Sequence[tuple[bool, bool, bool, str]], runs: int) -> Agreed:
     confirmed = any(one[2] for one in did) and not varies
     typed = {one[3] for one in did if one[3] and not PLACEHOLDER.search(one[3])}
     constant = typed.pop() if len(typed) == 1 and not varies else ""
-    return Agreed(1 + len(did), runs, varies, confirmed, constant if constant and readable(constant) else "")
+    return Agreed(1 + len(did), runs, varies, confirmed, constant if constant and may_agree(constant) else "")
 
 
 def _steps(run: Experience) -> list[ProcedureStep]:

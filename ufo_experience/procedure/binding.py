@@ -20,8 +20,8 @@ from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience
-from ufo_experience.text.controls import bare, is_fixed
-from ufo_experience.text.thesaurus import thesaurus
+from ufo_experience.controls import bare, is_fixed
+from ufo_experience.retrieve.thesaurus import thesaurus
 
 ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())

@@ -26,7 +26,7 @@ from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, TEXT_KEYS, ProcedureStep, Target, kind_of
 from ufo_experience.request import find_whole
 from ufo_experience.schema import expect
-from ufo_experience.text.controls import bare, is_fixed, role_of
+from ufo_experience.controls import bare, is_fixed, role_of
 
 MAX_DETOURS = 3
 MAX_LOOKS = 8

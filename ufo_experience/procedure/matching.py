@@ -7,14 +7,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from ufo_experience.controls import bare, fingerprint, is_fixed
 from ufo_experience.procedure.acts import Reason, needs_consent
 from ufo_experience.procedure.binding import abbreviates
 from ufo_experience.procedure.screen import Control, Screen
 from ufo_experience.procedure.steps import ProcedureStep
-from ufo_experience.request import find_whole
-from ufo_experience.retrieve.contradictions import conflict
+from ufo_experience.request import Request, find_whole
+from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.schema import Around
-from ufo_experience.text.controls import bare, fingerprint, is_fixed
 
 _OFF = re.compile(
     r"\b(?:off|disable|deactivate|stop|hide|uncheck|untick|deselect|unselect|no longer|un(?:mute|pin|lock))\b", re.I
@@ -205,7 +205,7 @@ def _stands_between(
 def _may_be_called(name: str, before: str) -> bool:
     """False when the new name is that of something riskier than the old one, or of its opposite."""
     riskier = needs_consent("click", name) and not needs_consent("click", before)
-    return bool(name) and not riskier and conflict(before, name) is None
+    return bool(name) and not riskier and conflict(Request.parse(before), Request.parse(name)) is None
 
 
 def _is_reached(control: Control, step: ProcedureStep, screen: Screen, known: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.request import Request
-from ufo_experience.retrieve.contradictions import conflict
+from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
 
 MAX_CHOICES = 3
@@ -44,7 +44,7 @@ def _guides(task: str, hits: Iterable[Hit], runs_of: RunsOf | None) -> Iterator[
     for hit in served:
         run = hit.experience
         told = run.state.request or run.state.task
-        if run.outcome.success is True and not misled(run.usage) and not conflict(task, told):
+        if run.outcome.success is True and not misled(run.usage) and not conflict(request, Request.parse(told)):
             others = [one.experience for one in served if one.experience.state.task == run.state.task]
             way = Procedure.of([run, *others, *(runs_of(run) if runs_of else ())], request)
             if way.steps:

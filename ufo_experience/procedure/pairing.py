@@ -17,8 +17,8 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from ufo_experience.request import Request, stem
-from ufo_experience.text.meaning import meanings
-from ufo_experience.text.thesaurus import SKIPPED, thesaurus
+from ufo_experience.retrieve.meaning import meanings
+from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 
 SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please".split())
 _ALIKE = 0.5  # of the words of two requests beside their values, before they are laid side by side

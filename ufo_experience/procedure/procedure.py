@@ -16,14 +16,14 @@ from datetime import datetime
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.agreement import agreed_of, is_same_way, parting
 from ufo_experience.procedure.binding import Binding
-from ufo_experience.procedure.labels import readable
 from ufo_experience.procedure.pairing import pair
 from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
-from ufo_experience.text.controls import role_of
-from ufo_experience.trust.confirm import confirms
+from ufo_experience.controls import role_of
+from ufo_experience.trust.labels import is_label
+from ufo_experience.trust.risk import asks_first
 
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
 _LONGEST_TASK = 160
@@ -124,10 +124,9 @@ def request_of(run: Experience) -> Request:
 def _recorded(run: Experience) -> list[ProcedureStep]:
     """The steps that were done, numbered anew; of a failed run those that failed, too."""
     done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
-    asked = confirms(run.action.steps)
     recorded = []
     for number, step in enumerate(done, start=1):
-        asks = step.step_number in asked and not _leads_on(step, next(iter(done[number : number + 1]), None))
+        asks = asks_first(step) and not _leads_on(step, next(iter(done[number : number + 1]), None))
         recorded.append(replace(read_step(number, step), ask_first=asks, seen=_looked_up(step, done)))
     return _after_fields(recorded)
 
@@ -165,7 +164,7 @@ def _shown(step: ProcedureStep, approved: bool, request: Request) -> ProcedureSt
         gone = target is None and step.kind in ("click", "type", "select")
         return replace(step, missing=("which control", *step.missing)) if gone else step
     said = find_whole(target.name.casefold(), request.text.casefold()) >= 0
-    return replace(step, readable=approved or said or (step.readable and readable(target.name)))
+    return replace(step, readable=approved or said or (step.readable and is_label(target.name)))
 
 
 def _masked(old: Request, values: dict[str, str] | object, new: Request, approved: bool) -> str:
@@ -205,5 +204,5 @@ def _readable_or(text: str, new: Request, labels: str) -> str:
     own = [value.text.casefold() for value in Request.parse(text, new.application).values]
     told = f"{new.text} {labels}".casefold()
     known = all(find_whole(value, told) >= 0 for value in own)
-    return text if text and known and readable(text) and not PLACEHOLDER.search(text) else ""
+    return text if text and known and is_label(text) and not PLACEHOLDER.search(text) else ""
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from ufo_experience.controls import bare, fingerprint, is_fixed, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.retrieve.on_screen import OnScreen
 from ufo_experience.schema import clip
-from ufo_experience.text.controls import bare, fingerprint, is_fixed, role_of
 
 APPLICATION = "application"
 

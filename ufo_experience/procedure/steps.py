@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ufo_experience.actions import is_press, is_typing, plain
+from ufo_experience.controls import role_of
 from ufo_experience.schema import Around, Step
-from ufo_experience.text.controls import role_of
 
 Kind = Literal["click", "type", "select", "keys", "switch", "open", "other"]
 Source = Literal["", "task", "constant", "open"]

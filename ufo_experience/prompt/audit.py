@@ -1,4 +1,4 @@
-"""The trail of injections: one JSON line for each prompt that memory added to, appended; only a purge blanks some.
+"""The trail of injections: one JSON line for each prompt that memory added to; of the last ones, a purge takes out others.
 
 It answers "which record reached which prompt" and holds no text of a prompt: both stand in it as hashes. Of a
 task nothing was known for it holds the wording with its values masked, so that people see what to teach next; and it
@@ -9,35 +9,35 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import StorageError
-from ufo_experience.fileio.atomic import Disk, storage_errors
-from ufo_experience.fileio.regular import open_regular
+from ufo_experience.errors import DataError
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.redact import redact_text
+from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Hit
-from ufo_experience.text.slots import mask_slots
+from ufo_experience.store.files import read_regular, replace_file
 
 FILE = "audit.jsonl"
 MAX_TASK = 300  # characters of a task nothing was known for
 MAX_ROWS = 5_000
-ROW_BYTES = 1_000  # of a row, about
-MAX_LOG = 1 << 32
-_BLOCK = 1 << 20
+MAX_FILE = 4 << 20  # bytes; then the file becomes `audit.jsonl.1` and a new one begins: 5,000 prompts and more
+MAX_LOG = 2 * MAX_FILE
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 _log = logging.getLogger(__name__)
 
 
 class AuditLog:
     """Appends to one file; threads and processes may write at once, each line is one write."""
 
-    def __init__(self, path: Path, *, disk: Disk | None = None) -> None:
-        self.path, self._disk = path, disk or Disk()
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def injection(self, task: str, hits: Sequence[Hit], block: PromptBlock, found: Sequence[Hit]) -> None:
         """Note a prompt: time, hash of the (redacted) query, what was shown and why, hash of the prompt.
@@ -65,64 +65,50 @@ class AuditLog:
         self._note({"time": _now(), "actor": actor, "change": verb, "ids": list(ids)})
 
     def forget(self, texts: Iterable[str]) -> None:
-        """Blank the rows of tasks nothing was known for that say one of these texts: what is purged is there, too.
+        """Take out the rows of tasks nothing was known for that say one of these texts: what is purged is there, too.
 
-        They are overwritten where they stand, so that no row another process appends is lost. Raises `StorageError`.
+        A row that another process appends meanwhile may be lost with them. Raises `StorageError`.
         """
         wanted = [_quoted(text) for text in {_masked(text) for text in texts} - {""}]
-        if not wanted or not self.path.is_file() or self.path.is_symlink():
-            return
-        with storage_errors(self.path):
-            handle = self._disk.change(self.path)
-            try:
-                offset = 0
-                for line in self._lines(handle):
-                    if any(text in line for text in wanted):
-                        self._disk.seek(handle, offset)
-                        self._disk.write(handle, b" " * (len(line) - 1))
-                    offset += len(line)
-            finally:
-                self._disk.close(handle)
-
-    def _lines(self, handle: int) -> list[bytes]:
-        parts = []
-        while part := self._disk.read(handle, _BLOCK):
-            parts.append(part)
-        return b"".join(parts).splitlines(keepends=True)
+        for path in (self.path, self._older):
+            if wanted and path.is_file() and not path.is_symlink():
+                lines = read_regular(path, MAX_LOG, error=DataError).splitlines(keepends=True)
+                kept = [line for line in lines if not any(text in line for text in wanted)]
+                if len(kept) < len(lines):
+                    replace_file(path, b"".join(kept))
 
     def rows(self, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
         """The last rows, oldest first; [] when nothing was noted yet. What is no row is left out.
 
         Raises:
-            StorageError: the file cannot be read.
+            DataError: the file cannot be read.
         """
-        if not self.path.exists():
-            return []
-        with storage_errors(self.path):
-            tail = read_tail(self.path, limit * ROW_BYTES)
-        rows = (_parsed(line) for line in tail.splitlines()[-limit:])
+        there = [path for path in (self._older, self.path) if path.exists()]
+        lines = [line for path in there for line in read_regular(path, MAX_LOG).splitlines()]
+        rows = (_parsed(line) for line in lines[-limit:])
         return [row for row in rows if row is not None]
 
-    def _note(self, row: Mapping[str, Any]) -> None:
-        """A disk that takes no row costs no answer, only a warning."""
-        try:
-            self._append(row)
-        except StorageError as error:
-            _log.warning("this is not in the audit log: %s", error)
+    @property
+    def _older(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.1")
 
-    def _append(self, row: Mapping[str, Any]) -> None:
-        data = json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n"
-        with storage_errors(self.path):
-            handle = self._disk.append(self.path)
+    def _note(self, row: Mapping[str, Any]) -> None:
+        """Append a row in one write. A disk that takes none costs no answer, only a warning."""
+        data = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        try:
+            if self.path.exists() and self.path.stat().st_size + len(data) > MAX_FILE:
+                os.replace(self.path, self._older)
+            handle = os.open(self.path, _APPEND, 0o600)
             try:
-                while data:
-                    data = data[self._disk.write(handle, data) :]
+                os.write(handle, data)
             finally:
-                self._disk.close(handle)
+                os.close(handle)
+        except OSError as error:
+            _log.warning("this is not in the audit log: %s: %s", self.path, error.strerror or error)
 
 
 def _masked(task: str) -> str:
-    return mask_slots(redact_text(task))[:MAX_TASK]
+    return Request.parse(redact_text(task)).masked[:MAX_TASK]
 
 
 def _quoted(text: str) -> bytes:
@@ -131,15 +117,6 @@ def _quoted(text: str) -> bytes:
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-
-
-def read_tail(path: Path, size: int) -> bytes:
-    """The last `size` bytes of a regular file, from the beginning of a line on."""
-    with open_regular(path, MAX_LOG) as stream:
-        length = stream.seek(0, 2)
-        stream.seek(max(0, length - size))
-        data: bytes = stream.read(size)
-    return data if length <= size else data.partition(b"\n")[2]
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

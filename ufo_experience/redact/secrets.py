@@ -1,21 +1,47 @@
-"""Secrets that are known by their shape: keys, tokens, cards, account numbers, private keys, passwords in text.
+"""Secrets in running text: by their shape, by where they stand, or because a word introduces them.
 
-Every rule is a regular expression and, where the shape alone is not enough, a check. Rules look for secrets only:
-invoice numbers, GUIDs, commit hashes, telephone numbers and the like must pass (see the labelled set in the tests).
+`secrets.txt` holds every shape and every word; this module holds the rules. A word such as "password" or "code"
+introduces what stands near it in its line; the weaker the word, the more must be said ("is", a colon, quotes) and the
+more the candidate must look chosen (`tokens.py`). Every pattern is bounded: the time is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
+from itertools import chain, groupby, islice
+from pathlib import Path
 from typing import NamedTuple
 
-from ufo_experience.redact import checksums
-from ufo_experience.redact.hints import count_digits
-from ufo_experience.redact.shapes import find_shapes
-from ufo_experience.text.remembered import remembered
+from ufo_experience.redact import tokens
+from ufo_experience.schema import MAX_TEXT
 
-Match = re.Match[str]
+WINDOW = 96  # characters around a word that introduces a secret, within its line
+_REMEMBERED = 1_024  # texts: labels and tasks come again and again
+_LONGEST_KEY = 160  # longer runs are data
+
+_RUN = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
+_TOKEN = re.compile(r"[^\s\"'`“”‘’<>«»|,;]{8,400}")
+_WALLET = 11  # words of the shortest phrase that brings back a wallet
+_SHORT_WORDS = re.compile(r"(?<!\w)(?:(?:\d{1,2}[.)] ?)?[a-z]{3,8}(?: {1,2}|$|\b)){11,40}")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")  # of contents: too common
+_NAMED_ID = re.compile(  # an id, a checksum or a document within an address
+    r"(?i)(?:sha-?\d|md5|checksum|hash|commit|digest|etag|revision|fingerprint|prüfsumme|[-_ ]id)[\"']?\s?[:=]?\s?[\"']?$"
+    r"|[\w-]\.[a-z]{2,12}/(?:[a-z]{1,16}/){0,2}(?:d|e|document|file|folders?|spreadsheets|v|watch|p|id)/$"
+)
+_OTHER_NUMBER = re.compile(
+    r"(?i)\b(?:invoice|order|tracking|ticket|serial|isbn|imei|ean|upc|barcode|sku|part|case|receipt|shipment|reference"
+    r"|ref|po|timestamp|transaction|batch|article|parcel|rechnung|bestellung)\b(?:[ _-]?(?:number|no|nr|id|code))?\W{0,6}$"
+)
+_IS = (
+    r"(?:\b(?:is|are|was|be|becomes|reads|it's|its|ist|lautet|lauten|sind|est|sont|c'est|es|son|era|è|é|são|jest|to|är|er|на|это|este|היא|הוא|هي|هو|है"
+    r"|auf|with|mit|avec|con|com|med|z|at|on|wants|needs|expects|hat die|steht|entsperrt|unlocks|opens at|using|via|by|takes|says|enter|type|try|use|dial|press|now|jetzt|so|then|dann|zu|en|a)\b"
+    r"(?: (?:just|simply|still|now|always|only))?:?|(?:[:=→»–—-]|(?<!\w)>)(?=\s|$)|=|は|が|为|是|改成|[。：])"
+)
+_OPEN = r"[\"'“„«「『‘\[(<]"
 
 
 class Finding(NamedTuple):
@@ -26,203 +52,292 @@ class Finding(NamedTuple):
     kind: str
 
 
-class Rule(NamedTuple):
-    """A shape. The secret is the group `v` if there is one, else the whole match.
+class _Rule(NamedTuple):
+    """What a word of a section introduces: what stands between, the candidate, and what it must look like."""
 
-    `hints` (lower case) save time: a text with none of them is not searched.
-    """
-
+    sections: str
+    between: re.Pattern[str]
+    candidate: re.Pattern[str]
+    accepts: Callable[[str], bool]
     kind: str
-    pattern: re.Pattern[str]
-    check: Callable[[str], bool] | None = None
-    hints: frozenset[str] = frozenset()
+    most: int = 1  # candidates looked at
+    before: bool = False  # the candidate stands in front of the word
 
 
-def _hints(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
+class _Data(NamedTuple):
+    shapes: tuple[tuple[str, Callable[[str], bool], re.Pattern[str]], ...]
+    nouns: tuple[tuple[str, str, bool, bool], ...]  # word, section, may begin and may end inside a word
+    other: frozenset[str]
+    prose: frozenset[str]
+    said: tuple[str, ...]
 
 
-def _key(kind: str, pattern: str, hints: str, check: Callable[[str], bool] | None = None) -> Rule:
-    """A provider's key: a fixed prefix and a body, standing on its own."""
-    return Rule(kind, re.compile(rf"(?<![A-Za-z0-9_-])(?:{pattern})(?![A-Za-z0-9_])"), check, _hints(hints))
-
-
-_KEYS = (
-    _key("api key", r"sk-[A-Za-z0-9_-]{20,}", "sk-", checksums.has_digit_and_letter),  # OpenAI, Anthropic and others
-    _key("api key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}", "akia asia abia acca"),  # AWS
-    _key("api key", r"gh[opsur]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_"),
-    _key("api key", r"gl(?:pat|ptt|dt|rt|cbt)-[A-Za-z0-9_-]{20,}", "glpat- glptt- gldt- glrt- glcbt-"),
-    _key("api key", r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{20,}", "xox xapp-"),  # Slack
-    _key(
-        "api key", r"AIza[A-Za-z0-9_-]{35}|GOCSPX-[A-Za-z0-9_-]{28}|ya29\.[A-Za-z0-9_-]{20,}", "aiza gocspx ya29."
-    ),  # Google
-    _key(
-        "api key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,}", "k_live k_test whsec_"
-    ),  # Stripe
-    _key("api key", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}", "q~"),  # Microsoft Entra
-    _key("api key", r"hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}", "hf_ npm_ pypi-"),
-    _key(
-        "api key", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|dop_v1_[0-9a-f]{64}|dapi[0-9a-f]{32}", "sg. dop_v1_ dapi"
-    ),
-    _key(
-        "api key",
-        r"hvs\.[A-Za-z0-9_-]{24,}|gsk_[A-Za-z0-9]{40,}|AGE-SECRET-KEY-1[A-Z0-9]{58}",
-        "hvs. gsk_ age-secret-key",
-    ),
-    _key("api key", r"\d{8,10}:AA[A-Za-z0-9_-]{33}", ":aa"),  # Telegram
-    Rule(
-        "webhook",
-        re.compile(r"hooks\.slack\.com/services/(?P<v>[A-Za-z0-9]+/[A-Za-z0-9]+/[A-Za-z0-9]+)"),
-        None,
-        _hints("hooks."),
-    ),
-    _key("token", r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*", "eyj", checksums.is_jwt),
-    Rule(
-        "private key",
-        re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.DOTALL),
-        None,
-        _hints("private key"),
-    ),
-)
-
-_NAME_OF_KEY = r"(?:(?:secret|api|access|account|private|auth|client|signing|encryption)[ _-]?){1,3}key"
-_NAME_OF_TOKEN = rf"(?:{_NAME_OF_KEY}|secret|token|credential)"
-_NAME_OF_PASSWORD = r"(?:password|passwd|passphrase|passwort|kennwort|contraseña|senha|pwd)\d?"
-_TOKEN_HINTS = _hints("secret key token credential")
-_PASSWORD_HINTS = _hints("passw passphrase kennwort contraseña senha pwd")
-_BARE = r"(?P<v>[^\s\"'<>;,&)\]}]{4,})"
-
-_CONTEXT = (
-    Rule(
-        "token",
-        re.compile(r"(?i)\b(?:bearer|basic)\s+(?P<v>[A-Za-z0-9._~+/=-]{16,})"),
-        checksums.is_random,
-        _hints("bearer basic"),
-    ),
-    Rule("password", re.compile(r"://[^\s:/@]{0,200}:(?P<v>[^\s@/]{2,200})@"), None, _hints("://")),
-    Rule(
-        "password",
-        re.compile(r"(?i)\bcurl\b[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']+:(?P<v>[^\s\"']+)"),
-        None,
-        _hints("curl"),
-    ),
-    Rule(
-        "password",
-        re.compile(r"(?i)(?<!\w)--?(?:password|passwd|passphrase|pass)[ =][\"']?(?P<v>[^\s\"'-][^\s\"']{3,})"),
-        None,
-        _hints("-p"),
-    ),
-    Rule("password", re.compile(r"\bsshpass\s+-p\s*[\"']?(?P<v>[^\s\"']+)"), None, _hints("sshpass")),
-    Rule(
-        "token",
-        re.compile(rf"(?i){_NAME_OF_TOKEN}\\?[\"']?\s*(?:=>|:=|=|:)\s*\\?[\"']?{_BARE}"),
-        checksums.is_random,
-        _TOKEN_HINTS,
-    ),
-    Rule(
-        "password",
-        re.compile(
-            rf"(?i){_NAME_OF_PASSWORD}\\?[\"']?\s*(?:=>|:=|=|:)\s*\\?([\"'])(?P<v>(?:(?!\1)[^\n\\]){{3,}})\\?\1"
+@cache
+def data() -> _Data:
+    """What `secrets.txt` holds."""
+    sections: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("secrets.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            lines = sections.setdefault(line.strip("[]"), [])
+        elif line.strip() and not line.startswith("#"):
+            lines.append(line)
+    shapes = (tuple(part.strip() for part in line.split("|", 2)) for line in sections.pop("shapes"))
+    words = {name: [w.strip() for w in ",".join(lines).split(",") if w.strip()] for name, lines in sections.items()}
+    other, prose, said = frozenset(words.pop("other")), frozenset(words.pop("prose")), tuple(words.pop("said"))
+    nouns = [
+        (word.strip("*"), name, word.startswith("*") or _is_spaceless(word), word.endswith("*") or _is_spaceless(word))
+        for name, listed in words.items()
+        for word in listed
+    ]
+    return _Data(
+        tuple(
+            (kind, {**tokens.CHECKS, "lone": _is_lone}[check], re.compile(pattern)) for kind, check, pattern in shapes
         ),
-        None,
-        _PASSWORD_HINTS,
-    ),
-    Rule("password", re.compile(rf"(?i){_NAME_OF_PASSWORD}\\?[\"']?\s*(?:=>|:=|=)\s*{_BARE}"), None, _PASSWORD_HINTS),
-    Rule("password", re.compile(rf"(?i){_NAME_OF_PASSWORD}\s*:\s*{_BARE}"), checksums.is_password, _PASSWORD_HINTS),
-)
-
-_SSN = r"(?!000|666|9\d\d)\d{3}[- ]?(?!00)\d{2}[- ]?(?!0000)\d{4}"
-_NUMBERS = (
-    Rule("card", re.compile(r"(?<![\w.,+#-])(?P<v>\d(?:[ -]?\d){12,18})(?![\w-]|[.,]\d)"), checksums.is_card),
-    Rule("ssn", re.compile(r"(?<![\w.#-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-]|\.\d)")),
-    Rule("ssn", re.compile(rf"(?i)\b(?:ssn|social security(?: number| no\.?)?)\W{{0,5}}(?:is\W+)?(?P<v>{_SSN})(?!\w)")),
-)
-_OTHER_NUMBER = re.compile(
-    r"(?i)\b(?:invoice|order|tracking|ticket|serial|isbn|imei|issn|ean|upc|barcode|sku|part|case|receipt|shipment|reference"
-    r"|ref|po|timestamp|transaction|batch|article|model|build|parcel|rechnung|bestellung)\b"
-    r"(?:[ _-]?(?:number|no|nr|num|id|code))?\W{0,6}(?:is\W+)?$"
-)
-_FEWEST_DIGITS = 9  # of a number that is looked for
-_IBAN = re.compile(r"(?<![A-Za-z0-9])(?P<country>[A-Z]{2})\d{2}(?: ?[A-Z0-9]){11,30}")
-
-
-_RULES = (*_KEYS, *_CONTEXT)
-_HINTS = frozenset(hint for rule in _RULES for hint in rule.hints)
-MAX_REMEMBERED, MAX_REMEMBERED_CHARS = 1_024, 2_048  # texts, and the length of one
+        tuple(nouns),
+        other,
+        prose,
+        said,
+    )
 
 
 def find_secrets(text: str) -> list[Finding]:
-    """Every secret in `text`, in order, none overlapping another.
-
-    A log says the same things again and again: the last texts are remembered until `forget_texts`.
-    """
-    return list(_found_in(text))
+    """Every secret in `text`, in order, none overlapping another."""
+    return list(_remembered(text) if len(text) <= MAX_TEXT else _found(text))
 
 
-@remembered(MAX_REMEMBERED, MAX_REMEMBERED_CHARS)
-def _found_in(text: str) -> tuple[Finding, ...]:
-    return tuple(_find(text))
+def find_shapes(text: str) -> list[Finding]:
+    """Secrets of a fixed shape alone: for data of which a record is made, which then passes the gate whole."""
+    return _apart(_shapes(text))
 
 
-def find_by_rule(text: str) -> list[Finding]:
-    """The secrets of a fixed form alone: for what passes the gate of the store afterwards."""
-    return _apart([*_by_rules(text, _RULES), *_numbers(text), *_ibans(text)])
+def _found(text: str) -> tuple[Finding, ...]:
+    plain, places = _visible(text)
+    found = _apart(chain(_shapes(plain), _tokens(plain), _introduced(plain)))
+    return tuple(Finding(places[one.start], places[one.end - 1] + 1, one.kind) for one in found)
 
 
-def _find(text: str) -> list[Finding]:
-    by_shape = (Finding(*found) for found in find_shapes(text))
-    return _apart([*_by_rules(text, _RULES), *_numbers(text), *_ibans(text), *by_shape])
-
-
-def _apart(found: list[Finding]) -> list[Finding]:
+def _apart(found: Iterable[Finding]) -> list[Finding]:
     """Findings in order, those that overlap made one."""
     kept: list[Finding] = []
-    for finding in sorted(found, key=lambda f: (f.start, -f.end)):
-        if not kept or finding.start >= kept[-1].end:
-            kept.append(finding)
-        elif finding.end > kept[-1].end:
-            kept[-1] = kept[-1]._replace(end=finding.end)
+    for start, end, kind in sorted(found, key=lambda f: (f.start, -f.end)):
+        if not kept or start >= kept[-1].end:
+            kept.append(Finding(start, end, kind))
+        elif end > kept[-1].end:
+            kept[-1] = kept[-1]._replace(end=end)
     return kept
 
 
-def _by_rules(text: str, rules: tuple[Rule, ...]) -> Iterator[Finding]:
-    lowered = text.lower()
-    there = {hint for hint in _HINTS if hint in lowered}
-    for rule in rules:
-        if rule.hints and rule.hints.isdisjoint(there):
-            continue
-        for match in rule.pattern.finditer(text):
-            group = "v" if "v" in rule.pattern.groupindex else 0
-            value = match[group]
-            if (rule.check or _is_value)(value):
-                yield Finding(match.start(group), match.end(group), rule.kind)
+_remembered = lru_cache(_REMEMBERED)(_found)
+
+
+def _visible(text: str) -> tuple[str, list[int] | range]:
+    """The text without characters that cannot be seen, and where each of its characters stood."""
+    if text.isascii():
+        return text, range(len(text))
+    places = [place for place, c in enumerate(text) if unicodedata.category(c) != "Cf"]
+    return "".join(text[place] for place in places), places
+
+
+def _shapes(text: str) -> Iterator[Finding]:
+    for kind, accepts, pattern in data().shapes:
+        for match in pattern.finditer(text):
+            group = match.lastgroup or 0
+            start, end = match.span(group)
+            numbered = kind in ("card", "ssn") and _OTHER_NUMBER.search(text, max(0, start - 40), start)
+            if accepts(text[start:end]) and not numbered:
+                yield Finding(start, end, kind)
+
+
+def _tokens(text: str) -> Iterator[Finding]:
+    """What looks made by a machine, and words that only a password is made of."""
+    for match in _RUN.finditer(text):
+        token = match[0].strip("-_+~%")
+        known = len(token) > _LONGEST_KEY or _UUID.search(token) or _DIGEST.fullmatch(token)
+        if (
+            not known
+            and tokens.is_generated(token)
+            and not _NAMED_ID.search(text, max(0, match.start() - 40), match.start())
+        ):
+            yield Finding(match.start(), match.end(), "token")
+    for match in _TOKEN.finditer(text):
+        token = match[0].rstrip(".:!?)]}").lstrip("([{")
+        end = match.start() + match[0].find(token) + len(token)
+        if not token.isalpha() and tokens.is_strong(token) and not re.match(r",\d", text[end:]):
+            yield Finding(end - len(token), end, "password")
+
+    for match in _SHORT_WORDS.finditer(text) if len(text) >= 4 * _WALLET else ():
+        words = list(re.finditer(r"[a-z]{3,8}", match[0]))
+        for of_prose, run in groupby(words, lambda word: word[0] in data().prose):
+            group = list(run)
+            if not of_prose and len(group) >= _WALLET and len({word[0] for word in group}) > len(group) - 2:
+                yield Finding(match.start() + group[0].start(), match.start() + group[-1].end(), "recovery phrase")
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def _is_no_year(text: str) -> bool:
+    return not (len(text) == 4 and text[:2] in ("19", "20"))
 
 
 def _is_value(text: str) -> bool:
-    return not checksums.is_stand_in(text)
+    return not tokens.is_stand_in(text) and "{{" not in text
 
 
-def _numbers(text: str) -> Iterator[Finding]:
-    if count_digits(text) < _FEWEST_DIGITS:
-        return
-    for finding in _by_rules(text, _NUMBERS):
-        if not _OTHER_NUMBER.search(text, max(0, finding.start - 40), finding.start):
-            yield finding
+def _is_lone(word: str) -> bool:
+    return tokens.is_lone(word, data().said)
 
 
-def _ibans(text: str) -> Iterator[Finding]:
-    for match in _IBAN.finditer(text):
-        length = checksums.iban_length(match["country"])
-        end = _end_of(text, match.start(), length) if length else None
-        if end is not None and checksums.is_iban(text[match.start() : end]):
-            yield Finding(match.start(), end, "iban")
+def _is_given(word: str) -> bool:
+    """A word with a number: enough where it is said to be a password."""
+    return re.fullmatch(r"[^\W\d_]{3,24}\d{1,6}", word) is not None and not tokens.is_stand_in(word)
 
 
-def _end_of(text: str, start: int, length: int) -> int | None:
-    """Where `length` letters and digits from `start` end, single spaces allowed; None if a word goes on there."""
-    taken = 0
-    for place in range(start, len(text)):
-        taken += text[place] != " "
-        if taken == length:
-            return place + 1 if not text[place + 1 : place + 2].isalnum() else None
-    return None
+def _is_spoken(word: str) -> bool:
+    """Words put together or a mixture, but no name with a number: "Microsoft365"."""
+    return tokens.is_told(word) and re.fullmatch(r"(?:_\w+|[A-Za-z]+(?:\d{1,3}|[\d.]+))", word) is None
+
+
+def _is_phrase(words: str) -> bool:
+    return data().prose.isdisjoint(words.casefold().split())
+
+
+def _is_paper(text: str) -> bool:
+    digits = sum(map(str.isdigit, text))
+    return digits >= 5 or (digits >= 3 and len(text) >= 8)
+
+
+_of = re.compile
+_ANY, _NEXT = _of(""), _of(r"^[ \t:=：]{0,3}$")
+_GIVEN = _of(rf"(?i)(?:^\W{{0,4}}|{_IS}[ \t]{{0,3}}{_OPEN}{{0,2}})$")
+_SAID = _of(rf"(?i){_IS}[ \t]{{0,3}}$")
+_QUOTED = _of(r"^[^\n\"“„«「『‘'=<>{}]{0,40}[\"“„«「『‘']$")
+_SENTENCE = _of(r"^[^\d\n.!?。]{0,64}$|\b(?:to|now|auf|jetzt|en|a)\s$")
+_IS_ONLY = _of(
+    r"(?i)^(?: (?:for|of|to|on|at|für|vom|von|der|des|zum|zur|im|am|pour|de|du|del|da|do|di|per|para|van|voor|för|till|для|от|к)"
+    r" [^\n.!?:=]{1,32}?| [а-яёіїє]{3,16})?[ \t]{0,2}(?:(?:\b(?:is|ist|lautet|est|c'est|es|è|é|jest|to|är|er|это|היא|هي|là|adalah)|[-–—])"
+    r"(?: (?:just|simply|still|now|always|einfach|toujours|siempre))?:?[ \t]|[:=：]|は|是)[ \t]{0,3}$"
+)
+_AS = _of(
+    r"(?i)^[\"'”’»)\].]{0,2} (?:(?:as|for|into|in|to|als|comme|como|come|som|jako|is|ist|est|es|è|é|är|er|–|-|=|:)[ ])"
+    r"(?:(?:the|my|your|its|mein|mon|ihr|dein|votre|su|tu|das|die|der|le|la|el|il|new|old|a) ){0,3}(?:[^\s\d]{1,16} ){0,2}$"
+)
+_LABELLED = _of(r"(?i)^[^\n\w]{0,4}(?:(?:is|code|no|nr|number|\d{1,2})[^\n\w]{1,3}){0,2}$")
+_WORD = _of(r"[^\s,;、。，；=\"<>]{4,80}")
+_LONE = _of(
+    r"(?<![\w'-])[^\W\d_]{4,24}(?=[\"'”’»)]{0,2}[ \t]{0,2}(?:[.,;!)](?![^\W_])|$|\b(?:and|then|und|dann|et|puis|y|e)\b))"
+)
+_CITED = _of(r"(?:(?<=[“„«「『])|(?<=[\s(:][\"'‘]))(?![ ,;.:])[^\n\"“”„«»「」『』’']{1,60}(?=[”“»」』]|[\"'’](?!\w))")
+_NUMBER = _of(
+    r"(?<![A-Za-z\d_.,+#-])(?<!host:)(?:[A-Z]-(?=\d{4}))?(?!\d{4}-\d\d-\d\d|(?:19|20)\d\d(?!\d))(?:\d(?:[ -]\d){3,7}|\d{1,5}(?:[ -]\d{1,5}){1,3}(?!-\d)|\d{3,9})"
+    r"[*#]?(?![A-Za-z\d_%°€$£]|[.,:/-]\d|[ ]?(?:kg|g|cm|mm|km|m|euros?|eur|usd|dollars?|pounds?|people|uhr|min\w*|sec\w*|s|ms|x|files?|items?"
+    r"|pages?|rows?|times|users?|hours?|days?|kb|mb|gb|char\w*|zeichen|digits?)(?!\w))"
+)
+_GROUPS = _of(
+    r"(?<![\w-])(?:(?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{3,8}(?: (?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{2,8}){1,7}"
+    r"|[A-Za-z0-9]{2,8}(?:-[A-Za-z0-9]{1,8}){1,7}|(?=[A-Z]{0,9}\d|\d{0,9}[A-Z]|[a-z]{0,12}\d)[A-Za-z\d]{5,24})(?![\w-]|\.\d)"
+)
+_WORDS = _of(
+    r"(?:(?<=[:=–—?>]\s)|(?<=\bis\s)|(?<=\bist\s)|(?<=\best\s)|(?<=\bes\s)|(?<=\bè\s)|(?<=\bare\s)|(?<=\bas\s))[^\W\d_]{2,16}(?:[ -][^\W_]{1,16}){2,23}(?=[ \t]{0,2}(?:[.,;!(–—-]|$))"
+)
+_LETTERED = _of(r"(?=[A-Z]{0,3}\d)(?=\d{0,6}[A-Z])[A-Z\d]{5,8}(?![\w-])")
+_FURTHER = _of(r"^[:=]? {0,2}(?:[A-Za-z\d-]{4,24}(?:[,;/]| and) ?){1,9}$")  # of a list
+_PAPER = _of(r"[A-Z\d]{1,10}(?:[ -][A-Z\d]{1,6}){0,5}(?!\w)")
+_AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:"
+
+_RULES = (
+    _Rule("password", _ANY, _WORD, tokens.is_mixed, "password", 7),
+    _Rule("password", _AS, _WORD, tokens.is_told, "password", 99, before=True),
+    _Rule("password", _AS, _CITED, _is_value, "password", 99, before=True),
+    _Rule("password code", _QUOTED, _CITED, _is_value, "password"),
+    _Rule("phrase", _QUOTED, _CITED, _is_phrase, "password"),
+    _Rule("password", _GIVEN, _NUMBER, _is_no_year, "code"),
+    _Rule("password phrase", _SAID, _WORD, _is_given, "password", 7),
+    _Rule("password", _NEXT, _WORD, _is_given, "password"),
+    _Rule("password", _IS_ONLY, _LONE, _is_lone, "password", 9),
+    _Rule("password phrase", _SAID, _WORD, tokens.is_told, "password", 12),
+    _Rule("lock key", _SAID, _WORD, _is_spoken, "password", 12),
+    _Rule("lock key", _GIVEN, _WORD, tokens.is_odd, "password", 7),
+    _Rule("phrase password", _SAID, _WORDS, _is_phrase, "password", 2),
+    _Rule("code", _SENTENCE, _NUMBER, _is_no_year, "code", 2),
+    _Rule("code", _SENTENCE, _GROUPS, _has_digit, "code", 2),
+    _Rule("code lock", _AS, _NUMBER, _is_no_year, "code", 99, before=True),
+    _Rule("lock", _GIVEN, _NUMBER, _is_no_year, "code", 2),
+    _Rule("lock", _SAID, _LETTERED, _has_digit, "code"),
+    _Rule("code key", _FURTHER, _GROUPS, _has_digit, "code", 10),
+    _Rule("key", _LABELLED, _GROUPS, _has_digit, "key"),
+    _Rule("key", _GIVEN, _WORD, tokens.is_key, "key", 12),
+    _Rule("paper", _of(r"^[^\d\n]{0,32}$"), _PAPER, _is_paper, "document number", 2),
+)
+
+_RULES_OF = {
+    name: [rule for rule in _RULES if name in rule.sections.split()]
+    for name in ("password", "code", "lock", "key", "phrase", "paper")
+}
+
+
+def _introduced(text: str) -> Iterator[Finding]:
+    for start, end, section in _nouns(text):
+        weak = section in ("lock", "key") and text[end : end + 1] == "_"  # the first word of a longer name
+        if not weak and not _GOES_ON.match(text, end) and not _is_of_something_else(text, start, end, section):
+            for rule in _RULES_OF[section]:
+                yield from _near(text, start, end, rule)
+
+
+_GOES_ON = re.compile(
+    r"(?i)(?:[_-][a-z]{1,16}){0,3}[_-](?:length|min|max|policy|age|days|count|size|attempts?|expiry|expires"
+    r"|timeout|enabled|required|type|format|field|label|hint|reset|url|path|file)[\"']?\s?[:=]"
+)
+_LETTERS = re.compile(r"[^\W\d_]*")
+
+
+def _nouns(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where a word of a section stands. A hyphen and an underscore are read as blanks."""
+    small = text.lower()
+    if len(small) != len(text):  # a letter whose small one is two: "İ"
+        small = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    small = small.replace("-", " ").replace("_", " ")
+    for word, section, inner_start, inner_end in data().nouns:
+        place = small.find(word)
+        while place >= 0:
+            end = place + len(word)
+            begins = inner_start or not _goes_on(small[place - 1 : place])
+            if begins and (inner_end or not _goes_on(small[end : end + 1])):
+                yield place, _LETTERS.match(text, end).end() if inner_end and not _is_spaceless(word) else end, section  # type: ignore[union-attr]
+            place = small.find(word, end)
+
+
+def _goes_on(letter: str) -> bool:
+    return letter.isalpha() and not _is_spaceless(letter)
+
+
+def _is_spaceless(word: str) -> bool:
+    """True for scripts in which nothing tells where a word begins."""
+    return re.search("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]", word) is not None
+
+
+def _is_of_something_else(text: str, start: int, end: int, section: str) -> bool:
+    """True for "error code", "code postal", "primary key"."""
+    if section == "phrase" or "pas" in text[start:end].lower():
+        return False
+    before = re.search(r"([^\W\d_]{1,16})[ _-]?$", text[max(0, start - 17) : start])
+    behind = re.match(r"[ _-]?([^\W\d_]{1,16})", text[end : end + 17])
+    return any(one is not None and one[1].casefold() in data().other for one in (before, behind))
+
+
+def _near(text: str, start: int, end: int, rule: _Rule) -> Iterator[Finding]:
+    """The candidates in the window of a word that are given, and look as they must."""
+    if rule.before:
+        left, right = max(text.rfind("\n", 0, start) + 1, start - WINDOW), start
+    else:
+        stop = text.find("\n", end, end + WINDOW)
+        left, right = end, stop if stop >= 0 else min(len(text), end + WINDOW)
+    for match in islice(rule.candidate.finditer(text, left, right), rule.most):
+        word = match[0].strip(_AROUND) if rule.candidate is _WORD else match[0]
+        if not word or "://" in word or not rule.accepts(word):
+            continue
+        between = text[match.end() : start] if rule.before else text[end : match.start()]
+        if "{{" not in between and rule.between.search(between):
+            first = match.start() + match[0].find(word)
+            yield Finding(first, first + len(word), rule.kind)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.text.slots import Slot, find_slots
+from ufo_experience.request import Request, Value, find_whole
 
-# "email", "email from task", "email from task slot 2", "email from request". Slot n is `find_slots(task)[n - 1]`: in a
-# new task of the same kind, the n-th value is the one to type.
-# A summarizer may add what the value means: "email from task slot 2 (the recipient)".
+# "email", "email from task", "email from task slot 2", "email from request": in a new task of the same kind, the n-th
+# value is the one to type. A summarizer may add what the value means: "email from task slot 2 (the recipient)".
 SLOT_TYPE = re.compile(
     r"(?P<type>[\w ]+?)(?: from (?P<where>task|request)(?: slot (?P<slot>\d+))?)?(?: \((?P<meaning>[^()]*)\))?"
 )
+FIXED = "= "  # begins the type of a slot whose value is known: two runs typed it, or a person says so
 _TYPES = (
     ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
     ("url", re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)),
@@ -33,14 +34,26 @@ def slot_type(value: str) -> str:
     return next((name for name, pattern in _TYPES if pattern.fullmatch(bare)), "text")
 
 
+def describe(value: str, asked: Sequence[str]) -> str:
+    """The type of a typed value, and where it stands of what was asked: the task, and the request it is part of."""
+    kind = slot_type(value)
+    values = [value.text for value in Request.parse(PLACEHOLDER.sub("<secret>", asked[0])).values]
+    if value in values:
+        return f"{kind} from task slot {values.index(value) + 1}"
+    for where, text in zip(("task", "request"), asked, strict=False):
+        if find_whole(value, text) >= 0:
+            return f"{kind} from {where}"
+    return kind
+
+
 def value_types(request: str) -> Counter[str]:
     """How many values of each type a request names, quoted or not."""
-    return Counter(map(value_type, find_slots(PLACEHOLDER.sub("<secret>", request))))
+    return Counter(map(value_type, Request.parse(PLACEHOLDER.sub("<secret>", request)).values))
 
 
-def value_type(slot: Slot) -> str:
+def value_type(found: Value) -> str:
     """What kind of thing a value of a request is, whether it stands in quotes or not."""
-    found = slot_type(slot.value)
-    if found != "text":
-        return found
-    return "text" if slot.kind == "name" else slot.kind
+    kind = slot_type(found.text)
+    if kind != "text":
+        return kind
+    return "text" if found.kind == "name" else found.kind

@@ -1,98 +1,98 @@
-"""Free text: images and the tails of URLs go, secrets become `<secret>`. Idempotent."""
+"""The gate for text: what every file can hold, without images, the tails of URLs, and secrets. Idempotent."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ufo_experience.redact.checksums import has_digit_and_letter
 from ufo_experience.redact.names import is_secret_name
-from ufo_experience.redact.secrets import MAX_REMEMBERED, MAX_REMEMBERED_CHARS, Finding, find_by_rule, find_secrets
-from ufo_experience.schema import expect
-from ufo_experience.text.remembered import remembered
+from ufo_experience.redact.secrets import Finding, find_secrets, find_shapes
+from ufo_experience.schema import MAX_TEXT, clip, expect
 
 IMAGE = "<image>"
 SECRET = "<secret>"
 PLACEHOLDER = re.compile(r"\{\{(?:secret|input):\d+\}\}|<secret>|<image>|<email>")
 
-_DATA_URL = re.compile(r"data:[\w.+/-]{0,80}(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_\\-]*", re.IGNORECASE)
+_KEPT_INVISIBLE = "\n\t\u200c\u200d"  # line ends, and what joins letters of Persian and parts of an emoji
+_DATA_URL = re.compile(r"(?i)data:[\w.+/-]{0,80}(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_\\-]*")
 _BASE64_IMAGE = re.compile(r"(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|/9j/[42]|R0lGOD[dl]h|UklGR)[A-Za-z0-9+/=\\]{40,}")
-_LEAST_IMAGE = 40  # characters
-_BASE64_BLOCK = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}")
-_SCREENSHOT_HINTS = ("action_", "desktop_", "screenshot")
-_SCREENSHOT_NAME = r"([\w-]{0,80}?(?:action_(?:step|round)|desktop_|screenshot)[\w-]{0,80}\.(?:png|jpe?g|webp))"
-_SCREENSHOTS = (
-    re.compile(r"(?i)\b[a-z]:[\\/](?:[^\n\"'<>|:*?\\/]{1,80}[\\/]){0,20}" + _SCREENSHOT_NAME),
-    re.compile(r"(?i)(?<![\w.~\\/-])(?:[\w.~-]{0,80}[\\/]){1,30}" + _SCREENSHOT_NAME),
+_BASE64_BLOCK = re.compile(r"(?<![A-Za-z0-9+/])(?=[A-Za-z+/]{0,99}\d)[A-Za-z0-9+/]{200,}={0,2}")
+_SCREENSHOT = re.compile(  # its folder names the machine
+    r"(?i)(?:\b[a-z]:[\\/]|(?<![\w.~\\/-]))(?:[^\n\"'<>|:*?\\/]{1,80}[\\/]){1,30}"
+    r"([\w-]{0,80}?(?:action_(?:step|round)|desktop_|screenshot)[\w-]{0,80}\.(?:png|jpe?g|webp))"
 )
 _RUN = re.compile(r"[^\s\"'<>\\]+")  # what a URL may stand in
 _URL_START = re.compile(r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)")
-_HEADING = r"#[^\W\d_]{2,24}(?:[-_.](?:[^\W\d_]{1,24}|\d{1,3})){0,6}"  # a place on a page; whatever else goes
-_SETTING = (  # one that says nothing of a person: `page=2`, `lang=en`, `view=month`, `pageId=184229`
-    r"(?!(?:q|s|to|by|who|me)=)(?!\w{0,24}?(?:query|search|find|term|keyword|text|title|filter|sess|sid|token|auth|key|code"
-    r"|state|nonce|sig|ticket|hash|user|mail|name|phone|tel|addr|account|acc|card|birth|reset|invite|otp|pin|pass|pw|pwd"
-    r"|secret|login|jwt|csrf|cred|redirect|return|next|url|uri|ref|from|contact|message|body|note|comment|answer)\w{0,24}=)"
-    r"[a-z][a-z_]{0,24}=(?:[^\W\d_]{1,16}(?:[+_-][^\W\d_]{1,16}){0,2}|-?\d{1,5}[a-z]?|(?<=id=)\d{1,10})"
+_PLAIN_TAIL = re.compile(  # sets the page alone: `?page=2&lang=en`, `#opening-hours`
+    r"(?i)(?:\?(?:page|p|lang|view|tab|sort|order|month|year|size|limit|pageid|id)=[\w+-]{1,16}"
+    r"(?:&(?:page|p|lang|view|tab|sort|order|month|year|size|limit|pageid|id)=[\w+-]{1,16}){0,7})?"
+    r"(?:#[^\W\d_]{2,24}(?:[-_.](?:[^\W\d_]{1,24}|\d{1,3})){0,6})?[)\].,;:!?]{0,3}"
 )
-_PLAIN_TAIL = re.compile(rf"(?i)(?:\?{_SETTING}(?:&{_SETTING}){{0,7}})?(?:{_HEADING})?[)\].,;:!?]{{0,3}}")
 _CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
 
-# Given the secret and its kind, what stands in its place.
-Naming = Callable[[str, str], str]
+Naming = Callable[[str, str], str]  # a secret and its kind → what stands in its place
 Find = Callable[[str], list[Finding]]
 
 
 def redact_text(text: str) -> str:
-    """Remove secrets, images and URL queries from a free text such as a query. Idempotent."""
-    return scrub(expect(str, text, "text"), _anonymous)
+    """Remove secrets, images, URL queries and what no file can hold from a free text such as a query. Idempotent.
+
+    >>> redact_text("log in with the password hunter2-Tea")
+    'log in with the password <secret>'
+    """
+    return scrub(expect(str, text, "text"), lambda value, kind: SECRET)
 
 
 def redact_json(value: Any, *, secret: bool = False) -> Any:
-    """A copy of a JSON value without secrets of a fixed form; texts under a name such as `password` go whole.
+    """A copy of a JSON value without secrets of a fixed shape; texts under a name such as `password` go whole.
 
-    What has the shape of a secret is left to the gate of the store: it knows where else in the record it stands.
+    What a sentence introduces is left to the gate of the record: it knows where else in the record it stands.
     """
     if isinstance(value, Mapping):
-        return {_by_rule(str(key)): redact_json(item, secret=is_secret_name(str(key))) for key, item in value.items()}
+        return {_by_shape(str(key)): redact_json(item, secret=is_secret_name(str(key))) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [redact_json(item, secret=secret) for item in value]
     if isinstance(value, str):
-        return "<secret>" if secret and value and not PLACEHOLDER.fullmatch(value) else _by_rule(value)
+        return SECRET if secret and value and not PLACEHOLDER.fullmatch(value) else _by_shape(value)
     return value
 
 
-def _by_rule(text: str) -> str:
-    return scrub(text, _anonymous, find_by_rule)
+def _by_shape(text: str) -> str:
+    return scrub(text, lambda value, kind: SECRET, None, find_shapes)
 
 
-def scrub(text: str, name: Naming, find: Find = find_secrets) -> str:
+def readable(text: str) -> str:
+    """A text as a file can hold it and a person sees it: valid UTF-8, NFC, no control and no bidi characters."""
+    if text.isascii() and text.isprintable():
+        return text
+    valid = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    composed = unicodedata.normalize("NFC", valid)
+    return "".join(c for c in composed if c in _KEPT_INVISIBLE or unicodedata.category(c) not in ("Cc", "Cf"))
+
+
+def one_sentence(text: str, limit: int) -> str:
+    """The first sentence of a text, cut to `limit` characters."""
+    first = re.split(r"(?<=[.!?。！？])\s|\n", text.strip(), maxsplit=1)[0]
+    return clip(first.strip(), limit)
+
+
+def scrub(text: str, name: Naming, limit: int | None = MAX_TEXT, find: Find = find_secrets) -> str:
     """Remove what `redact_text` removes, asking `name` for what stands in the place of each secret.
 
-    Repeats until nothing is left to find: a removal may bare a shape that its neighbours hid. Placeholders are never
-    touched and every round removes other characters, so this ends.
+    It is cut to `limit` before it is searched, and searched again until nothing is found: a removal may bare a shape
+    that its neighbours hid. Placeholders are never touched, and every round removes other characters, so this ends.
     """
-    if len(text) <= MAX_REMEMBERED_CHARS and _is_clean(text):
-        return text
-    while True:
-        changed = _round(text, name, find)
-        if changed == text:
-            return text
+    text = readable(text if limit is None else text[: 2 * limit])
+    while (changed := _round(text, name, find)) != text:
         text = changed
+    return text if limit is None else clip(text, limit)
 
 
 def strip_urls(text: str) -> str:
-    """Drop query string and fragment of every URL: they hold sessions, searches and keys.
-
-    What sets the page alone (`?page=2&lang=en`, `#opening-hours`) stays.
-    """
+    """Drop query string and fragment of every URL, which hold sessions, searches and keys; `?page=2` stays."""
     return _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
-
-
-@remembered(MAX_REMEMBERED, MAX_REMEMBERED_CHARS)
-def _is_clean(text: str) -> bool:
-    """True when nothing is to be removed."""
-    return _round(text, _anonymous, find_secrets) == text
 
 
 def _round(text: str, name: Naming, find: Find) -> str:
@@ -101,8 +101,7 @@ def _round(text: str, name: Naming, find: Find) -> str:
     for match in PLACEHOLDER.finditer(text):
         parts += [_without_secrets(text[end : match.start()], name, find), match[0]]
         end = match.end()
-    parts.append(_without_secrets(text[end:], name, find))
-    return "".join(parts)
+    return "".join([*parts, _without_secrets(text[end:], name, find)])
 
 
 def _without_secrets(text: str, name: Naming, find: Find) -> str:
@@ -114,25 +113,10 @@ def _without_secrets(text: str, name: Naming, find: Find) -> str:
 
 
 def _without_images(text: str) -> str:
-    text = _DATA_URL.sub(IMAGE, text) if "64," in text else text
-    text = _BASE64_IMAGE.sub(IMAGE, text) if len(text) > _LEAST_IMAGE else text
-    if len(text) >= 200:
-        text = _BASE64_BLOCK.sub(_block, text)
-    return _without_folders(text)
-
-
-def _without_folders(text: str) -> str:
-    """Leave only the base name of a screenshot: its path names the machine."""
-    lowered = text.lower()
-    if any(hint in lowered for hint in _SCREENSHOT_HINTS):
-        for pattern in _SCREENSHOTS:
-            text = pattern.sub(r"\1", text)
-    return text
-
-
-def _block(match: re.Match[str]) -> str:
-    block = match[0]
-    return IMAGE if has_digit_and_letter(block) and block.lower() != block and block.upper() != block else block
+    if len(text) < len("x.png") or not any(hint in text for hint in ("base64", "/9j/", "iVBOR", "R0lG", "UklG", ".")):
+        return text
+    text = _BASE64_IMAGE.sub(IMAGE, _DATA_URL.sub(IMAGE, text))
+    return _SCREENSHOT.sub(r"\1", _BASE64_BLOCK.sub(IMAGE, text))
 
 
 def _without_query(match: re.Match[str]) -> str:
@@ -141,10 +125,4 @@ def _without_query(match: re.Match[str]) -> str:
     if begins is None:
         return run
     cut = min((place for place in (run.find(mark, begins.end()) for mark in "?#") if place >= 0), default=len(run))
-    if _PLAIN_TAIL.fullmatch(run, cut):
-        return run
-    return run[:cut] + run[max(cut, len(run.rstrip(_CLOSING))) :]
-
-
-def _anonymous(value: str, kind: str) -> str:
-    return SECRET
+    return run if _PLAIN_TAIL.fullmatch(run, cut) else run[:cut] + run[max(cut, len(run.rstrip(_CLOSING))) :]

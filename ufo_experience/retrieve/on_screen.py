@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ufo_experience.controls import bare, role_of
+from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Hit, Step
-from ufo_experience.text.applications import application_key
-from ufo_experience.text.controls import bare, role_of
 
 OTHER_ROLE = 0.5  # of the fit is left where name and role disagree
 ELSEWHERE = 0.5  # of the fit is left where the step belongs to another application, site, window or dialog

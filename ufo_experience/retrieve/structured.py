@@ -1,43 +1,40 @@
 """The structured ranker: advice from STATE → ACTION → OUTCOME records, with no embeddings.
 
-The task must match exactly (on the canonical intent); what else the query state names is compared field by field:
-
-    similarity   = Σ weight·overlap / Σ weight, over the fields present in the query state
+    similarity   = Σ weight·overlap / Σ weight, over the fields that the query state names
     rank_score   = 0.55·similarity + 0.25·outcome_quality + 0.20·recency
     action_score = 0.60·success_rate + 0.25·avg_quality + 0.15·recency_of_last_success
 
-It advises; the planner decides. Formulas are those of the experience-memory design this package implements; weights
-of the fields, the half-life and the measure of quality are ours (see `FieldWeights`, `outcome_quality`, `recency`).
+The formulas are those of the source documents, in double precision; weights of the fields, the half-life and the
+measure of quality are ours. `query` and `recommend` compare records of the same task; where no vectors are there,
+`retrieve` ranks by it too, with the score of the words as the overlap of the task.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ufo_experience.errors import UsageError
-from ufo_experience.index.base import Filter
-from ufo_experience.index.catalog import Catalog, key_hash
-from ufo_experience.index.document import canonical_tasks, state_terms
-from ufo_experience.schema import Experience, State, Trust
+from ufo_experience.request import Request, application_key
+from ufo_experience.schema import Experience, Outcome, State, Trust
 
 HALF_LIFE_DAYS = 30.0
 RANK_WEIGHTS = (0.55, 0.25, 0.20)
 ACTION_WEIGHTS = (0.60, 0.25, 0.15)
 _DAY = 86_400.0
-Floats = NDArray[np.float64]
+_FAILURE_PATTERNS = 3
 
 
 @dataclass(frozen=True)
 class FieldWeights:
     """What each field of the state is worth; only the fields a query state names count, so any scale will do."""
 
+    task: float = 0.50
     env: float = 0.25
     phase: float = 0.15
     constraints: float = 0.20
@@ -46,19 +43,19 @@ class FieldWeights:
 
     def __post_init__(self) -> None:
         values = list(asdict(self).values())
-        if not all(np.isfinite(value) and value >= 0 for value in values) or not sum(values):
+        if not all(math.isfinite(value) and value >= 0 for value in values) or not sum(values):
             raise UsageError(f"field weights must be finite, not negative, and not all zero: {self}")
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Row numbers of a catalog, best first, with the parts of their score (all in [0, 1])."""
+    """A record with the parts of its rank, all in [0, 1]."""
 
-    rows: NDArray[np.int64]
-    score: Floats
-    similarity: Floats
-    quality: Floats
-    recency: Floats
+    experience: Experience
+    rank_score: float
+    similarity: float
+    quality: float
+    recency: float
 
 
 @dataclass(frozen=True)
@@ -74,23 +71,45 @@ class ActionAdvice:
     action_score: float
 
 
-def recency(age_seconds: Floats, half_life_days: float = HALF_LIFE_DAYS) -> Floats:
-    """0.5^(age / half-life): 1 now, 0.5 after the half-life. A time in the future counts as now, NaN (never) as 0."""
-    age = np.maximum(age_seconds, 0.0)
-    return np.nan_to_num(np.power(0.5, age / (half_life_days * _DAY)), nan=0.0)
+def recency(moment: datetime | None, now: datetime | None = None, half_life_days: float = HALF_LIFE_DAYS) -> float:
+    """0.5^(age / half-life): 1 now, 0.5 after the half-life. A time in the future counts as now, None (never) as 0."""
+    if moment is None:
+        return 0.0
+    age = max(((now or datetime.now(timezone.utc)) - moment).total_seconds(), 0.0)
+    return float(0.5 ** (age / (half_life_days * _DAY)))
 
 
-def outcome_quality(success: NDArray[Any], score: NDArray[Any]) -> Floats:
-    """Quality in [0, 1]: 1 for success, 0.5 for unknown, 0 for failure; averaged with the score where there is one.
+def outcome_quality(outcome: Outcome) -> float:
+    """Quality in [0, 1]: 1 for success, 0.5 for unknown, 0 for failure; averaged with the score where there is one."""
+    verdict = 0.5 if outcome.success is None else float(outcome.success)
+    return verdict if outcome.score is None else (verdict + outcome.score) / 2
 
-    `success` holds 1, 0 or -1 (unknown), `score` is NaN where there is none.
+
+def rank_score(similarity: float, quality: float, fresh: float) -> float:
+    """The rank of a record by its parts."""
+    return RANK_WEIGHTS[0] * similarity + RANK_WEIGHTS[1] * quality + RANK_WEIGHTS[2] * fresh
+
+
+def similarity(asked: State, stored: State, weights: FieldWeights, task: float | None = None) -> float:
+    """Weighted overlap of the fields that the query state names; `task` is the overlap of the task, where it counts.
+    1 when nothing but the task is named.
     """
-    verdict = np.where(success < 0, 0.5, success).astype(np.float64)
-    return np.where(np.isnan(score), verdict, (verdict + score) / 2)
+    parts = [] if task is None else [(weights.task, task)]
+    parts += [
+        (getattr(weights, name), float(getattr(asked, name) == getattr(stored, name)))
+        for name in ("env", "phase")
+        if getattr(asked, name) is not None
+    ]
+    for name in ("constraints", "signals", "tags"):
+        terms = _terms(getattr(asked, name))
+        if terms:
+            parts.append((getattr(weights, name), len(terms & _terms(getattr(stored, name))) / len(terms)))
+    present = sum(weight for weight, _ in parts)
+    return sum(weight * overlap for weight, overlap in parts) / present if present else 1.0
 
 
 def rank(
-    catalog: Catalog,
+    experiences: Iterable[Experience],
     state: State,
     *,
     k: int = 10,
@@ -98,7 +117,7 @@ def rank(
     filters: Mapping[str, Any] | None = None,
     weights: FieldWeights | None = None,
     now: datetime | None = None,
-) -> Ranked:
+) -> list[Ranked]:
     """Rank the records whose task is that of `state`; best first, ties by salience, then id.
 
     `filters` may name application, env, phase, success, min_trust; they are exact. Records that are quarantined do
@@ -109,14 +128,50 @@ def rank(
     """
     if not (isinstance(k, int) and isinstance(min_similarity, (int, float)) and k > 0 and 0 <= min_similarity <= 1):
         raise UsageError(f"k must be at least 1 and min_similarity in [0, 1], not {k} and {min_similarity}")
-    rows = _same_task(catalog, state, dict(filters or {}))
-    similarity = _similarity(catalog, state, rows, weights or FieldWeights())
-    rows, similarity = rows[similarity >= min_similarity], similarity[similarity >= min_similarity]
-    quality = outcome_quality(catalog.column("success")[rows], catalog.column("score")[rows])
-    fresh = recency(_timestamp(now) - catalog.column("created")[rows])
-    score = RANK_WEIGHTS[0] * similarity + RANK_WEIGHTS[1] * quality + RANK_WEIGHTS[2] * fresh
-    best = _top(score, catalog.column("salience")[rows], catalog.column("id")[rows], k)
-    return Ranked(rows[best], score[best], similarity[best], quality[best], fresh[best])
+    admits, used = _admission(dict(filters or {})), weights or FieldWeights()
+    found = [
+        _ranked(one, similarity(state, one.state, used), now)
+        for one in experiences
+        if is_task_of(one, state) and admits(one)
+    ]
+    best = (one for one in found if one.similarity >= min_similarity)
+    return sorted(best, key=lambda one: (-one.rank_score, -one.experience.salience, one.experience.id))[:k]
+
+
+def is_task_of(experience: Experience, state: State) -> bool:
+    """True for a record of the same task, whatever its values."""
+    own = experience.state
+    return state.task in (own.task, own.request) or Request.parse(state.task).masked in {
+        Request.parse(text).masked for text in (own.task, own.request) if text
+    }
+
+
+def _admission(filters: dict[str, Any]) -> Callable[[Experience], bool]:
+    unknown = filters.keys() - {"application", "env", "phase", "success", "min_trust"}
+    if unknown:
+        raise UsageError(f"unknown filter {min(unknown)!r}; known: application, env, phase, success, min_trust")
+    least = Trust(filters.pop("min_trust", Trust.OBSERVED)).rank
+    application = filters.pop("application", None)
+
+    def admits(one: Experience) -> bool:
+        same = application is None or application_key(one.state.application) == application_key(application)
+        named = {"env": one.state.env, "phase": one.state.phase, "success": one.outcome.success}
+        wanted = all(value is None or named[name] == value for name, value in filters.items())
+        return same and wanted and one.trust.rank >= least
+
+    return admits
+
+
+def _ranked(one: Experience, alike: float, now: datetime | None) -> Ranked:
+    quality, fresh = outcome_quality(one.outcome), recency(one.created_at, now)
+    return Ranked(one, rank_score(alike, quality, fresh), alike, quality, fresh)
+
+
+def _terms(value: Mapping[str, Any] | Sequence[str] | None) -> set[str]:
+    """The parts of a field that can be shared: names with their values, or words."""
+    if isinstance(value, Mapping):
+        return {f"{key}={json.dumps(given, sort_keys=True)}" for key, given in value.items()}
+    return {one.strip().casefold() for one in value or ()}
 
 
 def recommend(
@@ -132,7 +187,7 @@ def recommend(
     groups: dict[str, list[Experience]] = {}
     for experience in experiences:
         groups.setdefault(signature(experience), []).append(experience)
-    advice = [_advice(name, group, _timestamp(now)) for name, group in groups.items()]
+    advice = [_advice(name, group, now) for name, group in groups.items()]
     return sorted(advice, key=lambda one: (-one.action_score, one.signature))[:k_actions]
 
 
@@ -144,69 +199,18 @@ def signature(experience: Experience) -> str:
     return f"{strategy} | {action.skill} | {parameters}"
 
 
-def _same_task(catalog: Catalog, state: State, filters: dict[str, Any]) -> NDArray[np.int64]:
-    phase = filters.pop("phase", None)
-    min_trust = Trust(filters.pop("min_trust", Trust.OBSERVED)).rank
-    unknown = set(filters) - {"application", "env", "success"}
-    if unknown:
-        raise UsageError(f"unknown filter {sorted(unknown)[0]!r}; known: application, env, phase, success, min_trust")
-    tasks = [np.uint64(key_hash(task)) for task in canonical_tasks(state.task)]
-    mask = np.isin(catalog.column("task"), tasks) & catalog.mask(
-        Filter(min_trust=min_trust, min_trust_imported=min_trust, **filters)
-    )
-    if phase is not None:
-        mask &= catalog.column("phase") == key_hash(phase)
-    return np.flatnonzero(mask)
-
-
-def _similarity(catalog: Catalog, state: State, rows: NDArray[np.int64], weights: FieldWeights) -> Floats:
-    """Weighted overlap with each row; 1 for all when the query state names nothing but its task."""
-    total = np.zeros(len(rows))
-    present = 0.0
-    for name, value in (("env", state.env), ("phase", state.phase)):
-        if value is not None:
-            weight = getattr(weights, name)
-            total += weight * (catalog.column(name)[rows] == key_hash(value))
-            present += weight
-    for name, terms in state_terms(state).items():
-        weight = getattr(weights, name)
-        if terms and weight:
-            shared = np.zeros(len(catalog.rows))
-            for rows_with, _ in catalog.postings(terms):
-                shared[rows_with] += 1.0
-            total += weight * shared[rows] / len(terms)
-            present += weight
-    return total / present if present else np.ones(len(rows))
-
-
-def _top(score: Floats, salience: NDArray[Any], ids: NDArray[Any], k: int) -> NDArray[np.int64]:
-    """Places of the k best: by score, then salience, then id; no full sort of a large set."""
-    places = np.arange(len(score))
-    if len(score) > 4 * k:
-        edge = np.partition(score, -k)[-k]
-        places = np.flatnonzero(score >= edge)
-    return places[np.lexsort((ids[places], -salience[places], -score[places]))][:k]
-
-
-def _advice(name: str, group: Sequence[Experience], now: float) -> ActionAdvice:
-    success = np.array([-1 if one.outcome.success is None else int(one.outcome.success) for one in group])
-    score = np.array([np.nan if one.outcome.score is None else one.outcome.score for one in group])
-    judged = success >= 0
-    rate = float((success[judged] == 1).mean()) if judged.any() else 0.0
-    quality = float(outcome_quality(success, score).mean())
+def _advice(name: str, group: Sequence[Experience], now: datetime | None) -> ActionAdvice:
+    judged = [one.outcome.success for one in group if one.outcome.success is not None]
+    rate = sum(judged) / len(judged) if judged else 0.0
+    quality = math.fsum(outcome_quality(one.outcome) for one in group) / len(group)
     reasons = Counter(one.outcome.failure_reason for one in group if one.is_negative and one.outcome.failure_reason)
     last = max(filter(None, map(_last_success, group)), default=None)
-    fresh = float(recency(np.array([now - last.timestamp()]))[0]) if last else 0.0
-    total = ACTION_WEIGHTS[0] * rate + ACTION_WEIGHTS[1] * quality + ACTION_WEIGHTS[2] * fresh
-    patterns = tuple(str(reason) for reason, _ in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:3])
-    return ActionAdvice(name, len(group), rate, quality, patterns, last, total)
+    total = ACTION_WEIGHTS[0] * rate + ACTION_WEIGHTS[1] * quality + ACTION_WEIGHTS[2] * recency(last, now)
+    patterns = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_FAILURE_PATTERNS]
+    return ActionAdvice(name, len(group), rate, quality, tuple(str(reason) for reason, _ in patterns), last, total)
 
 
 def _last_success(one: Experience) -> datetime | None:
-    """When it worked last: in its own run, or injected into a later one."""
+    """When it worked last: in its own run, or shown in a later one."""
     own = one.created_at if one.outcome.success else None
     return max(filter(None, (own, one.usage.last_success)), default=None)
-
-
-def _timestamp(now: datetime | None) -> float:
-    return (now or datetime.now(timezone.utc)).timestamp()

@@ -10,13 +10,14 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from typing import Any
 
 from ufo_experience.errors import NotFoundError, UsageError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.audit import FILE, AuditLog
-from ufo_experience.schema import Experience, Trust, validate
-from ufo_experience.store.records import fingerprint
+from ufo_experience.schema import Experience, Step, Trust, validate
+from ufo_experience.store.base import fingerprint
 from ufo_experience.store.selection import RecordFilter
 
 KEPT = 100  # changes that can be taken back
@@ -31,6 +32,25 @@ class Change:
     verb: str
     before: tuple[Experience, ...]
     after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepEdit:
+    """What a person wrote for a step; None leaves that part as it is."""
+
+    action: str | None = None
+    control: str | None = None
+    control_type: str | None = None
+
+    def of(self, step: Step, place: int) -> dict[str, Any]:
+        """The step as it is wanted, in its new place."""
+        control = step.target_control.model_dump()
+        if self.control is not None:
+            control["name"] = self.control.strip()
+        if self.control_type is not None:
+            control["type"] = self.control_type.strip() or None
+        action = step.action_type if self.action is None else self.action.strip()
+        return {**step.model_dump(), "step_number": place, "action_type": action, "target_control": control}
 
 
 @dataclass
@@ -91,6 +111,10 @@ class Actions:
         self._audit(f"undo {change.verb}", change.before)
         return change
 
+    def done(self, change_id: str) -> Change | None:
+        """A change that can still be taken back; None when it is not known any more."""
+        return self._done.get(change_id)
+
     def _as_seen(self, seen: Mapping[str, str]) -> tuple[Experience, ...]:
         return tuple(self.memory.list(where=RecordFilter(ids=tuple(seen), expected=seen)))
 
@@ -108,22 +132,21 @@ class Actions:
 
 
 def edited(
-    old: Experience, *, task: str, tips: Sequence[str], slots: Mapping[str, str], steps: Sequence[int]
+    old: Experience, *, task: str, tips: Sequence[str], slots: Mapping[str, str], steps: Mapping[int, StepEdit]
 ) -> Experience:
-    """A new record with another wording, other tips, slot types, and only the steps of these numbers.
+    """A new record with another wording, other tips, slot types, and only the steps of these numbers, as edited.
 
     Raises:
         UsageError: no step is left, or nothing is different.
         SchemaError: a text does not fit; the field is named.
     """
-    kept = [step for step in old.action.steps if step.step_number in set(steps)]
+    kept = [step for step in old.action.steps if step.step_number in steps]
     if old.action.steps and not kept:
         raise UsageError("a record without a step teaches nothing: keep at least one, or remove it")
-    numbered = [step.model_copy(update={"step_number": place}) for place, step in enumerate(kept, start=1)]
     data = old.model_dump()
     data["state"]["request"] = task.strip()
     data["action"]["tips"] = [tip.strip() for tip in tips if tip.strip()]
-    data["action"]["steps"] = [step.model_dump() for step in numbered]
+    data["action"]["steps"] = [steps[step.step_number].of(step, place) for place, step in enumerate(kept, start=1)]
     data["slots"] = {name: slots.get(name, kind).strip() or kind for name, kind in old.slots.items()}
     data["provenance"]["notes"] = [
         *(note for note in old.provenance.notes if not note.startswith(SUPERSEDES)),

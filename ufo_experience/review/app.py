@@ -23,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 
 from ufo_experience.errors import ConflictError, ExperienceError, NotFoundError, UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.review.actions import Actions, Change, difference, edited, seen_now
+from ufo_experience.review.actions import Actions, Change, StepEdit, difference, edited, seen_now
 from ufo_experience.review.guard import Guard, TooLargeError
 from ufo_experience.review.jobs import Jobs
 from ufo_experience.review.pages import Pages
@@ -65,12 +65,12 @@ class Review:
     def routes(self) -> list[Route | Mount]:
         """Every address of the page."""
         reads: dict[str, Handler] = {
-            "/": lambda request, form: self._page("overview.html", self.pages.overview()),
+            "/": lambda request, form: self._page("overview.html", self.pages.overview(), request),
             "/experiences": lambda request, form: self._page(
-                "experiences.html", self.pages.experiences(request.query_params)
+                "experiences.html", self.pages.experiences(request.query_params), request
             ),
-            "/queue": lambda request, form: self._page("queue.html", self.pages.queue(request.query_params)),
-            "/try": lambda request, form: self._page("try.html", self.pages.attempt(request.query_params)),
+            "/queue": lambda request, form: self._page("queue.html", self.pages.queue(request.query_params), request),
+            "/try": lambda request, form: self._page("try.html", self.pages.attempt(request.query_params), request),
             "/health": lambda request, form: self._page(
                 "health.html", {**self.pages.health(), "job": self.jobs.state()}
             ),
@@ -111,7 +111,7 @@ class Review:
         return endpoint
 
     def _one(self, request: Request, form: Form) -> Response:
-        return self._page("experience.html", self.pages.experience(self._record(request)))
+        return self._page("experience.html", self.pages.experience(self._record(request)), request)
 
     def _edit_form(self, request: Request, form: Form) -> Response:
         one = self._record(request)
@@ -121,7 +121,7 @@ class Review:
         """First the difference, then (with `sure`) the change."""
         old, given = self._record(request), dict(form)
         slots = {key.removeprefix("slot:"): value for key, value in form if key.startswith("slot:")}
-        steps = [int(value) for key, value in form if key == "step" and value.isdigit()]
+        steps = _steps_of(form)
         new = edited(old, task=given.get("task", ""), tips=given.get("tips", "").splitlines(), slots=slots, steps=steps)
         seen = given.get("seen", "")
         if given.get("sure") != "yes":
@@ -154,8 +154,9 @@ class Review:
         return self._done(change, "/experiences" if gone else back)
 
     def _undo(self, request: Request, form: Form) -> Response:
-        change = self.actions.undo(dict(form).get("change", ""))
-        return self._page("done.html", {"change": change, "undone": True, "back": "/experiences"})
+        given = dict(form)
+        self.actions.undo(given.get("change", ""))
+        return RedirectResponse(_local(given.get("back", "/experiences")), 303)
 
     def _job(self, request: Request, form: Form) -> Response:
         name = dict(form).get("do", "")
@@ -166,17 +167,24 @@ class Review:
         return RedirectResponse("/health", 303)
 
     def _done(self, change: Change, back: str) -> Response:
-        return self._page("done.html", {"change": change, "undone": False, "back": back})
+        """Back to where the person was; the page says what was done, and takes it back on request."""
+        joined = "&" if "?" in back else "?"
+        return RedirectResponse(f"{back}{joined}did={change.id}", 303)
 
     def _record(self, request: Request) -> Any:
         return self.memory.get(str(request.path_params["id"]))
 
-    def _page(self, name: str, data: Mapping[str, Any], status: int = 200) -> HTMLResponse:
-        text = self._templates.get_template(name).render({**data, "read_only": self.read_only, "here": name})
-        return HTMLResponse(text, status)
+    def _page(
+        self, name: str, data: Mapping[str, Any], request: Request | None = None, status: int = 200
+    ) -> HTMLResponse:
+        """A page; where a change has just led to it, with what was done and the button that takes it back."""
+        did = self.actions.done(request.query_params.get("did", "")) if request else None
+        back = _without_did(request) if request else ""
+        shown = {**data, "read_only": self.read_only, "here": name, "did": did, "did_back": back}
+        return HTMLResponse(self._templates.get_template(name).render(shown), status)
 
     def _problem(self, status: int, title: str, text: str) -> HTMLResponse:
-        return self._page("problem.html", {"title": title, "text": text}, status)
+        return self._page("problem.html", {"title": title, "text": text}, status=status)
 
     def not_found(self, request: Request, error: Exception) -> Response:
         """The page for an address that is none."""
@@ -221,6 +229,22 @@ def _parse(body: bytes) -> Form:
         return parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError as error:
         raise UsageError("not a form") from error
+
+
+def _steps_of(form: Form) -> dict[int, StepEdit]:
+    """The steps to keep, by number, each as it was typed into the form."""
+    given = dict(form)
+    numbers = [int(value) for key, value in form if key == "step" and value.isdecimal() and len(value) < 6]
+    return {
+        number: StepEdit(given.get(f"action:{number}"), given.get(f"control:{number}"), given.get(f"type:{number}"))
+        for number in numbers
+    }
+
+
+def _without_did(request: Request) -> str:
+    """The address of a page without what was done before it."""
+    rest = [(key, value) for key, value in request.query_params.multi_items() if key != "did"]
+    return request.url.path + (f"?{urlencode(rest)}" if rest else "")
 
 
 def _local(path: str) -> str:

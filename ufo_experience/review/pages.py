@@ -13,12 +13,14 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.review import plots
 from ufo_experience.review.actions import seen_now, superseded
-from ufo_experience.review.rows import SORTS, Filters, Row, RowTable
+from ufo_experience.review.rows import Filters, Row, RowTable
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.trust.risk import risks
 
 PAGE = 50  # rows of a list
+QUEUE = 20  # records of the queue, with their steps
 FOUND = 50  # hits of a search
+NEAR = 5  # of the best below the threshold
 SHOWN_TASKS = 20  # tasks nothing was known for
 Data = dict[str, Any]
 
@@ -31,22 +33,25 @@ class Pages:
     table: RowTable
 
     def overview(self) -> Data:
-        """Counts, use over time, what could not be answered, and how the index is."""
+        """The one thing to do next, counts, use over time, what could not be answered, and how the index is."""
         rows = self.table.rows()
         log = AuditLog(self.memory.store.cache_folder / FILE).rows()
+        days, unanswered, health = _days(log), _unanswered(log), self.health()
         applications = Counter(row.application or "(none)" for row in rows)
+        waiting = sum(row.waits for row in rows)
         return {
-            "waiting": sum(row.waits for row in rows),
-            "outcomes": plots.bars(Counter(row.outcome for row in rows), "records by outcome"),
-            "trusts": plots.bars(Counter(row.trust for row in rows), "records by trust"),
-            "applications": plots.bars(dict(applications.most_common(10)), "records by application"),
+            "waiting": waiting,
+            "next": _next_thing(waiting, unanswered, health),
+            "outcomes": plots.bars(Counter(row.outcome for row in rows)),
+            "trusts": plots.bars(Counter(row.trust for row in rows)),
+            "applications": plots.bars(dict(applications.most_common(10))),
             "used": sum(row.injected for row in rows),
             "helped": sum(row.helped for row in rows),
             "hurt": sum(row.hurt for row in rows),
-            "days": plots.timeline(_days(log), ("answered", "unanswered"), "questions of the last 30 days"),
-            "asked": bool(_days(log)),
-            "unanswered": _unanswered(log),
-            **self.health(),
+            "days": plots.timeline(days, ("answered", "unanswered"), "questions of the last 30 days"),
+            "last_day": max(days, default=None),
+            "unanswered": unanswered,
+            **health,
         }
 
     def health(self) -> Data:
@@ -61,10 +66,10 @@ class Pages:
         }
 
     def experiences(self, query: Mapping[str, str]) -> Data:
-        """A page of the list: searched, filtered, sorted."""
-        filters = Filters(**{name: query.get(name, "") for name in Filters.__dataclass_fields__})
-        words, sort = query.get("q", "").strip(), query.get("sort", SORTS[0])
-        rows = self.table.find(filters, sort, self._search(words) if words else None)
+        """A page of the list: searched, filtered and sorted by one line."""
+        line = query.get("q", "").strip()
+        filters = Filters.of(line)
+        rows = self.table.find(filters, self._search(filters.words) if filters.words else None)
         page = max(1, _number(query.get("page"), 1))
         first = (page - 1) * PAGE
         return {
@@ -72,19 +77,17 @@ class Pages:
             "total": len(rows),
             "page": page,
             "pages": max(1, -(-len(rows) // PAGE)),
-            "filters": filters,
-            "q": words,
-            "sort": sort,
-            "sorts": SORTS,
-            "choices": self.table.choices(),
+            "q": line,
+            "searched": bool(filters.words),
             "empty_store": not self.table.rows(),
         }
 
     def queue(self, query: Mapping[str, str]) -> Data:
-        """What waits for a decision: what has worked first, the newest before the older."""
-        rows = [row for row in self.table.find(Filters(), "newest") if row.waits]
+        """What waits for a decision, with what is decided on: what has worked first, the newest before the older."""
+        rows = self.table.find(Filters(states=("waiting",)))
         rows.sort(key=lambda row: (row.outcome != "success", bool(row.risks)))
-        return {"rows": rows[:PAGE], "total": len(rows)}
+        shown = [(row, self.memory.get(row.id)) for row in rows[:QUEUE]]
+        return {"rows": [(row, one, _steps(one)) for row, one in shown], "total": len(rows)}
 
     def experience(self, one: Experience) -> Data:
         """Everything there is to say of one record."""
@@ -95,7 +98,8 @@ class Pages:
             "one": one,
             "seen": seen_now(one),
             "risks": risks(one),
-            "steps": [_step(one, place) for place in range(len(one.action.steps))],
+            "steps": _steps(one),
+            "standing": self._standing(one),
             "like": self.table.like(one.id),
             "supersedes": superseded(one),
             "screenshots": screenshots(one),
@@ -109,8 +113,7 @@ class Pages:
         task, application = query.get("task", "").strip(), query.get("application", "").strip()
         if not task:
             return {"task": "", "application": application, "found": None}
-        found = self.memory.retrieve(task, application=application or None)
-        near = self._near(task, application, found) if not found.near else list(found.near)
+        found = self.memory.retrieve(task, application=application or None, near=NEAR)
         block = self.memory.build_prompt(task, found)
         return {
             "task": task,
@@ -118,17 +121,22 @@ class Pages:
             "found": found,
             "hits": [(hit, plots.scale(hit.score, found.threshold)) for hit in found],
             "negatives": [(hit, plots.scale(hit.score, found.threshold)) for hit in found.negatives],
-            "near": [(hit, plots.scale(hit.score, found.threshold)) for hit in near],
+            "near": [(hit, plots.scale(hit.score, found.threshold)) for hit in found.near],
             "withheld": [(held, self._seen(held.id)) for held in found.withheld],
             "block": block.text,
             "tokens": block.tokens,
         }
 
-    def _near(self, task: str, application: str, found: Sequence[Hit]) -> list[Hit]:
-        """What came nearest below the threshold."""
-        known = {hit.experience.id for hit in found}
-        all_hits = self.memory.retrieve(task, application=application or None, similarity_threshold=0.0, top_k=10)
-        return [hit for hit in all_hits if hit.experience.id not in known][:5]
+    def _standing(self, one: Experience) -> str:
+        """Whether agents are shown this record, as retrieval itself answers for its own task."""
+        task = one.state.request or one.state.task
+        found = self.memory.retrieve(task, application=one.state.application, only=[one.id])
+        if any(hit.experience.id == one.id for hit in found):
+            return "shown to agents that are asked this"
+        if any(hit.experience.id == one.id for hit in found.negatives):
+            return "shown to agents as tried and failed"
+        held = next((held for held in found.withheld if held.id == one.id), None)
+        return f"not shown: {held.why}; {held.remedy}" if held else f"not shown: {found.reason}"
 
     def _search(self, words: str) -> list[str]:
         """Ids by the product's own retriever, trusted or not, best first; then those whose text holds the words."""
@@ -152,6 +160,23 @@ def screenshots(one: Experience) -> list[str]:
         return []
     pictures = (path for path in source.parent.glob("action_step*.png") if path.is_file() and not path.is_symlink())
     return sorted(path.name for path in pictures)[:200]
+
+
+def _steps(one: Experience) -> list[Data]:
+    """The steps for reading, each with what is risky about it alone."""
+    return [_step(one, place) for place in range(len(one.action.steps))]
+
+
+def _next_thing(waiting: int, unanswered: Sequence[tuple[str, int, str]], health: Data) -> tuple[str, str]:
+    """The one thing to do next, and the page on which it is done."""
+    if waiting:
+        return f"{waiting} run{'' if waiting == 1 else 's'} no agent is shown until you decide", "/queue"
+    if health["indexed"] < health["records"]:
+        return f"{health['records'] - health['indexed']} records are found by their words alone", "/health"
+    if unanswered:
+        task, count, _ = unanswered[0]
+        return f"Teach “{task}”: asked {count} time{'' if count == 1 else 's'}, nothing is known of it", "/try"
+    return "Nothing waits. See what an agent would be told", "/try"
 
 
 def _step(one: Experience, place: int) -> Data:

@@ -1,4 +1,4 @@
-"""Small pictures as SVG text: no library, no inline style, classes that the style sheet colours in light and dark."""
+"""Pictures for the pages: bars as plain data for `<progress>`, days and scores as small SVG without text or style."""
 
 from __future__ import annotations
 
@@ -7,44 +7,34 @@ from datetime import date, timedelta
 
 from markupsafe import Markup, escape
 
-WIDTH, BAR, GAP = 640, 22, 8
+WIDTH, HEIGHT = 640, 110
 
 
-def bars(counts: Mapping[str, int], label: str) -> Markup:
-    """Horizontal bars with the value at the end of each."""
-    most = max(counts.values(), default=0) or 1
-    height = len(counts) * (BAR + GAP)
-    parts = []
-    for place, (name, count) in enumerate(counts.items()):
-        top, length = place * (BAR + GAP), round((WIDTH - 260) * count / most)
-        parts.append(
-            f'<text class="name" x="190" y="{top + 16}" text-anchor="end">{escape(_short(name))}</text>'
-            f'<rect class="bar" x="200" y="{top}" width="{max(length, 2)}" height="{BAR}" rx="4"/>'
-            f'<text class="value" x="{208 + max(length, 2)}" y="{top + 16}">{count}</text>'
-        )
-    return _svg(height, label, parts)
+def bars(counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
+    """Name, count, and the count of the longest bar."""
+    most = max(counts.values(), default=0)
+    return [(name, count, most) for name, count in counts.items()]
 
 
 def timeline(days: Mapping[date, Mapping[str, int]], series: Sequence[str], label: str, last: int = 30) -> Markup:
-    """Stacked columns of the last days, one class a series."""
+    """Stacked columns of the last days, one class a series; the page says which days they are."""
     end = max(days, default=date.today())
     span = [end - timedelta(days=back) for back in range(last - 1, -1, -1)]
     most = max((sum(days.get(day, {}).values()) for day in span), default=0) or 1
     step, parts = WIDTH / last, []
     for place, day in enumerate(span):
-        base = 120.0
+        base = float(HEIGHT)
         for kind in series:
             count = days.get(day, {}).get(kind, 0)
-            height = 110 * count / most
+            height = HEIGHT * count / most
             base -= height
             if count:
                 parts.append(
                     f'<rect class="{escape(kind)}" x="{place * step + 1:.1f}" y="{base:.1f}" '
                     f'width="{step - 2:.1f}" height="{height:.1f}"><title>{day}: {count} {escape(kind)}</title></rect>'
                 )
-    parts.append(f'<text class="name" x="0" y="138">{span[0]}</text>')
-    parts.append(f'<text class="name" x="{WIDTH}" y="138" text-anchor="end">{span[-1]}</text>')
-    return _svg(144, label, parts)
+    view = f'viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none"'
+    return Markup(f'<svg class="plot" {view} role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>')
 
 
 def scale(score: float, threshold: float) -> Markup:
@@ -58,14 +48,3 @@ def scale(score: float, threshold: float) -> Markup:
     return Markup(
         f'<svg class="scale" viewBox="0 0 122 16" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
-
-
-def _svg(height: int, label: str, parts: Sequence[str]) -> Markup:
-    return Markup(
-        f'<svg class="plot" viewBox="0 0 {WIDTH} {max(height, 1)}" role="img" aria-label="{escape(label)}">'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 26 else f"{name[:25]}…"

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
+from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.records import fingerprint
-from ufo_experience.text.applications import application_key
+from ufo_experience.store.base import ExperienceStore, fingerprint
 from ufo_experience.trust.risk import risks
 
 SETTLED_NS = 2_000_000_000  # a shard that changed within the last two seconds may change again in the same tick
 OUTCOMES = {True: "success", False: "failure", None: "unknown"}
-SORTS = ("newest", "oldest", "task", "application", "most used", "most helpful", "most harmful")
+SORTS = ("newest", "oldest", "task", "application", "used", "helped", "hurt")
+_PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
 
 
 @dataclass(frozen=True)
@@ -76,23 +76,49 @@ def way_of(one: Experience) -> str:
 
 @dataclass(frozen=True)
 class Filters:
-    """What the list is narrowed down to; "" does not count."""
+    """What the list is narrowed down to, as it is typed: `report app:Word is:waiting since:7 sort:oldest`.
 
+    `app:`, `trust:` and `format:` take a value; `is:` takes success, failure, unknown, waiting, risky or a kind of
+    risk; `since:` takes days. Words without a colon, and keys nobody knows, are searched for.
+    """
+
+    words: str = ""
     application: str = ""
     trust: str = ""
-    outcome: str = ""
     format: str = ""
-    risk: str = ""
-    age: str = ""
+    states: tuple[str, ...] = ()
+    since: int | None = None
+    sort: str = "newest"
+
+    @classmethod
+    def of(cls, line: str) -> Filters:
+        """The filters of a search line; quotes hold a value of several words together."""
+        found = cls()
+        words = []
+        for piece in _PIECE.findall(line):
+            key, _, value = piece.partition(":")
+            value = value.strip('"')
+            if key in ("app", "trust", "format") and value:
+                found = replace(found, **{"application" if key == "app" else key: value})
+            elif key == "is" and value:
+                found = replace(found, states=(*found.states, value))
+            elif key == "since" and value.isdecimal() and len(value) < 6:
+                found = replace(found, since=int(value))
+            elif key == "sort" and value in SORTS:
+                found = replace(found, sort=value)
+            else:
+                words.append(piece)
+        return replace(found, words=" ".join(words))
 
     def admits(self, row: Row, now: datetime) -> bool:
         """True for a row that has everything asked for."""
-        wanted = ((self.trust, row.trust), (self.outcome, row.outcome), (self.format, row.format))
+        has = {row.outcome, *row.risks, *(["waiting"] if row.waits else []), *(["risky"] if row.risks else [])}
         return (
-            all(asked in ("", has) for asked, has in wanted)
+            self.trust in ("", row.trust)
+            and self.format in ("", row.format)
             and (not self.application or application_key(self.application) == application_key(row.application))
-            and (not self.risk or (self.risk == "none" and not row.risks) or self.risk in row.risks)
-            and (not self.age or row.created >= now - timedelta(days=int(self.age)))
+            and has.issuperset(self.states)
+            and (self.since is None or row.created >= now - timedelta(days=self.since))
         )
 
 
@@ -114,11 +140,11 @@ class RowTable:
                 self._revision = revision
             return list(self._rows.values())
 
-    def find(self, filters: Filters, sort: str = "newest", among: Iterable[str] | None = None) -> list[Row]:
+    def find(self, filters: Filters, among: Iterable[str] | None = None) -> list[Row]:
         """The rows that pass, sorted; with `among` (ids, best first) in that order instead."""
         now = datetime.now(timezone.utc)
         if among is None:
-            return _sorted([row for row in self.rows() if filters.admits(row, now)], sort)
+            return _sorted([row for row in self.rows() if filters.admits(row, now)], filters.sort)
         known = {row.id: row for row in self.rows()}
         return [known[id] for id in among if id in known and filters.admits(known[id], now)]
 
@@ -127,16 +153,6 @@ class RowTable:
         rows = self.rows()
         ways = {row.id: row.way for row in rows}
         return [row for row in rows if row.way == ways.get(row_id) and row.id != row_id]
-
-    def choices(self) -> dict[str, list[str]]:
-        """What there is to filter by, the most frequent first."""
-        rows = self.rows()
-        names = {
-            "application": Counter(row.application for row in rows if row.application),
-            "format": Counter(row.format for row in rows),
-            "risk": Counter(risk for row in rows for risk in row.risks),
-        }
-        return {name: [value for value, _ in counted.most_common(100)] for name, counted in names.items()}
 
     def _catch_up(self) -> None:
         """Read the shards again that have changed: records of one beginning, or their status."""
@@ -155,8 +171,8 @@ def _sorted(rows: list[Row], sort: str) -> list[Row]:
         "oldest": lambda row: (row.created.timestamp(), row.id),
         "task": lambda row: (row.task.casefold(), row.id),
         "application": lambda row: (row.application.casefold(), row.task.casefold(), row.id),
-        "most used": lambda row: (-row.injected, row.id),
-        "most helpful": lambda row: (-row.helped, row.id),
-        "most harmful": lambda row: (-row.hurt, row.id),
+        "used": lambda row: (-row.injected, row.id),
+        "helped": lambda row: (-row.helped, row.id),
+        "hurt": lambda row: (-row.hurt, row.id),
     }
     return sorted(rows, key=keys.get(sort, keys["newest"]))

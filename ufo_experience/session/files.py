@@ -15,9 +15,8 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from ufo_experience.errors import DataError, StorageError, UsageError
-from ufo_experience.fileio.atomic import Disk, replace_file
-from ufo_experience.fileio.regular import read_regular
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.store.files import read_regular, replace_file
+from ufo_experience.store.strict_json import parse
 
 StrPath = str | os.PathLike[str]
 
@@ -58,7 +57,7 @@ def write_atomic(path: StrPath, text: str) -> None:
     """
     target = Path(path)
     make_folder(target.parent)
-    replace_file(target, text.encode("utf-8"), Disk())
+    replace_file(target, text.encode("utf-8"))
 
 
 def make_folder(folder: Path) -> None:

@@ -1,106 +1,130 @@
-"""What every experience store can do. A folder is the default; a URL picks another (see `open_store`)."""
+"""What every experience store can do: records that are written once, and the events that happened to them since.
+
+A folder is the default; a URL picks another (see `open_store`). A store keeps two things and nothing else:
+
+    record   one experience as it was learned; it never changes
+    event    what somebody said or what became of it later: trust, verdict, help, harm, removed, restored
+
+Trust, outcome and usage of a record as `get` answers it are those of the record after its events.
+"""
 
 from __future__ import annotations
 
-import posixpath
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
-from ufo_experience.errors import QuotaError
-from ufo_experience.schema import Experience, Problem, Provenance, Trust, Usage, Verdict, readable_name
-from ufo_experience.store.folder.location import StorageLocation
+from ufo_experience.errors import ConflictError, QuotaError
+from ufo_experience.ids import content_hash, content_id
+from ufo_experience.schema import (
+    MAX_SESSIONS,
+    Experience,
+    Instant,
+    Model,
+    Name,
+    Problem,
+    Text,
+    Trust,
+    Usage,
+    Verdict,
+)
 
-if TYPE_CHECKING:
-    from ufo_experience.fileio.postgres import Database
-    from ufo_experience.store.records import CleanRecord, Status
-
-
-def matches_source(provenance: Provenance, source: str) -> bool:
-    """True when `source` is the record's source or session, in any spelling of a path, or a folder above its source."""
-    if not source:
-        return False
-    source = readable_name(source)
-    wanted = {source, _normal(source)}
-    if _normal(provenance.source).startswith(f"{_normal(source)}/"):
-        return True
-    return any(name in wanted or _normal(name) in wanted for name in (provenance.source, provenance.session) if name)
+EventKind = Literal["trust", "verdict", "help", "harm", "usage", "removed", "restored"]
 
 
-def _normal(text: str) -> str:
-    """A path with forward slashes, without `.`, `..` and trailing slash; a Windows path without case."""
-    path = posixpath.normpath(text.replace("\\", "/"))
-    return path.casefold() if re.match(r"[A-Za-z]:/", path) else path
+class Event(Model):
+    """Something that happened to a record after it was learned; one line of `events.jsonl`, one row of a table.
+
+    `trust` and `verdict` come with what was given, `help` and `harm` with a digest of the session that was reported.
+    `usage` sets all counts at once, as a restored backup has them. `content` is the digest of the record's content
+    that a person looked at: trust holds for these bytes and no others (a folder, where files can be edited).
+    """
+
+    kind: EventKind
+    id: Name
+    time: Instant
+    trust: Trust | None = None
+    verdict: Verdict | None = None
+    usage: Usage | None = None
+    session: Name = ""
+    reason: Text = ""
+    content: Name = ""
+
+
+class Status(Model):
+    """What the events of a record come to: a fold over them, oldest first. `Status()` is that of a new record.
+
+    `trust` None means that nobody has said anything: what the record says counts.
+    """
+
+    trust: Trust | None = None
+    content: Name = ""
+    usage: Usage = Usage.model_construct()
+    verdict: Verdict | None = None
+    removed: bool = False
+
+    def after(self, event: Event) -> Status:
+        """The status after one more event."""
+        match event.kind:
+            case "trust":
+                change: dict[str, Any] = {"trust": event.trust, "content": event.content}
+            case "verdict":
+                change = {"verdict": event.verdict}
+            case "usage":
+                change = {"usage": event.usage or Usage()}
+            case "help" | "harm":
+                change = {"usage": used(self.usage, event)}
+            case "removed" | "restored":
+                change = {"removed": event.kind == "removed"}
+        return self.model_copy(update=change)
+
+    def over(self, experience: Experience) -> Experience:
+        """The record as it is now."""
+        outcome = self.verdict.over(experience.outcome) if self.verdict else experience.outcome
+        now = {"trust": self.trust or experience.trust, "usage": self.usage, "outcome": outcome}
+        return experience.model_copy(update=now)
+
+
+def used(usage: Usage, event: Event) -> Usage:
+    """Usage after one more run in which the record was shown; unchanged when this session was reported before."""
+    if event.session and event.session in usage.sessions:
+        return usage
+    success = event.kind == "help"
+    return Usage(
+        injected=usage.injected + 1,
+        helped=usage.helped + int(success),
+        hurt=usage.hurt + int(not success),
+        streak=usage.streak + 1 if success and usage.hurt else 0,
+        last_success=event.time if success else usage.last_success,
+        sessions=(*usage.sessions, event.session)[-MAX_SESSIONS:] if event.session else usage.sessions,
+    )
 
 
 @dataclass(frozen=True)
 class Added:
-    """What `add` did with each record: new ids, and ids that were stored (or deleted) before."""
+    """What `add` did with each record: new ids, and ids that were stored (or removed) before."""
 
     added: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
 
 
-def check_quota(location: str, author: str, count: int, more: int, limit: int) -> None:
-    """Raise `QuotaError` when an author of `count` records may not keep `more` of them."""
-    if count + more > limit:
-        raise QuotaError(location, author, count, limit)
-
-
-def without(ids: list[str], fresh: list[str]) -> list[str]:
-    """The ids that were not newly added (`fresh`); a repeated id counts as not new."""
-    left = set(fresh)
-    first = {id: number for number, id in reversed(list(enumerate(ids)))}
-    return [id for number, id in enumerate(ids) if id not in left or number != first[id]]
-
-
 @dataclass
 class StoreReport:
-    """What `verify` found. `corrupt` is empty when every record, status and tombstone is whole."""
+    """What `verify` found. `corrupt` is empty when every record and event is whole; `repaired` was set aside."""
 
     records: int = 0
     corrupt: list[Problem] = field(default_factory=list)
-
-
-class ChangesStatus(ABC):
-    """The changes of a record's status, as every store makes them: one function from the old status to the new."""
-
-    def set_status(
-        self,
-        id: str,
-        *,
-        trust: Trust | None = None,
-        usage: Usage | None = None,
-        verdict: Verdict | None = None,
-        expected: str | None = None,
-    ) -> None:
-        """Replace what is given of a record's trust, usage and verdict, atomically; see `ExperienceStore`."""
-        given = {"trust": trust, "usage": usage, "verdict": verdict}
-        update = {name: value for name, value in given.items() if value is not None}
-        self._change_status(id, lambda old: old.model_copy(update=update), expected)
-
-    def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
-        """Replace a record's usage by `change` of it, while no other writer can; see `ExperienceStore`."""
-        return self._change_status(id, lambda old: old.model_copy(update={"usage": change(old.usage)})).usage
-
-    @abstractmethod
-    def _change_status(self, id: str, change: Callable[[Status], Status], expected: str | None = None) -> Status:
-        """Write `change` of the record's status, with no other writer between; returns it.
-
-        Raises:
-            NotFoundError, CorruptError: as `get`.
-            ConflictError: the record has another `fingerprint` than `expected`.
-        """
+    repaired: list[Problem] = field(default_factory=list)
 
 
 class ExperienceStore(Protocol):
-    """Durable records. What a method has returned from is on disk; readers take no lock.
+    """Durable records and events. What a method has returned from is on disk; readers take no lock.
 
-    A record is immutable; `trust`, `usage` and a verdict said later are its status and may change.
-    Removed ids stay removed: adding the same content again is skipped, unless `revive` is asked for.
+    Every record passes redaction before `add`; a store writes what it is given. Removed ids stay removed: adding the
+    same content again is skipped, unless `revive` is asked for.
     """
 
     @property
@@ -109,164 +133,155 @@ class ExperienceStore(Protocol):
         ...
 
     @property
-    def cache_folder(self) -> Path:
-        """The folder on this machine for what can be made again from the records: index, embeddings."""
-        ...
-
-    @property
     def shared(self) -> bool:
         """True when others write here whom nobody on this machine has let in: trust must then be given by approval."""
         ...
 
     @property
-    def storage(self) -> StorageLocation:
-        """Where it lies; `storage.check()` refuses what must not be written without the owner's word."""
+    def cache_folder(self) -> Path:
+        """The folder on this machine for what is not a record: the audit log, the books of what was spent."""
         ...
 
-    @property
-    def database(self) -> Database | None:
-        """The database the records are in; None for a folder."""
+    def key(self) -> bytes:
+        """The store's secret for keyed digests: outside the records and every export, made when first asked for."""
         ...
 
-    @property
-    def store_id(self) -> str:
-        """Random id given at creation; an index names the store it belongs to."""
-        ...
+    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+        """Commit records; idempotent, durable when it returns. Usage that is not empty is kept as an event.
 
-    def add(self, experiences: Iterable[Experience | CleanRecord], *, revive: bool = False) -> Added:
-        """Commit records. Idempotent: an id that is already there is skipped. Durable when it returns.
-
-        Raises `StorageError` (disk), `QuotaError` (an author has enough), `LockedError` (another writer), `SchemaError`
-        (over a limit).
+        Raises:
+            StorageError, QuotaError, LockedError: the disk, an author who has enough, another writer.
+            SchemaError: a record is over a limit; nothing of its group is stored.
         """
         ...
 
     def get(self, id: str) -> Experience:
-        """The live record with this id. Raises `NotFoundError` or `CorruptError`."""
+        """The live record with this id, as it is now. Raises `NotFoundError` or `CorruptError`."""
         ...
 
     def __contains__(self, id: object) -> bool:
-        """True when there is a live record with this id, readable or not."""
+        """True when there is a live record with this id."""
         ...
 
     def ids(self) -> list[str]:
         """Ids of all live records, sorted."""
         ...
 
-    def scan(self, ids: Sequence[str] | None = None) -> Iterator[Experience]:
-        """Stream live records in id order; a corrupt one is left out here and named by `verify`."""
+    def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """Stream live records by id, all or those of `ids`; one that cannot be read is left out, `verify` names it."""
+        ...
+
+    def events(self, id: str | None = None) -> Iterator[Event]:
+        """What happened, oldest first: to one record, or to all."""
         ...
 
     def set_status(
-        self,
-        id: str,
-        *,
-        trust: Trust | None = None,
-        usage: Usage | None = None,
-        verdict: Verdict | None = None,
-        expected: str | None = None,
-    ) -> None:
-        """Replace what is given of a record's trust, usage and verdict, atomically. Raises as `get`.
+        self, id: str, *, trust: Trust | None = None, verdict: Verdict | None = None, expected: str | None = None
+    ) -> Experience:
+        """Note a new trust, a verdict, or both; returns the record as it is now. Raises as `get`.
 
         `expected` is the `fingerprint` of the record as the caller saw it; another one raises `ConflictError`.
         """
         ...
 
+    def update_usage(self, id: str, success: bool, *, session: str = "", when: datetime | None = None) -> bool:
+        """Note that the record helped (or hurt) in a session; False when that session was reported before."""
+        ...
+
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
-        """Delete records for good; returns the ids that were there."""
+        """Take records out; returns the ids that were there. `restore` brings them back until they are purged."""
         ...
 
-    def update_usage(self, id: str, change: Callable[[Usage], Usage]) -> Usage:
-        """Replace a record's usage by `change` of it; no credit of another process is lost. Raises as `get`."""
+    def removed(self) -> list[str]:
+        """Ids of what was removed and can be restored, sorted."""
         ...
 
-    def verify(self) -> StoreReport:
-        """Read every byte and say what is wrong."""
+    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """What was removed and can be restored, as it was, by id."""
         ...
 
-    def shard_mtimes(self) -> dict[str, int]:
-        """A time (ns) for each shard, `records/<prefix>` or `status/<prefix>`, that changes when it does.
+    def restore(self, ids: Iterable[str]) -> list[Experience]:
+        """Bring removed records back as they were."""
+        ...
 
-        One younger than two seconds when it was read must be treated as changed next time.
+    def purge(self, ids: Iterable[str]) -> list[Experience]:
+        """Erase records, removed ones too, with what was said of them; returns what they were.
+
+        Only the id stays, as a `removed` event: the same log read again does not bring them back.
         """
         ...
 
-    def ids_in(self, shard: str) -> list[str]:
-        """Ids that have a live record (or a status) in this shard."""
-        ...
-
-    def versions_in(self, shard: str, *, since: int = 0) -> dict[str, str]:
-        """The ids in this shard, each with a token that differs after every change of its file; empty: not known.
-
-        Those whose file was not changed `since` a time (ns) may be left out.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of connections and files; what was acknowledged is safe without it."""
+    def verify(self, *, repair: bool = False) -> StoreReport:
+        """Read every byte and say what is wrong; with `repair` set aside what cannot be used, the reason beside it."""
         ...
 
     def revision(self) -> str:
-        """A cheap token that differs after every committed change (microseconds, no listing)."""
+        """A cheap token that differs after every committed change, whoever made it."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; what was acknowledged is safe without it."""
         ...
 
 
-@runtime_checkable
-class Batched(Protocol):
-    """A store that is asked over a network, where one long answer is cheaper than many short ones."""
+class NotesEvents(ABC):
+    """What every store does with events the same way: one function from the record as it is now to the next event."""
 
-    def ids_in_each(self, shards: Sequence[str]) -> dict[str, list[str]]:
-        """The answer of `ids_in` for each of some shards of records."""
-        ...
+    def set_status(
+        self, id: str, *, trust: Trust | None = None, verdict: Verdict | None = None, expected: str | None = None
+    ) -> Experience:
+        """Note a new trust, a verdict, or both; see `ExperienceStore`."""
 
+        def events(seen: Experience) -> list[Event]:
+            check_expected(seen, expected)
+            found = [] if verdict is None else [event("verdict", id, verdict=verdict)]
+            return found if trust is None else [*found, event("trust", id, trust=trust)]
 
-class Stamp(NamedTuple):
-    """What the system knows of the files of a record without reading them: bytes, and what changes with them."""
+        return self._note(id, events)
 
-    size: int
-    known: tuple[int, ...]
+    def update_usage(self, id: str, success: bool, *, session: str = "", when: datetime | None = None) -> bool:
+        """Note that the record helped or hurt; see `ExperienceStore`."""
+        noted = event("help" if success else "harm", id, when, session=content_id([session])[:16] if session else "")
+        counted = False
 
+        def events(seen: Experience) -> list[Event]:
+            nonlocal counted
+            counted = used(seen.usage, noted) != seen.usage
+            return [noted] if counted else []
 
-@runtime_checkable
-class Stamped(Protocol):
-    """A store that can tell without reading a record whether it is as it was."""
+        self._note(id, events)
+        return counted
 
-    def stamp(self, id: str) -> Stamp | None:
-        """Equal ones mean that `get` would give the same record; None where that cannot be told."""
-        ...
+    @abstractmethod
+    def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
+        """Append the events of a live record, with no other writer between; returns the record after them.
 
-
-class OwnChange(NamedTuple):
-    """A commit through a store object: the revisions before and after it, and the ids it added, or, of a change of
-    status, the record as it is now and the token of its file (see `versions_in`)."""
-
-    before: str
-    after: str
-    added: frozenset[str] = frozenset()
-    changed: Experience | None = None
-    version: str = ""
-
-
-@runtime_checkable
-class TellsChanges(Protocol):
-    """A store that knows what was changed through it; `last_revision` is the one its last commit left ("": none)."""
-
-    last_revision: str
-
-    def own_changes(self, since: str, until: str) -> list[OwnChange] | None:
-        """What led from one revision to another; None where anything else was changed, or it is not known any more.
-
-        It is told once: what was asked for is forgotten.
+        Raises:
+            NotFoundError, CorruptError: as `get`.
         """
-        ...
 
 
-@runtime_checkable
-class Digested(Protocol):
-    """A store that can tell, without decoding them, which records are as they were."""
+def event(kind: EventKind, id: str, time: datetime | None = None, **what: Any) -> Event:
+    """An event of this moment."""
+    return Event(kind=kind, id=id, time=time or datetime.now(timezone.utc), **what)
 
-    def digests_in(self, shard: str) -> dict[str, bytes]:
-        """Of each live record of `records/<prefix>`, in order, 16 bytes that differ when anything of it or of its
-        status does, or the key they are signed with. What cannot be read is left out.
-        """
-        ...
+
+def fingerprint(experience: Experience) -> str:
+    """SHA-256 (hex) of a record as it is now: content, outcome and trust. Its use is left out, which changes by itself.
+
+    Given back as `expected` it makes sure that what is changed is what somebody looked at.
+    """
+    seen = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
+    return content_hash({**seen, "trust": experience.trust.value})
+
+
+def check_expected(experience: Experience, expected: str | None) -> None:
+    """Raise `ConflictError` unless the record is still the one with this fingerprint (None: any)."""
+    if expected is not None and fingerprint(experience) != expected:
+        raise ConflictError(f"{experience.id} was changed meanwhile: look at it again")
+
+
+def check_quota(location: str, author: str, count: int, more: int, limit: int) -> None:
+    """Raise `QuotaError` when an author of `count` records may not keep `more` of them."""
+    if count + more > limit:
+        raise QuotaError(location, author, count, limit)

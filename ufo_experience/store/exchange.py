@@ -6,27 +6,22 @@ believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, LockedError, NotFoundError, SchemaError
-from ufo_experience.fileio.atomic import Disk, replace_file
-from ufo_experience.fileio.regular import open_regular
-from ufo_experience.fileio.strict_json import parse
+from ufo_experience.errors import DataError, NotFoundError, SchemaError, UsageError
 from ufo_experience.ids import content_id, is_id
-from ufo_experience.integrations.formats.triple import from_triple
-from ufo_experience.integrations.formats.ufo_example import to_ufo_example
 from ufo_experience.redact import redact_json, redact_record
-from ufo_experience.schema import Experience, Trust, Usage, validate
-from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.codec import canonical
-from ufo_experience.store.folder.commit import writing_copies
-from ufo_experience.store.folder.layout import VIEW as VIEW
-from ufo_experience.store.records import encode_record
+from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
+from ufo_experience.store.base import ExperienceStore, Status
+from ufo_experience.store.files import check_output, open_regular, read_regular, replace_file
+from ufo_experience.store.records import canonical, encode
+from ufo_experience.store.strict_json import parse
+from ufo_experience.store.view import in_view, view_text
 
 FORMAT = "ufo_experience"
 VERSION = 1
@@ -35,11 +30,6 @@ MAX_IMPORT_BYTES = 4 * MAX_IMPORT_CHARS
 
 YAML_HEAD = f'format: "{FORMAT}"'
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
-MAX_VIEW_BYTES = 1 << 40
-_VIEW_HEAD = (
-    "# Made from the records of this store and written anew by `index`: edits here are lost.\n"
-    "# `ufo-experience import FILE` reads a file like this one.\n"
-)
 
 
 @dataclass
@@ -85,8 +75,8 @@ def import_entries(store: ExperienceStore, entries: Iterable[Any], *, restore: b
     for position, entry in enumerate(entries):
         what = _name(entry, position)
         try:
-            experience = _read_entry(entry) if restore else _as_import(_read_entry(redact_json(entry)))
-            encode_record(experience)  # over a limit: this entry fails, not the group it is stored in
+            experience = redact_record(_read_entry(entry) if restore else _as_import(_read_entry(redact_json(entry))))
+            encode(experience)  # over a limit: this entry fails, not the group it is stored in
             _place(store, experience, what, pending, report)
         except DataError as error:
             report.failed.append((what, str(error)))
@@ -98,51 +88,106 @@ def import_entries(store: ExperienceStore, entries: Iterable[Any], *, restore: b
 
 def export_yaml(store: ExperienceStore) -> str:
     """All records with their trust and usage as YAML; every text is quoted, so that no reader takes it for a number."""
-    entries = "".join(_yaml_entries(([_full(experience)] for experience in store.scan()), quoted=True))
+    entries = "".join(_yaml_entries(([_full(experience)] for experience in store.scan())))
     return f"{YAML_HEAD}\nversion: {VERSION}\nexperiences:{f' []{chr(10)}' if not entries else chr(10) + entries}"
 
 
-def ufo_view(store: ExperienceStore) -> str:
-    """What `write_view` writes, as text."""
-    return _head(store).decode() + "".join(_view(store))
+def first_edition(folder: Path) -> list[Any]:
+    """The records of a store folder of the first edition with their trust, usage and verdicts, as entries to import."""
+    entries = []
+    for path in sorted((folder / "records").glob("??/*.json")):
+        with suppress(DataError):
+            record = _first_payload(path)
+            known = folder / "status" / path.parent.name / path.name
+            status = _first_payload(known) if known.is_file() else {}
+            verdict = validate(Verdict, status["verdict"]) if status.get("verdict") else None
+            kept = {name: status[name] for name in ("trust", "usage") if name in status}
+            record = {name: value for name, value in {**record, **kept}.items() if name not in ("hmac", "sealed")}
+            if not (folder / "tombstones" / path.name).exists():
+                one = validate(Experience, record)
+                now = Status(trust=one.trust, usage=one.usage, verdict=verdict).over(one)
+                entries.append(_full(now))
+    return entries
 
 
-def write_view(store: ExperienceStore, path: str | Path, disk: Disk | None = None) -> None:
-    """Write `experience.yaml` in UFO's format: the successes that are observed or better, streamed, replaced at once.
+def _first_payload(path: Path) -> dict[str, Any]:
+    whole = parse(read_regular(path, MAX_RECORD_BYTES, follow=False), file=str(path))
+    payload = whole.get("payload") if isinstance(whole, dict) else None
+    if not isinstance(payload, dict):
+        raise SchemaError("no record of the first edition", file=str(path))
+    return payload
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What was written: how many records, to which file (None: `text` holds it), and what was left out, by reason."""
+
+    format: str
+    records: int
+    left_out: dict[str, int]
+    file: Path | None = None
+    text: str = ""
+
+
+def export(store: ExperienceStore, format: str = "json", output: str | Path | None = None) -> ExportReport:
+    """Write the records to one file: `json` and `yaml` (ours, both can be imported), `ufo` (its `experience.yaml`).
+
+    UFO imitates what it reads: its format takes successes only, of records that are not quarantined.
 
     Raises:
-        StorageError: the disk refused; the old view is as it was.
+        UsageError: no such format.
+        StorageError: the file cannot be written; an older file of that name is as it was.
     """
-    head = _head(store)
-    replace_file(Path(path), chain([head], (chunk.encode("utf-8") for chunk in _view(store))), disk or Disk())
+    writers: dict[str, Callable[[ExperienceStore], str]] = {"json": export_json, "yaml": export_yaml, "ufo": view_text}
+    if format not in writers:
+        raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
+    left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := _why_not_in_view(one)))
+    text = writers[format](store)
+    count = len(store.ids()) - left_out.total()
+    if output is None:
+        return ExportReport(format, count, dict(left_out), text=text)
+    path = Path(output)
+    check_output(path)
+    replace_file(path, text.encode("utf-8"))
+    return ExportReport(format, count, dict(left_out), file=path)
 
 
-def update_view(store: ExperienceStore, path: Path) -> bool:
-    """Write the view unless it is of the store as it is now; returns whether it was written. Raises as `write_view`.
+def read_export(file: Path) -> list[Any] | None:
+    """The entries of an export of this package, or of a folder of the first edition; None for any other file."""
+    from ufo_experience.traces.safe_yaml import load_yaml
 
-    While another process writes it, nothing is done.
-    """
-    with suppress(LockedError), writing_copies(path.parent, 0, Disk()):
-        with suppress(DataError), open_regular(path, MAX_VIEW_BYTES) as view:
-            if view.read(len(_head(store))) == _head(store):
-                return False
-        write_view(store, path)
-        return True
-    return False
-
-
-def _head(store: ExperienceStore) -> bytes:
-    return f"{_VIEW_HEAD}# Store revision {store.revision()}\n".encode()
+    if file.is_dir():
+        return first_edition(file) if (file / "records").is_dir() else None
+    if file.suffix.lower() == ".json" and _begins(file, '"experiences"'):
+        return _entries(_text_of(file))
+    if file.suffix.lower() in (".yaml", ".yml") and _begins(file, YAML_HEAD):
+        entries = load_yaml(file, typed="experiences").get("experiences")
+        return entries if isinstance(entries, list) else []
+    return None
 
 
-def in_view(experience: Experience) -> bool:
-    """True for what UFO's `experience.yaml` takes: a success that is observed or better."""
-    return bool(experience.outcome.success) and experience.trust.rank >= Trust.OBSERVED.rank
+def _why_not_in_view(one: Experience) -> str | None:
+    if in_view(one):
+        return None
+    if one.outcome.success is None:
+        return "without a judged outcome"
+    return "failures" if one.is_negative else "quarantined"
 
 
-def as_entry(experience: Experience) -> bytes:
-    """One record with its trust and usage, as it stands in an export."""
-    return canonical(_full(experience))
+def _begins(file: Path, words: str) -> bool:
+    """True when these words stand at the beginning of the file, as they do in an export of this package."""
+    try:
+        with open_regular(file, MAX_IMPORT_BYTES) as stream:
+            return words.encode("ascii") in stream.read(4096)
+    except OSError as error:
+        raise DataError(error.strerror or str(error), file=str(file)) from error
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return read_regular(file, MAX_IMPORT_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 at byte {error.start}", file=str(file)) from error
 
 
 def _full(experience: Experience) -> dict[str, Any]:
@@ -182,6 +227,8 @@ def _read_entry(entry: Any) -> Experience:
         raise SchemaError("not an object", field="state, action, outcome or metadata")
     known = {name: extra[name] for name in ("salience", "episode_id", "created_at") if name in extra}
     id = extra["id"] if is_id(extra.get("id")) else content_id(entry)
+    from ufo_experience.integrations.formats.triple import from_triple
+
     return from_triple(*parts, **known, id=id)
 
 
@@ -227,19 +274,8 @@ def _content(experience: Experience) -> dict[str, Any]:
     return redact_record(experience).model_dump(mode="json", exclude=_NOT_CONTENT)
 
 
-def _view(store: ExperienceStore) -> Iterator[str]:
-    good = filter(in_view, store.scan())
-    entries = ({f"example{number}": to_ufo_example(one)} for number, one in enumerate(good))
-    empty = True
-    for text in _yaml_entries(entries, quoted=False):
-        empty = False
-        yield text
-    if empty:
-        yield "{}\n"
-
-
-def _yaml_entries(documents: Iterable[Any], *, quoted: bool) -> Iterator[str]:
-    """Each value as a piece of one YAML document; `quoted` puts every text in quotes."""
+def _yaml_entries(documents: Iterable[Any]) -> Iterator[str]:
+    """Each value as a piece of one YAML document, with every text in quotes."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -249,9 +285,6 @@ def _yaml_entries(documents: Iterable[Any], *, quoted: bool) -> Iterator[str]:
             """Write a shared value twice rather than as an alias, which our reader refuses."""
             return True
 
-    if quoted:
-        Dumper.add_representer(
-            str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
-        )
+    Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
     for document in documents:
         yield yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)

@@ -1,211 +1,149 @@
-"""The three kinds of files about one experience: its record, its status, its tombstone.
+"""A record as a file: JSON that a person reads, with a digest that tells whether somebody has edited it.
 
-A record is the experience without trust changes and usage, written once. A status holds what changes. A tombstone
-says that a record was deleted and keeps it from coming back.
+    records/outlook/send-an-email-to-name-about-text-7f3a91c2.json
 
-A status names the SHA-256 of the record it is about: an approval holds for these bytes and no others. With a signer
-(see `signer.py`) both are signed, and what is not counts as quarantined.
+The name holds words of the task and no value. The digest is SHA-256; with a key in `UFO_EXPERIENCE_HMAC_KEY` (or in
+the file `UFO_EXPERIENCE_HMAC_KEY_FILE` names) it is a signature, and what is not signed counts as quarantined.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, TypeVar
+import hashlib
+import hmac
+import json
+import os
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from ufo_experience.errors import ConflictError, CorruptError, FormatVersionError, SchemaError
-from ufo_experience.ids import content_hash
-from ufo_experience.redact import redact_text
-from ufo_experience.schema import (
-    SCHEMA_VERSION,
-    UNKNOWN_FIELD,
-    Experience,
-    Instant,
-    Model,
-    Text,
-    Trust,
-    Usage,
-    Verdict,
-    validate,
-)
-from ufo_experience.store.codec import decode, encode, hash_in
-from ufo_experience.store.folder.signing import FIELD, Signer
+from ufo_experience.errors import CorruptError, FormatVersionError, RefusedError, SchemaError, UsageError
+from ufo_experience.request import Request, application_key
+from ufo_experience.schema import MAX_RECORD_BYTES, SCHEMA_VERSION, UNKNOWN_FIELD, Experience, validate
+from ufo_experience.store.strict_json import parse
 
-_M = TypeVar("_M", bound=Model)
+SUFFIX = ".json"
+MAX_FILE_BYTES = 4 * MAX_RECORD_BYTES  # indented, and with what a person adds
+KEY, KEY_FILE = "UFO_EXPERIENCE_HMAC_KEY", "UFO_EXPERIENCE_HMAC_KEY_FILE"
+_LEAST_KEY = 16
+_NAME_BYTES = 80  # of the words in a file name: a path stays under 260 characters, as Windows wants it
+_ORDER = ("id", "state", "outcome", "action", "slots", "digests", "preconditions", "avoid_when", "trust", "created_at")
+_RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in range(1, 10))})
 
 
-class Status(Model):
-    """What changes about a record. `id` guards against a file that was copied to another name."""
-
-    id: str
-    trust: Trust
-    usage: Usage = Usage.model_construct()
-    verdict: Verdict | None = None
-    content: str = ""  # hash of the record; none is named by a status that takes trust away
-    hmac: str = ""
-
-
-class Tombstone(Model):
-    """The note that a record was deleted, which keeps it from coming back."""
-
-    id: str
-    removed_at: Instant
-    reason: Text = ""
-
-
-@dataclass(frozen=True)
-class CleanRecord:
-    """A record on its way into a store, with the data that is stored of it; `clean_record` makes it."""
-
-    experience: Experience
-    data: dict[str, Any]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Goes to another process as its data."""
-        return _clean_record_of, (self.data,)
-
-    def with_trust(self, trust: Trust) -> CleanRecord:
-        """The same, trusted so from the start."""
-        return CleanRecord(self.experience.model_copy(update={"trust": trust}), {**self.data, "trust": trust.value})
-
-
-def _clean_record_of(data: dict[str, Any]) -> CleanRecord:
-    return CleanRecord(validate(Experience, data), data)
-
-
-def clean_record(experience: Experience) -> CleanRecord:
-    """A record redacted for a store.
-
-    Every record passes here before it is stored, be it in another process: nothing a caller left in it gets further.
-    Defaults are left out of the data, except for trust, which is that at creation.
-    """
-    from ufo_experience.redact import redact_record  # what only reads does without
-
-    clean = redact_record(experience)
-    data = clean.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
-    return CleanRecord(clean, {**data, "trust": experience.trust.value})
-
-
-def experience_in(record: Experience | CleanRecord) -> Experience:
-    """The record itself."""
-    return record.experience if isinstance(record, CleanRecord) else record
-
-
-def encode_record(record: Experience | CleanRecord, signer: Signer | None = None) -> bytes:
-    """The bytes of a record, which is redacted here unless that was done.
+def encode(experience: Experience, key: bytes | None = None) -> bytes:
+    """The bytes of a record file. What could not be read back is refused here, before it is written.
 
     Raises:
-        SchemaError: over a limit.
+        SchemaError: too large, too deep, or not JSON.
     """
-    clean = record if isinstance(record, CleanRecord) else clean_record(record)
-    return encode(signer.signed(clean.data) if signer else clean.data, file=clean.experience.id)
-
-
-def decode_record(data: bytes, id: str, file: str) -> dict[str, Any]:
-    """The payload of a record file that must be about `id`. Raises as `codec.decode`."""
-    payload = decode(data, file=file)
-    _check_id(payload, id, file)
-    if "usage" in payload:
-        raise SchemaError("does not belong into a record", file=file, field="usage")
-    return payload
-
-
-def experience_of(payload: dict[str, Any], status: Status | None, file: str) -> Experience:
-    """An experience from its record and status. Raises `SchemaError`, `FormatVersionError`."""
-    changes = {} if status is None else {"trust": status.trust, "usage": status.usage}
-    bare = {name: value for name, value in payload.items() if name != FIELD}
-    experience = _validate(Experience, bare | changes, file)
-    if status is None or status.verdict is None:
-        return experience
-    return experience.model_copy(update={"outcome": status.verdict.over(experience.outcome)})
-
-
-def fingerprint(experience: Experience) -> str:
-    """SHA-256 (hex) of a record as it is now: content, outcome and trust. Its use is left out, which changes by itself.
-
-    Given back as `expected` it makes sure that what is changed is what somebody looked at.
-    """
-    seen = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
-    return content_hash({**seen, "trust": experience.trust.value})
-
-
-def check_expected(experience: Experience, expected: str | None) -> None:
-    """Raise `ConflictError` unless the record is still the one with this fingerprint (None: any)."""
-    if expected is not None and fingerprint(experience) != expected:
-        raise ConflictError(f"{experience.id} was changed meanwhile: look at it again")
-
-
-def verify_signature(data: bytes, payload: dict[str, Any], status: Status | None, signer: Signer | None) -> str | None:
-    """Why record (its bytes and payload) and status may not be taken at their word; None when they may.
-
-    A signed status about these very bytes is the owner's word and needs no signature below it.
-    """
-    if status is not None and status.content not in ("", hash_in(data)):
-        return "its status, trust included, is about other content"
-    if signer is None:
-        return None
-    if status is not None:
-        signed = bool(status.content) and signer.holds(_status_payload(status))
-        return None if signed else "its status is not signed with the key in use"
-    return None if signer.holds(payload) else "not signed with the key in use"
-
-
-def encode_status(status: Status, signer: Signer | None = None) -> bytes:
-    """The bytes of a status file; the words of a verdict are redacted here."""
-    if status.verdict:
-        status = status.model_copy(update={"verdict": clean_verdict(status.verdict)})
-    payload = _status_payload(status)
-    return encode(signer.signed(payload) if signer else payload)
-
-
-def clean_verdict(verdict: Verdict) -> Verdict:
-    """The verdict with its words redacted, as they are stored."""
-    return verdict.model_copy(update={"reason": redact_text(verdict.reason)}) if verdict.reason else verdict
-
-
-def _status_payload(status: Status) -> dict[str, Any]:
-    payload = status.model_dump(mode="json")
-    return {name: value for name, value in payload.items() if value or name not in ("verdict", "content", FIELD)}
-
-
-def decode_status(data: bytes, id: str, file: str) -> Status:
-    """The status in a file that must be about `id`. Raises as `codec.decode`."""
-    payload = decode(data, file=file)
-    _check_id(payload, id, file)
-    return _validate(Status, payload, file)
-
-
-def encode_tombstone(id: str, reason: str, removed_at: datetime) -> bytes:
-    """The bytes of a tombstone."""
-    tombstone = validate(Tombstone, {"id": id, "reason": reason, "removed_at": removed_at})
-    return encode(tombstone.model_dump(mode="json"))
-
-
-def decode_tombstone(data: bytes, id: str, file: str) -> Tombstone:
-    """The tombstone in a file that must be about `id`. Raises as `codec.decode`."""
-    payload = decode(data, file=file)
-    _check_id(payload, id, file)
-    return _validate(Tombstone, payload, file)
-
-
-def _validate(model: type[_M], payload: Any, file: str) -> _M:
-    """A model of bytes that are as they were written.
-
-    Raises:
-        FormatVersionError: a field or version nothing is known of here: a newer version wrote it, and it is left alone.
-        SchemaError: anything else that is wrong.
-    """
-    version = payload.get("schema_version", SCHEMA_VERSION)
-    if type(version) is int and version > SCHEMA_VERSION:
-        raise FormatVersionError(f"schema {version} is newer than {SCHEMA_VERSION}", file=file, field="schema_version")
+    data = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
+    data["trust"] = experience.trust.value
+    ordered = {name: data[name] for name in _ORDER if name in data} | {"schema_version": SCHEMA_VERSION}
     try:
-        return validate(model, payload, file=file)
+        text = json.dumps(sealed({**ordered, **data}, key), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        encoded = text.encode("utf-8")
+    except ValueError as error:  # NaN, half of a surrogate pair
+        raise SchemaError(f"not JSON: {error}", file=experience.id) from error
+    if len(canonical(data)) > MAX_RECORD_BYTES:
+        raise SchemaError(f"larger than {MAX_RECORD_BYTES} bytes", file=experience.id)
+    parse(encoded, file=experience.id)
+    return encoded
+
+
+def decode(data: bytes, file: str, key: bytes | None = None) -> tuple[Experience, str, bool]:
+    """The record in a file's bytes, the digest of its content, and whether it is as it was written.
+
+    Raises:
+        CorruptError: not a record: torn, damaged, something else.
+        FormatVersionError: a newer version wrote it.
+        SchemaError: over a limit, or edited to what no record can be.
+    """
+    payload = parse(data, file=file) if data.strip(b"\0 \t\r\n") else None
+    if not isinstance(payload, dict):
+        raise CorruptError("no record: empty or torn", file=file)
+    version = payload.get("schema_version")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise FormatVersionError(f"schema {version} is newer than {SCHEMA_VERSION}", file=file, field="schema_version")
+    bare = without_seal(payload)
+    try:
+        experience = validate(Experience, bare, file=file)
     except SchemaError as error:
         if error.code != UNKNOWN_FIELD:
             raise
         raise FormatVersionError("not known here: a newer version wrote it", file=file, field=error.field) from error
+    return experience, digest(bare), is_sealed(payload, key)
 
 
-def _check_id(payload: dict[str, Any], id: str, file: str) -> None:
-    if payload.get("id") != id:
-        raise CorruptError("the file's name is not the id inside", file=file)
+def place_of(experience: Experience) -> tuple[str, str]:
+    """The folder and the words of the file name of a record, for people; no value of the task is in them."""
+    state = experience.state
+    request = Request.parse(state.request or state.task, state.application)
+    folder = _words(application_key(state.application) or "no application")
+    return folder, _words(request.template) or "task"
+
+
+def _words(text: str) -> str:
+    """Letters and digits of a text joined by hyphens, cut between words to what every file system takes."""
+    plain = unicodedata.normalize("NFC", text).casefold()
+    words = "".join(letter if letter.isalnum() else " " for letter in plain).split()
+    found = ""
+    for word in words:
+        longer = f"{found}-{word}" if found else word
+        if len(longer.encode()) > _NAME_BYTES:
+            break
+        found = longer
+    return f"{found}-" if found in _RESERVED else found
+
+
+# ---- digests and signatures ----
+
+
+def canonical(payload: Any) -> bytes:
+    """JSON that is the same for the same content, whatever the order and spacing of its file."""
+    return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+
+
+def digest(payload: Mapping[str, Any]) -> str:
+    """What a person's approval is bound to: a digest of the content."""
+    return hashlib.sha256(canonical(payload)).hexdigest()[:32]
+
+
+def sealed(payload: Mapping[str, Any], key: bytes | None) -> dict[str, Any]:
+    """The payload with its digest, or with its signature where there is a key."""
+    if key is None:
+        return {**payload, "sha256": digest(payload)}
+    return {**payload, "hmac": hmac.new(key, canonical(payload), "sha256").hexdigest()}
+
+
+def without_seal(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload itself."""
+    return {name: value for name, value in payload.items() if name not in ("sha256", "hmac")}
+
+
+def is_sealed(payload: Mapping[str, Any], key: bytes | None) -> bool:
+    """True when nobody without the key has changed the payload; without a key, when nobody has by hand."""
+    if key is None and "hmac" in payload:
+        return True  # signed for somebody else
+    name = "hmac" if key else "sha256"
+    return hmac.compare_digest(str(payload.get(name)).encode(), sealed(without_seal(payload), key)[name].encode())
+
+
+def signing_key(root: Path | None) -> bytes | None:
+    """The key in the environment; None where there is none.
+
+    Raises:
+        RefusedError: its file lies inside the store, where who writes records could read it.
+        UsageError: the file cannot be read, or the key is short.
+    """
+    key, named = os.environ.get(KEY, "").strip().encode(), os.environ.get(KEY_FILE)
+    if named:
+        if root is not None and Path(named).resolve().is_relative_to(root.resolve()):
+            raise RefusedError(f"the key file {named} lies inside the store")
+        try:
+            key = Path(named).read_bytes().strip()
+        except OSError as error:
+            raise UsageError(f"key file {named}: {error.strerror or error}") from error
+    if (key or named) and len(key) < _LEAST_KEY:
+        raise UsageError(f"the key that signs records has fewer than {_LEAST_KEY} bytes")
+    return key or None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Literal
+from difflib import get_close_matches
+from typing import Literal, overload
 
 from ufo_experience.errors import NotFoundError, UsageError
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Trust, expect
-from ufo_experience.store.base import ExperienceStore, matches_source
-from ufo_experience.store.records import check_expected
-from ufo_experience.text.applications import application_key
+from ufo_experience.request import application_key
+from ufo_experience.schema import Experience, Provenance, Trust, expect, readable_name
+from ufo_experience.store.base import ExperienceStore, check_expected
 from ufo_experience.trust.risk import risks
 
 _VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several
@@ -90,6 +91,71 @@ class RecordFilter:
 _ALL = RecordFilter(all=True)
 
 
+@dataclass(frozen=True)
+class ChangeReport(Sequence[Experience]):
+    """The records a change was about, as they are now (what is gone: as it was); a sequence of them.
+
+    `left_out` says of records that fit the filter and were not changed, why. After a `dry_run` nothing was changed.
+    `warning` says what could not be done besides.
+    """
+
+    records: tuple[Experience, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    dry_run: bool = False
+    warning: str | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the records."""
+        return tuple(one.id for one in self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, place: int) -> Experience: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Experience, ...]: ...
+    def __getitem__(self, place: int | slice) -> Experience | tuple[Experience, ...]:
+        return self.records[place]
+
+
+def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_run: bool = False) -> ChangeReport:
+    """Give records another trust.
+
+    Approving by a filter leaves out records with a risky step unless `ids` or `risk` say that they are meant.
+
+    Raises:
+        UsageError: the filter is empty.
+        NotFoundError, ConflictError: as `select`; then nothing was changed.
+    """
+    found = chosen(store, where)
+    careful = trust is Trust.APPROVED and not where.ids and where.risk is None
+    kinds = {one.id: risks(one) for one in found} if careful else {}
+    changed = [one for one in found if not kinds.get(one.id)]
+    left_out = tuple((id, f"risky ({', '.join(kind)}); approve it by its id") for id, kind in kinds.items() if kind)
+    if not dry_run:
+        changed = [store.set_status(one.id, trust=trust, expected=where.expected.get(one.id)) for one in changed]
+    return ChangeReport(tuple(changed), left_out, dry_run)
+
+
+def matches_source(provenance: Provenance, source: str) -> bool:
+    """True when `source` is the record's source or session, in any spelling of a path, or a folder above its source."""
+    if not source:
+        return False
+    source = readable_name(source)
+    wanted = {source, _normal(source)}
+    if _normal(provenance.source).startswith(f"{_normal(source)}/"):
+        return True
+    return any(name in wanted or _normal(name) in wanted for name in (provenance.source, provenance.session) if name)
+
+
+def _normal(text: str) -> str:
+    """A path with forward slashes, without `.`, `..` and trailing slash; a Windows path without case."""
+    path = posixpath.normpath(text.replace("\\", "/"))
+    return path.casefold() if re.match(r"[A-Za-z]:/", path) else path
+
+
 def trust_level(value: Trust | str) -> Trust:
     """The level of trust of this name. Raises `UsageError`."""
     try:
@@ -163,8 +229,6 @@ def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
 
 def nearest_application(store: ExperienceStore, application: str) -> list[str] | None:
     """Applications of the store whose names are spelled most like this one, best first; None when it is there."""
-    from difflib import get_close_matches
-
     known = {application_key(one.state.application): one.state.application for one in store.scan()}
     wanted = application_key(application)
     if wanted in known:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from ufo_experience.errors import UsageError
 
 if TYPE_CHECKING:
-    from ufo_experience.service.settings import OpenAISettings
+    from ufo_experience.service import Service
     from ufo_experience.summarize.base import Summarizer, experience_id
     from ufo_experience.summarize.extractive import ExtractiveSummarizer
 
-    Access = OpenAISettings | Callable[[], OpenAISettings] | None
+    Asked = Service | Callable[[], Service] | None
 
 __all__ = ["ExtractiveSummarizer", "Summarizer", "experience_id", "open_summarizer"]
 
@@ -27,47 +27,26 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
-def open_summarizer(spec: str = "auto", settings: Access = None) -> Summarizer:
+def open_summarizer(spec: str = "extractive", service: Asked = None) -> Summarizer:
     """Make the summarizer a spec names: `extractive`, `openai`, `openai:<model>`, or `auto` (OpenAI if a key is set).
 
-    `settings` reach the OpenAI service (default: the environment); a function is asked for them only if they are used.
+    `service` (default: the one the environment names) may be a function, which is called only if a model is asked.
 
     Raises:
         UsageError: nobody knows this spec.
         ServiceError: `openai` was asked for and no key is set (`E_NO_KEY`).
     """
     kind, _, model = spec.strip().partition(":")
-    if kind not in _KINDS or (model and kind != "openai"):
+    if kind not in ("auto", "extractive", "openai") or (model and kind != "openai"):
         raise UsageError(f"unknown summarizer {spec!r}; known are: auto, extractive, openai, openai:<model>")
-    return _KINDS[kind](model, settings)
+    if kind != "extractive":
+        from ufo_experience.service import DEFAULT_CHAT, Service
 
+        asked = (service() if callable(service) else service) or Service()
+        if kind == "openai" or asked.access.api_key:
+            from ufo_experience.summarize.model import OpenAISummarizer
 
-def _extractive(model: str, settings: Access) -> Summarizer:
+            return OpenAISummarizer(model or DEFAULT_CHAT, service=asked)
     from ufo_experience.summarize.extractive import ExtractiveSummarizer
 
     return ExtractiveSummarizer()
-
-
-def _openai(model: str, settings: Access) -> Summarizer:
-    from ufo_experience.summarize.openai import DEFAULT_MODEL, OpenAISummarizer
-
-    return OpenAISummarizer(model or DEFAULT_MODEL, settings=_read(settings))
-
-
-def _auto(model: str, settings: Access) -> Summarizer:
-    known = _read(settings)
-    return _openai(model, known) if known.has_key() else _extractive(model, known)
-
-
-def _read(settings: Access) -> OpenAISettings:
-    from ufo_experience.service.settings import OpenAISettings
-
-    given = settings() if callable(settings) else settings
-    return given or OpenAISettings.from_env()
-
-
-_KINDS: dict[str, Callable[[str, Access], Summarizer]] = {
-    "auto": _auto,
-    "extractive": _extractive,
-    "openai": _openai,
-}

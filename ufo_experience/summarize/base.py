@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Protocol
 
-from ufo_experience.actions import clicked_controls, is_blind
-from ufo_experience.embed.base import Spending
+from ufo_experience.actions import is_blind
+from ufo_experience.costs import Spending
 from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash, content_id
-from ufo_experience.redact import PLACEHOLDER, redact
+from ufo_experience.redact import redact
+from ufo_experience.request import Request
 from ufo_experience.schema import (
     MAX_TAGS,
     MAX_TEXT,
     Action,
+    Cut,
     Experience,
     Model,
     Provenance,
@@ -29,8 +31,6 @@ from ufo_experience.schema import (
     clip,
     validate,
 )
-from ufo_experience.text.own_case import feature_words, in_own_case
-from ufo_experience.text.slots import mask_slots
 from ufo_experience.trust.completeness import missing
 
 _UNNAMED_TASK = "unnamed task"
@@ -65,7 +65,9 @@ class Summarizer(Protocol):
 
 @dataclass(frozen=True)
 class Summary:
-    """What a summarizer decides. `steps` are steps of the trajectory, in its order, with their own numbers."""
+    """What a summarizer decides. `steps` are steps of the trajectory, in its order, with their own numbers; `detours`
+    are the numbers of others, each with why it is none of them.
+    """
 
     intent: str
     steps: tuple[Step, ...]
@@ -76,6 +78,7 @@ class Summary:
     meanings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     wordings: tuple[str, ...] = ()
+    detours: Mapping[int, str] = field(default_factory=dict)
 
     def noting(self, *notes: str) -> Summary:
         """A copy with more notes."""
@@ -99,11 +102,9 @@ def experience_id(trajectory: Trajectory) -> str:
     return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
 
 
-def mask_intent(text: str, steps: Iterable[Step] = ()) -> str:
-    """The canonical intent of a task in the user's words; never empty. The name of a feature that the steps press is
-    no value."""
-    own = in_own_case(PLACEHOLDER.sub("<secret>", text), feature_words(clicked_controls(steps)))
-    return mask_slots(own).strip() or _UNNAMED_TASK
+def intent_of(task: str) -> str:
+    """The canonical intent of a task, its values replaced by their kinds; never empty."""
+    return Request.parse(task).template.strip() or _UNNAMED_TASK
 
 
 def empty(trajectory: Trajectory) -> DataError:
@@ -142,6 +143,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
         steps=steps,
         plan=trajectory.plan,
         tips=_lines(summary.tips),
+        cut=_cut(trajectory, summary),
     )
     state = State(
         task=clip(summary.intent),
@@ -166,13 +168,28 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
         "trust": trust_of(trajectory),
         "provenance": _provenance(trajectory, summary, summarizer),
         "slots": slots,
-        "sealed": {slot: value for slot, value in trajectory.sealed.items() if slot in slots},
+        "digests": {slot: value for slot, value in trajectory.digests.items() if slot in slots},
         "preconditions": _lines(summary.preconditions),
         "avoid_when": _lines(summary.avoid_when),
     }
     experience = validate(Experience, values, file=_source(trajectory))
     incomplete = experience.trust is Trust.VERIFIED and missing(experience)
     return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
+
+
+def _cut(trajectory: Trajectory, summary: Summary) -> tuple[Cut, ...]:
+    """What was left out and why, each with the number of the step of the way it came after."""
+    kept = [step.step_number for step in summary.steps]
+    return tuple(
+        Cut(
+            after=sum(number < step.step_number for number in kept),
+            action=step.action_type,
+            control=step.target_control.name,
+            why=summary.detours.get(step.step_number, "not needed"),
+        )
+        for step in trajectory.steps
+        if step.step_number not in kept
+    )
 
 
 def trust_of(trajectory: Trajectory) -> Trust:

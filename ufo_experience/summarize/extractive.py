@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ufo_experience.embed.base import Spending
+from ufo_experience.costs import Spending
 from ufo_experience.schema import Experience, Step, Trajectory
-from ufo_experience.summarize.base import Summary, build_experience, empty, mask_intent, redacted
-from ufo_experience.summarize.effective_steps import effective_steps, has_effect, is_skipped, tried_steps
+from ufo_experience.summarize.base import Summary, build_experience, empty, intent_of, redacted
+from ufo_experience.summarize.detours import find_detours, has_effect, is_skipped, tried_steps
 
 _MOST_TIPS = 5
 _ERROR_LENGTH = 120
@@ -45,25 +45,25 @@ def extract(trajectory: Trajectory) -> Summary:
         DataError: `E_EMPTY`.
     """
     failed = trajectory.outcome.success is False
-    steps = tried_steps(trajectory.steps) if failed else _effective(trajectory)
+    found = trajectory.detours
+    detours = {} if failed else find_detours(trajectory) if found is None else found
+    worked = tuple(step for step in trajectory.steps if step.ok and has_effect(step))
+    way = tuple(step for step in worked if step.step_number not in detours) or worked
+    steps = tried_steps(trajectory.steps) if failed else way
     if not steps and not failed:
         raise empty(trajectory)
     reason = _failure_reason(trajectory) if failed else None
     dropped = len(trajectory.steps) - len(steps)
     return Summary(
-        intent=mask_intent(trajectory.task, steps),
+        intent=intent_of(trajectory.task),
         steps=steps,
         tips=(*trajectory.tips, *_tips(trajectory, reason)),
         preconditions=tuple(_preconditions(trajectory, steps)),
         avoid_when=(reason,) if reason else tuple(_missing_controls(trajectory.steps)),
         failure_reason=reason,
         notes=(f"steps:dropped:{dropped}",) if dropped else (),
+        detours=detours,
     )
-
-
-def _effective(trajectory: Trajectory) -> tuple[Step, ...]:
-    known = trajectory.visibility
-    return effective_steps(trajectory.steps, trajectory.task, known.visible_before, opened=known.menu_opened_after)
 
 
 def _failure_reason(trajectory: Trajectory) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from ufo_experience.redact import redact_text
+from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import Step, Trajectory
-from ufo_experience.text.tokens import estimate_tokens
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _RESULT_LENGTH = 200

@@ -1,50 +1,89 @@
-"""Stage 1, read: logs of UI agents → `Trajectory`. One small file per format, found by name in `FORMATS`.
+"""Stage 1, read: logs of UI agents → `Trajectory`. One file a family of formats, each told by itself.
 
 for trajectory in read_traces("logs/"):
     print(trajectory.task, trajectory.outcome.success)
+
+Another package adds a format with one class (`TraceReader`), named in its entry points under `ufo_experience.traces`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
+from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ufo_experience.errors import SchemaError, TraceError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces.archives import is_archive, unpacked
-from ufo_experience.traces.reader import Found, ReadReport, TraceReader, walk
+from ufo_experience.traces.browser_use import BrowserUseReader
+from ufo_experience.traces.chat import ChatReader
+from ufo_experience.traces.datasets import (
+    AgentLabReader,
+    AgentNetReader,
+    AndroidControlReader,
+    AndroidWorldReader,
+    Mind2WebReader,
+)
+from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
+from ufo_experience.traces.miniwob import MiniWobReader
+from ufo_experience.traces.osworld import OSWorldReader
+from ufo_experience.traces.plain import ExecutionTraceReader, GenericReader, SavedSessionReader
+from ufo_experience.traces.playwright import PlaywrightCodegenReader, PlaywrightMcpReader, PlaywrightTraceReader
+from ufo_experience.traces.recordings import ChromeRecorderReader, SeleniumIdeReader
+from ufo_experience.traces.spans import SpansReader
+from ufo_experience.traces.ufo import UfoReader
+from ufo_experience.traces.ufo_files import DataflowReader, UfoYamlReader
 from ufo_experience.traces.unknown import unknown_message
+from ufo_experience.traces.windows import PowerAutomateReader, StepsRecorderReader
 
-__all__ = ["FORMATS", "ReadReport", "TraceReader", "find_sources", "read_source", "read_traces"]
+__all__ = ["FORMATS", "ReadReport", "TraceReader", "find_sources", "read_source", "read_traces", "readers"]
 
 T = TypeVar("T")
-# Name → where its reader lives. "auto" asks them in this order, the particular before the general.
-FORMATS: dict[str, tuple[str, str]] = {
-    "ufo": ("ufo_experience.traces.ufo.reader", "UfoReader"),
-    "osworld": ("ufo_experience.traces.osworld", "OSWorldReader"),
-    "browser-use": ("ufo_experience.traces.browser_use", "BrowserUseReader"),
-    "ufo-dataflow": ("ufo_experience.traces.ufo_dataflow", "DataflowReader"),
-    "ufo-yaml": ("ufo_experience.traces.ufo_yaml", "UfoYamlReader"),
-    "ufo-session": ("ufo_experience.traces.saved_session", "SavedSessionReader"),
-    "spans": ("ufo_experience.traces.formats.spans", "SpansReader"),
-    "agentnet": ("ufo_experience.traces.formats.demonstrations", "AgentNetReader"),
-    "android-control": ("ufo_experience.traces.formats.demonstrations", "AndroidControlReader"),
-    "android-world": ("ufo_experience.traces.formats.demonstrations", "AndroidWorldReader"),
-    "miniwob": ("ufo_experience.traces.formats.miniwob", "MiniWobReader"),
-    "mind2web": ("ufo_experience.traces.formats.demonstrations", "Mind2WebReader"),
-    "chrome-recorder": ("ufo_experience.traces.formats.recordings", "ChromeRecorderReader"),
-    "selenium-ide": ("ufo_experience.traces.formats.recordings", "SeleniumIdeReader"),
-    "playwright-trace": ("ufo_experience.traces.formats.recordings", "PlaywrightTraceReader"),
-    "steps-recorder": ("ufo_experience.traces.formats.desktop", "StepsRecorderReader"),
-    "power-automate": ("ufo_experience.traces.formats.desktop", "PowerAutomateReader"),
-    "agentlab": ("ufo_experience.traces.formats.agentlab", "AgentLabReader"),
-    "playwright-mcp": ("ufo_experience.traces.formats.snapshot", "PlaywrightMcpReader"),
-    "chat": ("ufo_experience.traces.formats.chat", "ChatReader"),
-    "execution-trace": ("ufo_experience.traces.execution_trace", "ExecutionTraceReader"),
-    "generic": ("ufo_experience.traces.generic", "GenericReader"),
-}
+GROUP = "ufo_experience.traces"  # of entry points
+
+
+class TraceReader(Protocol):
+    """Reads one family of log formats: a class without arguments, `name` is what `--format` calls it."""
+
+    name: str
+
+    def recognises(self, found: Found) -> bool:
+        """True when a file or session folder is of this family; looks at no more than `found.text` and `.values`."""
+        ...
+
+    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
+        """Yield the trajectories of one source, adding what it could not use to `report.problems`.
+
+        Raises `TraceError` when nothing in the source can be used.
+        """
+        ...
+
+
+# "auto" asks them in this order, the particular before the general.
+_OWN: tuple[type[TraceReader], ...] = (
+    UfoReader, OSWorldReader, BrowserUseReader, DataflowReader, UfoYamlReader, SavedSessionReader, SpansReader,
+    AgentNetReader, AndroidControlReader, AndroidWorldReader, MiniWobReader, Mind2WebReader, ChromeRecorderReader,
+    SeleniumIdeReader, PlaywrightTraceReader, PlaywrightCodegenReader, StepsRecorderReader, PowerAutomateReader,
+    AgentLabReader, PlaywrightMcpReader, ChatReader, ExecutionTraceReader, GenericReader,
+)  # fmt: skip
+FORMATS: tuple[str, ...] = tuple(reader.name for reader in _OWN)
+
+
+@lru_cache(maxsize=1)
+def readers() -> dict[str, TraceReader]:
+    """All readers by name: those of other packages first, then our own.
+
+    Raises:
+        UsageError: a package names something that is no reader.
+    """
+    others: dict[str, TraceReader] = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            others[entry.name] = entry.load()()
+        except (ImportError, AttributeError, TypeError) as error:
+            raise UsageError(f"the reader {entry.name!r} of an installed package cannot be used: {error}") from error
+    return {**others, **{one.name: one() for one in _OWN if one.name not in others}}
 
 
 def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | None = None) -> Iterator[Trajectory]:
@@ -52,7 +91,7 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
 
     Args:
         path: the file or folder. Links inside it are not followed; only regular files are opened.
-        format: a name in `FORMATS`, or "auto" to tell each source by its name and first lines.
+        format: a name in `FORMATS` or of another package's reader, or "auto" to tell each source by itself.
         report: takes what could not be read. With it, a source without anything usable is listed in
             `report.failed` and reading goes on.
 
@@ -72,7 +111,7 @@ def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport) 
         UsageError: no such format.
     """
     _check_format(format)
-    return _guarded(walk(Path(path), report.skipped), Path(path), report)
+    return _guarded(walk(Path(path), report.skipped, _is_log), Path(path), report)
 
 
 def read_source(found: Found, *, format: str = "auto", report: ReadReport) -> Iterator[Trajectory]:
@@ -80,20 +119,14 @@ def read_source(found: Found, *, format: str = "auto", report: ReadReport) -> It
     return _guarded(_read_one(found, format, report), found.path, report)
 
 
-def load_reader(name: str) -> TraceReader:
-    """Import and build the reader of a format in `FORMATS`."""
-    module, reader = FORMATS[name]
-    return getattr(import_module(module), reader)()  # type: ignore[no-any-return]
-
-
 def _check_format(format: str) -> None:
-    if format != "auto" and format not in FORMATS:
-        raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(FORMATS)}")
+    if format != "auto" and format not in readers():
+        raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(readers())}")
 
 
 def _read_all(root: Path, format: str, report: ReadReport | None) -> Iterator[Trajectory]:
     notes = ReadReport() if report is None else report
-    for found in _guarded(walk(root, notes.skipped), root, report):
+    for found in _guarded(walk(root, notes.skipped, _is_log), root, report):
         yield from _guarded(_read_one(found, format, notes), found.path, report)
 
 
@@ -111,28 +144,27 @@ def _read_archive(archive: Path, format: str, report: ReadReport) -> Iterator[Tr
     """The trajectories of the logs in an archive; their files are named by their place in it."""
     with unpacked(archive) as folder:
         inner = ReadReport()
-        for found in _guarded(walk(folder, inner.skipped), folder, inner):
-            if not is_archive(found.path):
+
+        def place(file: str) -> str:
+            path = Path(file)
+            return f"{archive}!{path.relative_to(folder).as_posix()}" if path.is_relative_to(folder) else file
+
+        for found in _guarded(walk(folder, inner.skipped, _is_log), folder, inner):
+            if not found.is_archive:
                 for trajectory in _guarded(_read_one(found, format, inner), found.path, inner):
-                    files = tuple(_inside(archive, folder, file) for file in trajectory.source_files)
-                    yield trajectory.model_copy(update={"source_files": files})
-    report.skipped += [(_inside(archive, folder, file), why) for file, why in inner.skipped]
-    report.failed += [(_inside(archive, folder, file), why) for file, why in inner.failed]
-    report.problems += [one.model_copy(update={"file": _inside(archive, folder, one.file)}) for one in inner.problems]
-
-
-def _inside(archive: Path, folder: Path, file: str) -> str:
-    path = Path(file)
-    return f"{archive}!{path.relative_to(folder).as_posix()}" if path.is_relative_to(folder) else file
+                    yield trajectory.model_copy(update={"source_files": tuple(map(place, trajectory.source_files))})
+    report.skipped += [(place(file), why) for file, why in inner.skipped]
+    report.failed += [(place(file), why) for file, why in inner.failed]
+    report.problems += [one.model_copy(update={"file": place(one.file)}) for one in inner.problems]
 
 
 def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Trajectory]:
-    if is_archive(found.path):
+    if found.is_archive:
         yield from _read_archive(found.path, format, report)
         return
     reader = _reader_for(found, format)
     if reader is None:
-        reason = unknown_message(found.path)
+        reason = unknown_message(found)
         if found.given:
             raise TraceError(reason, file=str(found.path), code="E_UNKNOWN_FORMAT")
         report.skipped.append((str(found.path), reason))
@@ -148,7 +180,11 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
 
 def _reader_for(found: Found, format: str) -> TraceReader | None:
     if format != "auto":
-        reader = load_reader(format)
-        return reader if found.given or reader.recognises(found.path) else None
-    readers = (load_reader(name) for name in ((found.format,) if found.format else FORMATS))
-    return next((reader for reader in readers if reader.recognises(found.path)), None)
+        reader = readers()[format]
+        return reader if found.given or reader.recognises(found) else None
+    known = [readers()[found.format]] if found.format else readers().values()
+    return next((reader for reader in known if reader.recognises(found)), None)
+
+
+def _is_log(found: Found) -> bool:
+    return _reader_for(found, "auto") is not None

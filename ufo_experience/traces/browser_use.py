@@ -7,116 +7,90 @@ is the agent's own claim; `judgement` (0.13) is the verdict of browser-use's jud
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from ufo_experience.errors import TraceError
-from ufo_experience.ids import content_hash
-from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.builder import NO_TASK, Draft, content_key
-from ufo_experience.traces.coerce import as_amount, as_dict, as_list, as_name, short_object
-from ufo_experience.traces.json_lines import load_document, peek
-from ufo_experience.traces.reader import ReadReport
+from ufo_experience.traces.draft import Draft
+from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.values import (
+    as_amount,
+    as_dict,
+    as_dicts,
+    as_host,
+    as_name,
+    first_name,
+    first_of,
+    short_object,
+)
 
 _NAMES = ("aria-label", "ax_name", "name", "placeholder", "title", "alt", "value", "id")
 
 
-class BrowserUseReader:
-    """Reads one browser-use history file."""
+class BrowserUseReader(RowsReader):
+    """One browser-use history a file."""
 
     name = "browser-use"
+    tasks = ("task", "request")
+    env = "browser"
+    untold = "a history of browser-use"
 
-    def recognises(self, path: Path) -> bool:
-        """True for a JSON object whose `history` holds model outputs or browser states."""
-        first = next(iter(peek(path)), None)
-        items = as_list(as_dict(first).get("history"))
-        return any(isinstance(item, dict) and item.keys() & {"model_output", "state"} for item in items)
+    def is_row(self, row: dict[str, Any]) -> bool:
+        return any(item.keys() & {"model_output", "state"} for item in as_dicts(row.get("history")))
 
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield the run. Raises `TraceError` when the file has no history."""
-        problems: list[Problem] = []
-        document = as_dict(load_document(path, problems))
-        items = [item for item in as_list(document.get("history")) if isinstance(item, dict)]
-        if not items:
-            raise TraceError("no history in it", file=str(path), code="E_EMPTY")
-        request = document.get("task") or document.get("request")
-        if not request:
-            message = "the file does not hold the task; --task gives it, or a `task` beside `history`"
-            problems.append(Problem(file=str(path), code=NO_TASK, message=message))
-        draft = Draft(
-            path, format=self.name, session=content_key(path.stem, 1, content_hash(items[0])), request=request
-        )
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        items = [item for item in as_dicts(row.get("history")) if item]
         for item in items:
             for step in steps_of(item):
-                draft.step(**step, agent=draft.format)
-        report.problems += problems
-        last = [as_dict(result) for result in as_list(items[-1].get("result"))]
+                draft.step(**step, agent=self.name)
+        last = as_dicts(items[-1].get("result"))
         done = any(result.get("is_done") for result in last)
         errors = [as_name(result.get("error")) for result in last if result.get("error")]
         times = [as_dict(item.get("metadata")) for item in items]
-        yield draft.finish(
+        start, end = as_amount(times[0].get("step_start_time")), as_amount(times[-1].get("step_end_time"))
+        return {
             **outcome_of(last, done),
-            failure_reason=reason_of(last) or (errors[-1] if errors else _given_up(last)),
-            tokens=int(sum(as_amount(time.get("input_tokens")) or 0 for time in times)) or None,
-            latency_ms=_duration(times),
-            agent=self.name,
-            env="browser",
-            started_at=times[0].get("step_start_time"),
-            complete=done,
-            problems=problems,
-        )
+            "failure_reason": reason_of(last) or (errors[-1] if errors else _given_up(last)),
+            "tokens": int(sum(as_amount(time.get("input_tokens")) or 0 for time in times)) or None,
+            "latency_ms": 1000 * (end - start) if start is not None and end is not None and end >= start else None,
+            "started_at": times[0].get("step_start_time"),
+            "complete": done,
+        }
 
 
 def steps_of(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The steps of one item of the history, as `Draft.step` takes them.
 
-    `action`, `result` and `interacted_element` are parallel lists; each action object has one key, its name.
+    `action`, `result` and `interacted_element` are parallel lists; each action object has one key, its name. The
+    model's state is nested in older releases, and beside the actions in newer ones.
     """
-    actions = as_list(as_dict(item.get("model_output")).get("action"))
-    results = as_list(item.get("result"))
-    state = as_dict(item.get("state"))
-    elements = as_list(state.get("interacted_element"))
-    thoughts = _thoughts(item)
-    for place, action in enumerate(map(as_dict, actions)):
+    output, state = as_dict(item.get("model_output")), as_dict(item.get("state"))
+    results, elements = as_dicts(item.get("result")), as_dicts(state.get("interacted_element"))
+    thought = first_of(as_dict(output.get("current_state")) or output, ("memory", "next_goal", "thinking"))
+    for place, action in enumerate(as_dicts(output.get("action"))):
         name = next(iter(action), "")
         if name in ("", "done"):
             continue
-        element = as_dict(elements[place]) if place < len(elements) else {}
+        element = elements[place] if place < len(elements) else {}
         done = place < len(results)
-        result = as_dict(results[place]) if done else {}
-        failure = as_name(result.get("error")) or None
+        result = results[place] if done else {}
         yield {
             "action_type": name,
             "control": control_of(element),
             "control_type": element.get("node_name") or element.get("tag_name"),
             "parameters": short_object(action[name]),
-            "observation": thoughts.get("memory") or thoughts.get("next_goal") or thoughts.get("thinking"),
+            "observation": thought,
             "result": result.get("extracted_content") if done else "skipped",
-            "error": failure if done else "skipped: an earlier action of this step ended it",
-            "application": urlsplit(as_name(state.get("url"))[:2000]).hostname if _is_web(state) else None,
+            "error": (as_name(result.get("error")) or None) if done else "skipped: an earlier action ended this step",
+            "application": as_host(state.get("url")),
             "timestamp": as_dict(item.get("metadata")).get("step_start_time"),
             "secret": as_name(as_dict(element.get("attributes")).get("type")).casefold() == "password",
         }
-
-
-def _is_web(state: dict[str, Any]) -> bool:
-    """Tell whether the page has a host; a broken address has none."""
-    address = as_name(state.get("url"))
-    return address.startswith(("http://", "https://")) and "[" not in address
 
 
 def control_of(element: dict[str, Any]) -> str:
     """What an element is called: by its label or its text, else by its place in the page."""
     attributes = as_dict(element.get("attributes"))
     named = (as_name(element.get(key)) or as_name(attributes.get(key)) for key in _NAMES)
-    return next((name for name in named if name), as_name(element.get("x_path") or element.get("xpath")))
-
-
-def _thoughts(item: dict[str, Any]) -> dict[str, Any]:
-    """The model's state: nested in older releases, beside the actions in newer ones."""
-    output = as_dict(item.get("model_output"))
-    return as_dict(output.get("current_state")) or output
+    return next((name for name in named if name), first_name(element, "x_path", "xpath"))
 
 
 def outcome_of(results: list[dict[str, Any]], done: bool) -> dict[str, Any]:
@@ -129,10 +103,6 @@ def outcome_of(results: list[dict[str, Any]], done: bool) -> dict[str, Any]:
     return {"success": None, "evaluated_by": "agent" if done else "none"}
 
 
-def _judgement(results: list[dict[str, Any]]) -> dict[str, Any]:
-    return next((found for result in reversed(results) if (found := as_dict(result.get("judgement")))), {})
-
-
 def reason_of(results: list[dict[str, Any]]) -> str | None:
     """What the judge says went wrong, or stopped the run."""
     judgement = _judgement(results)
@@ -143,11 +113,10 @@ def reason_of(results: list[dict[str, Any]]) -> str | None:
     return as_name(judgement.get("failure_reason")) or None
 
 
+def _judgement(results: list[dict[str, Any]]) -> dict[str, Any]:
+    return next((found for result in reversed(results) if (found := as_dict(result.get("judgement")))), {})
+
+
 def _given_up(results: list[dict[str, Any]]) -> str | None:
-    claimed = [result for result in results if result.get("is_done") and result.get("success") is False]
+    claimed = any(result.get("is_done") and result.get("success") is False for result in results)
     return "the agent says it did not succeed" if claimed else None
-
-
-def _duration(times: list[dict[str, Any]]) -> float | None:
-    start, end = as_amount(times[0].get("step_start_time")), as_amount(times[-1].get("step_end_time"))
-    return 1000 * (end - start) if start is not None and end is not None and end >= start else None

@@ -4,7 +4,8 @@
     runs_in({"task": "…", "steps": [...], "success": True})
 
 A step is a mapping (or a `Step`) in any of three vocabularies: `action` and `control` of a plain file, `action_type`
-and `control_text` of UFO's memory article, `action_type` and `target_control: {name, type}` of our schema.
+and `control_text` of UFO's memory article, `action_type` and `target_control: {name, type}` of our schema. Beside it
+`within` names the row, group or dialog around the control, and `controls` lists what was in view before the step.
 """
 
 from __future__ import annotations
@@ -12,29 +13,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from ufo_experience.errors import DataError, SchemaError, UsageError
-from ufo_experience.fileio.strict_json import parse
 from ufo_experience.ids import content_hash, new_id
-from ufo_experience.schema import Judge, Step, Trajectory, expect
-from ufo_experience.traces.builder import Draft
-from ufo_experience.traces.coerce import as_amount, as_lines, as_list, as_name
-from ufo_experience.traces.common_keys import (
+from ufo_experience.schema import LONGEST_RUN, MAX_STEPS, Judge, Step, Trajectory, expect
+from ufo_experience.traces.draft import Draft
+from ufo_experience.traces.lines import parse_strictly
+from ufo_experience.traces.rows import (
     APPLICATION,
     SESSION,
+    STARTED,
     STEPS,
     TASK,
     add_row,
-    first_of,
     has_any,
     is_step,
     stated_outcome,
     unknown_keys,
 )
+from ufo_experience.traces.values import as_amount, as_lines, as_list, as_name, first_of
 
 FORMAT = "api"
 A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "parameters": {}, "observation": "…"}'
@@ -122,7 +124,9 @@ def run_of(
     draft = Draft(Path(format), format=format, session=session, request=task)
     draft.application(application)
     unknown: dict[str, None] = {}
-    for place, given in enumerate(_sequence(steps)):
+    given_steps = _sequence(steps)
+    draft.left_out = max(0, len(given_steps) - LONGEST_RUN)
+    for place, given in enumerate(given_steps[:LONGEST_RUN]):
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
         if not isinstance(row, Mapping) or not is_step(dict(row)):
             raise SchemaError(f"names no action; a step looks like {A_STEP}", field=f"steps.{place}")
@@ -130,10 +134,8 @@ def run_of(
         unknown |= dict.fromkeys(unknown_keys(row))
     if not draft.steps:
         raise SchemaError("there are none: what did the run do?", field="steps")
-    costs = [step.cost for step in draft.steps if step.cost is not None]
     cost = more.pop("cost", None)
-    if cost is None and costs:
-        cost = sum(costs)
+    cost = draft.summed_cost() if cost is None else cost
     read = draft.finish(success=success, evaluated_by=evaluated_by, judge=judge, cost=cost, **more)
     alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
     return Run(read.model_copy(update={"steps": alone, "source_files": ()}), tuple(unknown))
@@ -170,11 +172,11 @@ def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
     """
     lines = [line for line in data.splitlines() if line.strip()]
     try:
-        yield parse(data, file=file)
+        yield parse_strictly(data, file=file)
     except DataError:
         if len(lines) < 2:
             raise
-        yield from (parse(line, file=file) for line in lines)
+        yield from (parse_strictly(line, file=file) for line in lines)
 
 
 def _run_in(record: dict[str, Any], place: int) -> Run:
@@ -194,11 +196,11 @@ def _run_in(record: dict[str, Any], place: int) -> Run:
         plan=as_lines(record.get("plan")),
         agent=record.get("agent"),
         env=record.get("env"),
-        started_at=first_of(record, ("start_time", "started_at", "timestamp")),
+        started_at=first_of(record, STARTED),
     )
 
 
-def _sequence(steps: Any) -> Iterable[Any]:
+def _sequence(steps: Any) -> Sequence[Any]:
     if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
         raise SchemaError(f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", field="steps")
-    return steps
+    return steps if isinstance(steps, Sequence) else list(islice(steps, MAX_STEPS))

@@ -16,9 +16,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import MAX_DEPTH
-from ufo_experience.traces.json_lines import read_chunks
+from ufo_experience.traces.lines import read_chunks
 
-MAX_YAML = 16 << 20
+MAX_YAML = 16 << 20  # bytes
 MAX_NODES = 500_000
 _SAFE_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in "str int float bool null seq map timestamp merge value".split()}
 _NUMBER = re.compile(r"[-+]?(0|[1-9]\d{0,17})(\.\d{1,18})?([eE][-+]?\d{1,2})?")
@@ -40,58 +40,56 @@ def parse_yaml(data: bytes, path: Path, typed: str = "") -> dict[str, Any]:
     try:
         node = yaml.compose(data.decode("utf-8"), Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        reason = getattr(error, "problem", None) or str(error)
-        place = line + 1 if line is not None else None
-        raise TraceError(f"not YAML we read: {reason}", file=str(path), line=place, code="E_YAML") from error
+        mark, reason = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
+        raise _refusal(path, f"not YAML we read: {reason}", mark.line + 1 if mark else None) from error
     except (RecursionError, UnicodeDecodeError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else "not UTF-8"
-        raise TraceError(reason, file=str(path), code="E_YAML") from error
+        raise _refusal(path, reason) from error
     if node is None:
         raise TraceError("empty", file=str(path), code="E_EMPTY")
-    _Checker(path).size(node, 0)
+    _size(node, path, {}, 0)
     value = _plain(node, typed, inside=False)
     if not isinstance(value, dict):
-        raise TraceError("not a mapping", file=str(path), code="E_YAML")
+        raise _refusal(path, "not a mapping")
     return value
 
 
-class _Checker:
-    """Counts what a node stands for with its aliases, each node once, and refuses what must not be built."""
+def _size(node: Node, path: Path, sizes: dict[int, int], depth: int) -> int:
+    """How many nodes a node stands for with its aliases, each counted once; what must not be built is refused."""
+    line = node.start_mark.line + 1
+    if sizes.get(id(node)) == 0:  # being counted
+        raise _refusal(path, "an alias stands for itself", line)
+    if depth > MAX_DEPTH:
+        raise _refusal(path, f"nested deeper than {MAX_DEPTH}", line)
+    if id(node) not in sizes:
+        if reason := _fault(node):
+            raise _refusal(path, reason, line)
+        sizes[id(node)] = 0
+        total = 1 + sum(_size(child, path, sizes, depth + 1) for child in _children(node))
+        if total > MAX_NODES:
+            raise _refusal(path, f"aliases stand for more than {MAX_NODES} values", line)
+        sizes[id(node)] = total
+    return sizes[id(node)]
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.sizes: dict[int, int] = {}
-        self.open: set[int] = set()
 
-    def size(self, node: Node, depth: int) -> int:
-        if id(node) in self.open:
-            raise self._refusal(node, "an alias stands for itself")
-        if depth > MAX_DEPTH:
-            raise self._refusal(node, f"nested deeper than {MAX_DEPTH}")
-        if id(node) not in self.sizes:
-            self._check(node)
-            self.open.add(id(node))
-            total = 1 + sum(self.size(child, depth + 1) for child in _children(node))
-            self.open.discard(id(node))
-            if total > MAX_NODES:
-                raise self._refusal(node, f"aliases stand for more than {MAX_NODES} values")
-            self.sizes[id(node)] = total
-        return self.sizes[id(node)]
+def _fault(node: Node) -> str | None:
+    if node.tag not in _SAFE_TAGS:
+        return f"the tag {node.tag[:60]} is not allowed"
+    if isinstance(node, MappingNode):
+        keys = [key.value for key, _ in node.value if isinstance(key, ScalarNode)]
+        if len(keys) < len(node.value):
+            return "a key is no plain text"
+        twice = (
+            next((key for place, key in enumerate(keys) if key in keys[:place]), None)
+            if len({*keys}) < len(keys)
+            else None
+        )
+        return None if twice is None else f"the key {twice[:60]!r} stands twice"
+    return None
 
-    def _check(self, node: Node) -> None:
-        if node.tag not in _SAFE_TAGS:
-            raise self._refusal(node, f"the tag {node.tag[:60]} is not allowed")
-        if isinstance(node, MappingNode):
-            keys = [key.value for key, _ in node.value if isinstance(key, ScalarNode)]
-            if len(keys) < len(node.value):
-                raise self._refusal(node, "a key is no plain text")
-            if len(set(keys)) < len(keys):
-                twice = next(key for key in keys if keys.count(key) > 1)
-                raise self._refusal(node, f"the key {twice[:60]!r} stands twice")
 
-    def _refusal(self, node: Node, reason: str) -> TraceError:
-        return TraceError(reason, file=str(self.path), line=node.start_mark.line + 1, code="E_YAML")
+def _refusal(path: Path, reason: str, line: int | None = None) -> TraceError:
+    return TraceError(reason, file=str(path), line=line, code="E_YAML")
 
 
 def _children(node: Node) -> list[Node]:
@@ -102,18 +100,15 @@ def _children(node: Node) -> list[Node]:
 
 def _plain(node: Node, typed: str, inside: bool) -> Any:
     if isinstance(node, ScalarNode):
-        return _scalar(node, inside)
+        return _scalar(node.value) if inside and node.style is None else node.value
     if isinstance(node, MappingNode):
-        pairs = [(key.value, value) for key, value in node.value if isinstance(key, ScalarNode)]
-        return {key: _plain(value, typed, inside or key == typed) for key, value in pairs}
+        return {key.value: _plain(value, typed, inside or key.value == typed) for key, value in node.value}
     return [_plain(item, typed, inside) for item in node.value]
 
 
-def _scalar(node: ScalarNode, typed: bool) -> Any:
-    if not typed or node.style is not None:
-        return node.value
-    if node.value in _CONSTANTS:
-        return _CONSTANTS[node.value]
-    if match := _NUMBER.fullmatch(node.value):
-        return float(node.value) if match.group(2) or match.group(3) else int(node.value)
-    return node.value
+def _scalar(text: str) -> Any:
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if match := _NUMBER.fullmatch(text):
+        return float(text) if match.group(2) or match.group(3) else int(text)
+    return text

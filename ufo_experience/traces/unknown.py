@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError
-from ufo_experience.fileio.regular import read_regular
-from ufo_experience.fileio.strict_json import parse
-from ufo_experience.traces.coerce import as_dict, as_list, as_name
-from ufo_experience.traces.common_keys import lack_of
-from ufo_experience.traces.json_lines import peek
+from ufo_experience.errors import TraceError
+from ufo_experience.traces.files import Found
+from ufo_experience.traces.lines import load_document
+from ufo_experience.traces.rows import lack_of
+from ufo_experience.traces.values import as_dict, as_list, as_name
 
 UNKNOWN = "not a trace of a known format"
-MAX_LOOKED_AT = 1 << 24  # bytes of a file nobody knows
 _SHOWN = 40
 _EXAMPLE = '{"task": "…", "application": "…", "steps": [{"action": "click", "control": "Save", "parameters": {}}]}'
 _RENAMED = (  # a field of ours, and parts of names under which files have it
@@ -39,13 +36,13 @@ _CLOUD_FLOW = (
 )
 
 
-def unknown_message(path: Path) -> str:
+def unknown_message(found: Found) -> str:
     """Why a file is not read, and the plain format with an example in its own words."""
-    if hint := _HINTS.get(path.suffix.casefold()):
+    if hint := _HINTS.get(found.suffix):
         return f"{UNKNOWN}: {hint}"
-    record = next((found for value in peek(path) for item in as_list(value)[:1] if (found := as_dict(item))), {})
+    record = next((first for value in found.values for item in as_list(value)[:1] if (first := as_dict(item))), {})
     if not record:
-        return f"{UNKNOWN}{_damage(path)}; the plain format is {_EXAMPLE}"
+        return f"{UNKNOWN}{_damage(found)}; the plain format is {_EXAMPLE}"
     if as_dict(as_dict(record.get("properties")).get("definition")).get("actions"):
         return f"{UNKNOWN}: {_CLOUD_FLOW}"
     if lack := lack_of(record):
@@ -54,14 +51,12 @@ def unknown_message(path: Path) -> str:
     return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {_example(record)}"
 
 
-def _damage(path: Path) -> str:
+def _damage(found: Found) -> str:
     """The error of a file that is named `.json` and cannot be parsed."""
-    if path.suffix.casefold() != ".json":
-        return ""
     try:
-        parse(read_regular(path, MAX_LOOKED_AT), file=path.name)
-    except DataError as error:
-        return f": {error}"
+        load_document(found.path, []) if found.suffix == ".json" else None
+    except TraceError as error:
+        return f": {error.reason}"
     return ""
 
 

@@ -17,7 +17,7 @@ from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.cleaning import clean, clean_json
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.text.applications import application_key, process_names
+from ufo_experience.request import application_key, process_names
 
 KeyStyle = Literal["snake", "pascal"]
 MetadataFilter = Callable[[Mapping[str, Any]], bool]

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, SchemaError, TraceError
-from ufo_experience.fileio.atomic import Disk, replace, replace_file
-from ufo_experience.fileio.regular import read_regular
 from ufo_experience.integrations.formats.ufo_example import from_ufo_example, to_ufo_example
 from ufo_experience.redact import redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
+from ufo_experience.store.files import read_regular, replace_file, storage_errors
 
 _EXAMPLE_KEY = re.compile(r"example(\d{1,9})")
 _KEY_LINE = re.compile(r"^example(\d{1,9}):[ ]*$", re.MULTILINE)
@@ -97,7 +96,7 @@ def add_to_yaml(summaries: Iterable[object], path: Path) -> int:
         if _digest(entry) not in known:
             known.add(_digest(entry))
             new[f"example{last + 1 + len(new)}"] = entry
-    replace_file(path, (text + _as_text(new)).encode("utf-8"), Disk())
+    replace_file(path, (text + _as_text(new)).encode("utf-8"))
     return len(new)
 
 
@@ -166,7 +165,8 @@ def _entries(path: Path) -> dict[str, Any]:
         if error.code == "E_EMPTY":
             return {}
         aside = path.with_name(f"{path.name}.unreadable-{_file_digest(path)}")
-        replace(path, aside, Disk())
+        with storage_errors(path):
+            path.replace(aside)
         _log.warning("%s; it was set aside as %s", error, aside.name)
         return {}
 

@@ -61,3 +61,4 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("change", count);
 count();
+if (document.querySelector(".did")) move(1); // a change was just made: the next record is at hand

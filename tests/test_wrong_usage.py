@@ -1,0 +1,263 @@
+"""What wrong usage is answered with: `data/wrong_usage.md`, made by running it. UPDATE_DOCS=1 writes it anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_runner import Cli
+from ufo_experience import (
+    ExperienceError,
+    ExperienceMemory,
+    RecordFilter,
+    Settings,
+    build_experience_summary,
+    compare_with_without_memory,
+    create_experience_index,
+    inject,
+    parse_block,
+    record_experience,
+    redact_text,
+    retrieve_relevant_experiences,
+)
+from ufo_experience.cli.serve import SAMPLES
+
+PAGE = Path(__file__).resolve().parent / "data" / "wrong_usage.md"
+HEAD = """# What wrong usage is answered with
+
+Made by `tests/test_wrong_usage.py`, which runs every row and checks that it fails as told. Exit codes: 0 ok, 2 usage, 65
+bad data, 69 service unavailable, 73 cannot write, 75 try again later, 77 refused for safety. With `--json` the same
+message stands in `{"error": {"code", "message"}}` on stdout.
+
+The store `experience_db` holds the sample sessions; `waiting_db` holds one of them, not judged by anybody.
+"""
+STEP = '[{"action": "click", "control": "Send"}]'
+
+# A command as it is typed (split at blanks that stand outside of quotes), and files it needs.
+COMMANDS = [
+    "retrieve",
+    "nonsense",
+    "list --nonsense",
+    "ingest",
+    "ingest nowhere",
+    "ingest torn.json",
+    "ingest other.json",
+    "ingest empty.jsonl",
+    "ingest . --format ufoo",
+    "ingest logs.json --trust high",
+    "ingest logs.json --summarizer poet",
+    "ingest logs.json --summarizer openai",
+    "ingest other.json --format ufo",
+    "remember",
+    "remember 'Send it'",
+    "remember 'Send it' --steps nowhere.json",
+    "remember 'Send it' --steps '[{]'",
+    "remember 'Send it' --steps '[]'",
+    """remember 'Send it' --steps '[{"control": "Send"}]'""",
+    f"remember '' --steps '{STEP}'",
+    "retrieve ''",
+    "retrieve '!?'",
+    "retrieve 'Turn on Bluetooth' --app Setings",
+    "retrieve 'Turn on Bluetooth' -k 0",
+    "retrieve 'Turn on Bluetooth' -k 500",
+    "retrieve 'Turn on Bluetooth' -k two",
+    "retrieve 'Turn on Bluetooth' --threshold high",
+    "retrieve 'Turn on Bluetooth' --threshold 75",
+    "retrieve 'Turn on Bluetooth' --treshold 0.5",
+    "retrieve 'Turn on Bluetooth' --db nowhere_db",
+    "retrieve 'Turn on Bluetooth' --db ''",
+    "retrieve 'Turn on Bluetooth' --db redis://host/0",
+    "retrieve 'Turn on Bluetooth' --db waiting_db",
+    "retrieve 'Book a flight to Rome'",
+    "prompt 'Turn on Bluetooth' --max-tokens 20",
+    "prompt 'Turn on Bluetooth' --max-tokens -1",
+    "prompt 'Turn on Bluetooth' --format xml",
+    "report",
+    "report 6935f48a",
+    "report 6935f48a --outcome maybe",
+    "report zzzz --outcome success",
+    "show",
+    "show zzzz",
+    "show 6",
+    "judge 6935f48a",
+    "judge zzzz --success",
+    "approve",
+    "approve zzzz",
+    "approve --app Setings",
+    "approve --trust high",
+    "quarantine --since yesterday",
+    "remove",
+    "remove --undo zzzz",
+    "purge",
+    "purge --source typo",
+    "import nowhere.json",
+    "import other.json",
+    "import torn.json",
+    "export --format csv",
+    "export -o nowhere/all.json",
+    "export -o .",
+    "recommend",
+    """recommend --state '{"task"'""",
+    "recommend --state '[]'",
+    "recommend --state nowhere.json",
+    "recommend --state '{}'",
+    "calibrate",
+    "calibrate --labels nowhere.jsonl",
+    "index --embedder opnai",
+    "index --index pinecone",
+    "index --embedder hashing:256",
+    "index --embedder openai:text-embedding-3-small --rebuild",
+    "index --concurrency 0",
+]
+
+CALLS: dict[str, Callable[[ExperienceMemory], object]] = {
+    "memory.retrieve(None)": lambda m: m.retrieve(None),
+    "memory.retrieve('x', top_k=0)": lambda m: m.retrieve("x", top_k=0),
+    "memory.retrieve('x', similarity_threshold=2)": lambda m: m.retrieve("x", similarity_threshold=2),
+    "memory.retrieve('x', near=-1)": lambda m: m.retrieve("x", near=-1),
+    "memory.query('task')": lambda m: m.query("task"),
+    "memory.query({})": lambda m: m.query({}),
+    "memory.query({'task': 't'}, filters={'hue': 'red'})": lambda m: m.query({"task": "t"}, filters={"hue": "red"}),
+    "memory.recommend('t')": lambda m: m.recommend("t"),
+    "memory.report('zzzz', success=True)": lambda m: m.report("zzzz", success=True),
+    "memory.report(['6935f48a'], success='yes')": lambda m: m.report(["6935f48a"], success="yes"),
+    "memory.report([7], success=True)": lambda m: m.report([7], success=True),
+    "memory.ingest(7)": lambda m: m.ingest(7),
+    "memory.ingest(logs, trust='high')": lambda m: m.ingest(SAMPLES, trust="high"),
+    "memory.ingest(logs, format='ufoo')": lambda m: m.ingest(SAMPLES, format="ufoo"),
+    "memory.import_json({})": lambda m: m.import_json({}),
+    "memory.import_json('{')": lambda m: m.import_json("{"),
+    "memory.import_json('7')": lambda m: m.import_json("7"),
+    "memory.import_('nowhere.json')": lambda m: m.import_("nowhere.json"),
+    "memory.add_experience('t', 'click', True)": lambda m: m.add_experience("t", "click", True),
+    "memory.add_experience({}, {}, {'success': True})": lambda m: m.add_experience({}, {}, {"success": True}),
+    "memory.add_experience({'task': 't'}, {}, {})": lambda m: m.add_experience({"task": "t"}, {}, {}),
+    "memory.add_experience({'task': 't', 'tags': 'nlp'}, {}, {'success': True})": lambda m: m.add_experience(
+        {"task": "t", "tags": "nlp"}, {}, {"success": True}
+    ),
+    "memory.add_experience({'task': 't'}, {'steps': ['click']}, {'success': True})": lambda m: m.add_experience(
+        {"task": "t"}, {"steps": ["click"]}, {"success": True}
+    ),
+    "memory.add_experience({'task': 't'}, {}, {'success': True, 'score': 2})": lambda m: m.add_experience(
+        {"task": "t"}, {}, {"success": True, "score": 2}
+    ),
+    "memory.remember(None, [])": lambda m: m.remember(None, []),
+    "memory.remember('t', 'click')": lambda m: m.remember("t", "click"),
+    "memory.remember('t', [])": lambda m: m.remember("t", []),
+    "memory.remember('t', [{'control': 'Send'}])": lambda m: m.remember("t", [{"control": "Send"}]),
+    "memory.remember('t', steps, 'yes')": lambda m: m.remember("t", json.loads(STEP), "yes"),
+    "memory.remember('t', steps, True, judge='me')": lambda m: m.remember("t", json.loads(STEP), True, judge="me"),
+    "memory.remember('t', steps, True, costs=1)": lambda m: m.remember("t", json.loads(STEP), True, costs=1),
+    "memory.judge('zzzz', success=True)": lambda m: m.judge("zzzz", success=True),
+    "memory.judge('6935f48a', success=None)": lambda m: m.judge("6935f48a", success=None),
+    "memory.get('zzzz')": lambda m: m.get("zzzz"),
+    "memory.get(7)": lambda m: m.get(7),
+    "memory.list(where=RecordFilter(success='yes'))": lambda m: m.list(where=RecordFilter(success="yes")),
+    "memory.list(where=RecordFilter(trust='high'))": lambda m: m.list(where=RecordFilter(trust="high")),
+    "memory.list(where=RecordFilter(ids='6935'))": lambda m: m.list(where=RecordFilter(ids="6935")),
+    "memory.approve()": lambda m: m.approve(),
+    "memory.approve(where=RecordFilter(expected={id: 'old'}, all=True))": lambda m: m.approve(
+        where=RecordFilter(expected={m.list()[0].id: "old"}, all=True)
+    ),
+    "memory.purge('typo')": lambda m: m.purge("typo"),
+    "memory.purge()": lambda m: m.purge(),
+    "memory.undo_remove('zzzz')": lambda m: m.undo_remove("zzzz"),
+    "memory.export('csv')": lambda m: m.export("csv"),
+    "memory.build_prompt('x', format='xml')": lambda m: m.build_prompt("Turn Bluetooth on", format="xml"),
+    "ExperienceMemory.open('nowhere', create=False)": lambda m: ExperienceMemory.open("nowhere", create=False),
+    "ExperienceMemory.open(top_k=0)": lambda m: ExperienceMemory.open("db", top_k=0),
+    "ExperienceMemory.open(embedder='opnai').index()": lambda m: ExperienceMemory.open("db", embedder="opnai").index(),
+    "ExperienceMemory.open(settings={})": lambda m: ExperienceMemory.open(settings={}),
+    "memory.retrieve('x', application=7)": lambda m: m.retrieve("x", application=7),
+    "memory.retrieve('x', top_k='3')": lambda m: m.retrieve("x", top_k="3"),
+    "memory.build_prompt('x', ['hit'])": lambda m: m.build_prompt("x", ["hit"]),
+    "memory.build_prompt('x', max_tokens='many')": lambda m: m.build_prompt("x", max_tokens="many"),
+    "guide.note('x')": lambda m: m.guide("Turn on Bluetooth").note("x"),
+    "memory.report(None, success=True)": lambda m: m.report(None, success=True),
+    "memory.list(limit=0)": lambda m: m.list(limit=0),
+    "memory.list(where='x')": lambda m: m.list(where="x"),
+    "memory.list(where=RecordFilter(since='x'))": lambda m: m.list(where=RecordFilter(since="x")),
+    "memory.export(output=7)": lambda m: m.export(output=7),
+    "memory.import_(7)": lambda m: m.import_(7),
+    "memory.calibrate(precision=2)": lambda m: m.calibrate(precision=2),
+    "memory.query({'task': 't'}, k=0)": lambda m: m.query({"task": "t"}, k=0),
+    "memory.query({'task': 't'}, filters='x')": lambda m: m.query({"task": "t"}, filters="x"),
+    "memory.recommend({'task': 't'}, k_actions=0)": lambda m: m.recommend({"task": "t"}, k_actions=0),
+    "ExperienceMemory.open(7)": lambda m: ExperienceMemory.open(7),
+    "inject([], 'x')": lambda m: inject([], "x"),
+    "parse_block(7)": lambda m: parse_block(7),
+    "redact_text(7)": lambda m: redact_text(7),
+    "compare_with_without_memory('t', 7)": lambda m: compare_with_without_memory("t", 7),
+    "compare_with_without_memory('t', no_steps)": lambda m: compare_with_without_memory("t", lambda t, use_memory: {}),
+    "build_experience_summary({})": lambda m: build_experience_summary({}),
+    "retrieve_relevant_experiences('t', 'nowhere')": lambda m: retrieve_relevant_experiences("t", "nowhere"),
+    "record_experience('t', [])": lambda m: record_experience("t", []),
+    "create_experience_index('nowhere')": lambda m: create_experience_index("nowhere"),
+}
+
+
+def words(command: str) -> list[str]:
+    """A command line as its arguments."""
+    return [part[1:-1] if part[:1] == "'" else part for part in re.findall(r"'[^']*'|\S+", command)]
+
+
+@pytest.fixture(scope="module")
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """A folder with a store, one whose runs nobody judged, and files of several kinds."""
+    cli = Cli(tmp_path_factory.mktemp("errors"))
+    cli("ingest", SAMPLES, "--include-failures")
+    cli("ingest", SAMPLES / "settings_bluetooth", "--trust", "observed", "--db", "waiting_db")
+    for name, text in (("torn.json", '{"a": 1,\n "b": }'), ("other.json", '{"what": 1}'), ("empty.jsonl", "")):
+        (cli.folder / name).write_text(text, encoding="utf-8")
+    (cli.folder / "logs.json").write_text(json.dumps({"task": "t", "steps": json.loads(STEP)}), encoding="utf-8")
+    return cli
+
+
+def answers(cli: Cli) -> Iterator[tuple[str, str, str]]:
+    """Each command and call with its exit code and what it says."""
+    for command in COMMANDS:
+        done = cli.try_(*words(command))
+        yield f"`{command}`", str(done.exit_code), said(done.stderr or done.stdout, cli)
+    before = Path.cwd()
+    os.chdir(cli.folder)
+    try:
+        settings = Settings(db=str(cli.folder / "experience_db"), embedder="hashing", summarizer="extractive")
+        memory = ExperienceMemory.open(settings=settings)
+        for call, run in CALLS.items():
+            with pytest.raises(ExperienceError) as caught:
+                run(memory)
+            yield f"`{call}`", type(caught.value).__name__, said(str(caught.value), cli)
+    finally:
+        os.chdir(before)
+
+
+def said(text: str, cli: Cli) -> str:
+    """The message without what differs from run to run, as one cell of a table."""
+    if "Usage: " in text:  # in the words of the parser of options, which change with its version
+        return "the usage line, and what is missing or nearest"
+    shown = " ".join(text.replace(str(cli.folder), "…").replace(str(SAMPLES), "samples").split())
+    shown = re.sub(r"needs \d+ tokens", "needs N tokens", shown)  # the frame's random digits weigh differently
+    return re.sub(r"\b[0-9a-f]{32}\b", "ID", shown).replace("|", "\\|").replace("<", "&lt;").strip()
+
+
+def test_the_page_of_errors_tells_what_is_said(cli):
+    """Every row is what the command or the call says; none is a traceback, none succeeds in silence."""
+    rows = list(answers(cli))
+    table = ["| wrong usage | exit code or class | what it says |", "| --- | --- | --- |"]
+    table += [f"| {usage.replace('|', chr(92) + '|')} | {code} | {message} |" for usage, code, message in rows]
+    text = HEAD + "\n" + "\n".join(table) + "\n"
+    if os.environ.get("UPDATE_DOCS"):
+        PAGE.write_text(text, encoding="utf-8", newline="\n")
+    assert [usage for usage, _, message in rows if "Traceback" in message] == []
+    assert [usage for usage, code, _ in rows if code == "1"] == []
+    assert _columns(PAGE.read_text(encoding="utf-8")) == _columns(text)
+
+
+def _columns(page: str) -> list[list[str]]:
+    """Usage and exit code of each row; how a message is worded may change between two writings of the page."""
+    return [line.split(" | ")[:2] for line in page.splitlines() if line.startswith("| `")]

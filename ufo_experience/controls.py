@@ -1,0 +1,67 @@
+"""Names and kinds of controls, compared across systems and releases: "Save As…" is "save as", a textbox an edit."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from functools import lru_cache
+
+_ENDS = " .…:*\"'\t\n"
+_WORD = re.compile(r"[^\W_]+")
+# Kinds of one role in the trees of different systems (UI Automation, ARIA, HTML), each under its UI Automation name.
+_ROLES = {
+    "textbox": "edit",
+    "searchbox": "edit",
+    "textfield": "edit",
+    "textarea": "edit",
+    "input": "edit",
+    "document": "edit",
+    "link": "hyperlink",
+    "tab": "tabitem",
+    "option": "listitem",
+    "select": "combobox",
+    "radio": "radiobutton",
+    "switch": "checkbox",
+    "togglebutton": "checkbox",
+    "toggle": "checkbox",
+    "menuitemcheckbox": "menuitem",
+    "row": "dataitem",
+    "app": "application",
+}
+# What an application is made of, as against what its user keeps in it.
+_FIXED = frozenset(
+    "button splitbutton checkbox radiobutton combobox edit spinner slider tabitem menuitem menu menubar hyperlink "
+    "header headeritem toolbar".split()
+)
+# What a press of it does is the application's own; a link or a header may be what its user keeps there.
+_PRESSED = frozenset(
+    "button splitbutton menubutton checkbox toggleswitch radiobutton combobox tabitem menuitem menu".split()
+)
+
+
+def bare(name: str) -> str:
+    """A name without case, surrounding punctuation and repeated blanks: "Save As…" is "save as"."""
+    folded = name.casefold().strip(_ENDS)
+    return " ".join(folded.split()) if "  " in folded or "\n" in folded else folded
+
+
+@lru_cache(maxsize=1_024)
+def role_of(type: str | None) -> str:
+    """The kind of a control under one name for all systems; "" when it is not known."""
+    found = "".join(_WORD.findall(type.casefold())) if type else ""
+    return _ROLES.get(found, found)
+
+
+def is_fixed(role: str) -> bool:
+    """True for what the application put there: a button, a field, a tab; not an item of a list, a row or a text."""
+    return role in _FIXED
+
+
+def is_pressed(role: str) -> bool:
+    """True for what does something of the application's own when it is pressed; not for fields and links."""
+    return role in _PRESSED
+
+
+def fingerprint(name: str, role: str) -> str:
+    """Four hex digits for a control: enough to see whether a screen is the same, too few to tell a name from."""
+    return f"{zlib.crc32(f'{role}/{bare(name)}'.encode('utf-8', 'replace')) & 0xFFFF:04x}"

@@ -1,1 +1,0 @@
-"""Vector engines side by side: FAISS kernels in process, pgvector, Milvus."""

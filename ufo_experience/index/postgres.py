@@ -1,0 +1,322 @@
+"""The index of a store in PostgreSQL: rows beside the records, found by SQL; nothing is shipped to clients.
+
+Words are found through a `tsvector` of our own tokens, vectors through pgvector; what passes the filter is decided
+before anything is ranked. The row of a record is inserted with the record, in one transaction. What a question has to
+know of all rows (how many, how long, how many have a word) is counted while a store is small, and comes from
+PostgreSQL's own statistics later on: learning counts no words, so that no counter makes writers wait.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+from ufo_experience.embed.base import Embedder
+from ufo_experience.errors import StorageError
+from ufo_experience.index import sql
+from ufo_experience.index.base import (
+    LIMIT,
+    RAREST,
+    Candidate,
+    Filter,
+    IndexReport,
+    Progress,
+    Row,
+    Share,
+    Vector,
+    application_of,
+    embedded_text,
+    env_of,
+    row_as_json,
+    row_from_json,
+    row_of,
+)
+from ufo_experience.request import Request
+from ufo_experience.schema import Experience, Trust, validate
+from ufo_experience.store.base import Status
+from ufo_experience.store.database import Connection
+from ufo_experience.store.postgres import GROUP, PostgresStore
+from ufo_experience.store.records import without_seal
+
+LARGE = 5_000  # rows from which on PostgreSQL's statistics stand for counting
+FRESH_S = 60.0  # how long what is known of all rows of a large store is relied on
+WIDER = 3  # times the limit: rows that SQL finds by their distinct words; the best by all their words are kept
+PIECE = 256  # texts embedded in one transaction
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of all rows: how many, the mean length of a text, what share of the rows has a frequent word."""
+
+    rows: int = 0
+    average: Mapping[str, float] = field(default_factory=dict)
+    frequent: Mapping[str, float] = field(default_factory=dict)
+    until: float = 0.0
+
+    def weight(self, count: int) -> float:
+        """The weight of a word that so many rows have."""
+        return math.log(1 + (max(self.rows - count, 0) + 0.5) / (count + 0.5))
+
+
+class PostgresIndex:
+    """Rows and vectors in the database of a `PostgresStore`; see `ExperienceIndex`."""
+
+    def __init__(
+        self, store: PostgresStore, embedder: Callable[[], Embedder], at_once: Callable[[], bool] = lambda: True
+    ) -> None:
+        """An index that asks `embedder()` for vectors: while learning where `at_once()` (an embedder on this machine),
+        else when `sync` is called.
+        """
+        self._store, self._database, self._embedder, self._at_once = store, store.database, embedder, at_once
+        self._known = _Known()
+        self._in_use = ""  # the embedder for which all rows are listed
+        store.indexing = self._insert
+
+    # ---- questions ----
+
+    def candidates(
+        self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = LIMIT
+    ) -> list[Candidate]:
+        """The rows nearest by words, by masked words and by cosine; see `ExperienceIndex`."""
+        self._catch_up()
+        known, asked = self._all_rows(), sql.words_of(request)
+        counts = self._counts({*asked["raw"], *asked["masked"]}, known)
+        weights = {word: known.weight(count) for word, count in counts.items()}
+        inside, values = sql.inside(filter or Filter())
+        values["wider"] = WIDER * limit
+        parts = []
+        for name, words in asked.items():
+            there = sorted({word for word in words if counts[word]}, key=lambda word: (counts[word], word))
+            if there:
+                lexemes = [sql.lexeme(word) for word in there]
+                values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[word] for word in there]}
+                values |= {f"{name}_rarest": " | ".join(lexemes[:RAREST]), f"{name}_average": known.average[name]}
+                parts.append(sql.BY_WORDS.format(name=name, inside=inside))
+        if vector is not None:
+            values |= {"vector": sql.vector_text(vector), "embedder": self._embedder().name}
+            parts.append(sql.BY_VECTOR.format(inside=inside))
+        if not parts:
+            return []
+        near = " UNION ".join(sql.FEW_OF_EACH_TASK.format(found=part) for part in parts)
+        cosine = "NULL" if vector is None else sql.COSINE
+        found = self._database.select(f"{sql.READ}, {cosine} {sql.FROM} WHERE id IN ({near})", values)
+        shares = {name: Share(words, weights, known.average[name]) for name, words in asked.items()}
+        return _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
+
+    def rows(
+        self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
+    ) -> list[Row]:
+        """The rows of some ids, of a task, of a filter, by id."""
+        self._catch_up()
+        filter = filter or Filter()
+        inside, values = sql.inside(filter if ids is None else replace(filter, only=frozenset(ids)), task_key)
+        found = self._database.select(f"{sql.READ} {sql.FROM} WHERE {inside} ORDER BY id", values)
+        return [_row(*columns) for columns in found]
+
+    def rarity(self, words: Collection[str]) -> dict[str, float]:
+        """The weight of each word among the tasks of the store."""
+        known = self._all_rows()
+        return {word: known.weight(count) for word, count in self._counts(words, known).items()}
+
+    def count(self, filter: Filter | None = None) -> int:
+        """How many rows pass a filter."""
+        self._catch_up()
+        inside, values = sql.inside(filter or Filter())
+        return int(self._database.select(f"SELECT count(*) {sql.FROM} WHERE {inside}", values)[0][0])
+
+    # ---- small values that cost a request ----
+
+    def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """What was kept for these keys, as far as it is there."""
+        query = "SELECT key, value FROM ufo_experience.kept WHERE kind = %s AND key = ANY(%s)"
+        return {key: bytes(value) for key, value in self._database.select(query, (kind, list(keys)))}
+
+    def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
+        """Keep small values, erased with the record that `owner` names; who may only read keeps none."""
+        rows = [(kind, key, value, owner or None) for key, value in sorted(values.items())]
+        with suppress(StorageError), self._database.transaction() as connection:
+            connection.cursor().executemany(sql.KEEP, rows)
+
+    # ---- following the store ----
+
+    def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
+        """Make the rows and vectors that are missing. Raises `ServiceError` when the embedder cannot answer."""
+        began, embedder = time.perf_counter(), self._embedder()
+        before = replace(embedder.spending)
+        added = self._catch_up()
+        self._use(embedder)
+        if thorough:
+            with self._database.connection() as connection:
+                connection.execute("ANALYZE ufo_experience.row")
+            self._known = _Known()
+        records, embedded = self._all_rows().rows, 0
+        while done := self._embed_piece(embedder):
+            embedded += done
+            if progress is not None:
+                progress("embedded", embedded, records)
+        return IndexReport(
+            records=records,
+            added=added,
+            embedded=embedded,
+            cached=records - embedded,
+            requests=embedder.spending.requests - before.requests,
+            cost=embedder.spending.cost - before.cost,
+            seconds=time.perf_counter() - began,
+        )
+
+    def rebuild(self, progress: Progress | None = None) -> IndexReport:
+        """Make all rows again, in one transaction; vectors of texts that have not changed are kept."""
+        records = self._store.scan()
+        with self._database.transaction() as connection:
+            connection.execute("SET LOCAL statement_timeout = 0")
+            connection.execute("DELETE FROM ufo_experience.row")
+            while group := list(islice(records, GROUP)):
+                self._insert(connection, group)
+        return self.sync(progress, thorough=True)
+
+    def missing(self) -> list[str]:
+        """The texts that have no vector of the embedder in use yet."""
+        self._catch_up()
+        given = {"embedder": self._embedder().name}
+        without = f"NOT removed AND id NOT IN (SELECT id FROM {sql.VECTORS})"
+        found = self._database.select(f"{sql.READ} {sql.FROM} WHERE {without} ORDER BY id", given)
+        return [embedded_text(_row(*columns)) for columns in found]
+
+    def embedder_name(self) -> str | None:
+        """The embedder whose vectors were written last; None as long as there are none."""
+        name: str | None = self._database.select("SELECT embedder FROM ufo_experience.store")[0][0]
+        return name
+
+    def check(self) -> list[str]:
+        """What is wrong with the index, in words."""
+        missing = len(self._database.select(sql.NEW, {"limit": None}))
+        return [f"{missing} records have no row; run: ufo-experience index"] if missing else []
+
+    def close(self) -> None:
+        """Nothing to let go of: the connections are the store's."""
+
+    def _insert(self, connection: Connection, records: Sequence[Experience]) -> None:
+        """Insert the rows of records, with their vectors unless a service makes them: no commit waits for one."""
+        rows = [row_of(one) for one in records]
+        connection.cursor().executemany(sql.INSERT, [_columns(row) for row in rows])
+        embedder = self._embedder()
+        vectors = embedder.embed([embedded_text(row) for row in rows]) if self._at_once() else [None] * len(rows)
+        _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
+
+    def _catch_up(self) -> int:
+        """Insert the rows of records that came without one: no index was open where they were added."""
+        added = 0
+        with suppress(StorageError):  # who may only read waits for those who write
+            while self._database.select(sql.NEW, {"limit": 1}) and (done := self._take_in()):
+                added += done
+        return added
+
+    def _take_in(self) -> int:
+        with self._database.transaction() as connection:
+            ids = _unlocked(connection, sql.NEW, {"limit": GROUP})
+            self._insert(connection, list(self._store.scan(ids)))
+            connection.execute("UPDATE ufo_experience.record SET indexed = true WHERE id = ANY(%s)", (ids,))
+        return len(ids)
+
+    def _use(self, embedder: Embedder) -> None:
+        """See to it that all rows are listed for an embedder."""
+        if self._in_use != embedder.name:
+            with self._database.transaction() as connection:
+                for statement in sql.USE_EMBEDDER:
+                    connection.execute(statement, {"embedder": embedder.name})
+            self._in_use = embedder.name
+
+    def _embed_piece(self, embedder: Embedder) -> int:
+        """Embed some rows that have no vector, kept from others who are at it; each piece stays."""
+        given = {"embedder": embedder.name, "limit": PIECE}
+        if not self._database.select(sql.NO_VECTOR, {**given, "limit": 1}):
+            return 0
+        with self._database.transaction() as connection:
+            ids = _unlocked(connection, sql.NO_VECTOR, given)
+            query = f"{sql.READ} {sql.FROM} WHERE id = ANY(%s)"
+            rows = [_row(*columns) for columns in connection.execute(query.encode("ascii"), (ids,)).fetchall()]
+            vectors = embedder.embed([embedded_text(row) for row in rows]) if rows else []
+            _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
+        return len(rows)
+
+    # ---- what is known of all rows ----
+
+    def _all_rows(self) -> _Known:
+        """Counted, or, in a large store, what was known a minute ago."""
+        now = time.monotonic()
+        if self._known.until < now:
+            rows, raw, masked = self._database.select(sql.LENGTHS)[0]
+            found = self._database.select(sql.FREQUENT) if rows >= LARGE else []
+            frequent = {word: part for words, parts in found for word, part in zip(words, parts, strict=False)}
+            until = now + FRESH_S if rows >= LARGE else 0.0
+            self._known = _Known(rows, {"raw": raw, "masked": masked}, frequent, until)
+        return self._known
+
+    def _counts(self, words: Collection[str], known: _Known) -> dict[str, int]:
+        """In how many rows each word stands: estimated for frequent ones of a large store, counted for others."""
+        counts = {word: round(known.frequent[word] * known.rows) for word in words if word in known.frequent}
+        others = sorted(set(words) - counts.keys())
+        return counts | dict(self._database.select(sql.COUNT_WORDS, (others, [sql.lexeme(word) for word in others])))
+
+
+def _compared(row: Row, shares: Mapping[str, Share], cosine: float | None) -> Candidate:
+    texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
+    raw, masked = (max(share.of(text[name]) for text in texts) for name, share in shares.items())
+    return Candidate(row, raw, masked, cosine)
+
+
+def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """The best by words, by masked words and by cosine, each once; best first by the greatest of the shares."""
+    kept: dict[str, Candidate] = {}
+    for share in _SHARES:
+        ranked = sorted((one for one in found if share(one) > 0), key=lambda one: (-share(one), one.row.id))
+        kept |= {one.row.id: one for one in ranked[:limit]}
+    return sorted(kept.values(), key=lambda one: (-max(share(one) for share in _SHARES), one.row.id))
+
+
+_SHARES: tuple[Callable[[Candidate], float], ...] = (
+    lambda one: one.words,
+    lambda one: one.masked,
+    lambda one: one.cosine or 0.0,
+)
+
+
+def _columns(row: Row) -> tuple[Any, ...]:
+    texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
+    words = sorted({word for text in texts for words in text.values() for word in words})
+    names = application_of(row.application), env_of(row.env), sql.plain(row.session)
+    told = row.success, row.imported, row.task_key, _digest(row)
+    return row.id, row_as_json(row), *names, *told, len(texts[0]["raw"]), len(texts[0]["masked"]), words
+
+
+def _row(kept: str, trust: str, status: dict[str, Any]) -> Row:
+    """A row as it is now: trust, usage and a later verdict are those of its record."""
+    said = validate(Status, without_seal(status))
+    now: dict[str, Any] = {name: getattr(said.usage, name) for name in ("helped", "hurt", "streak", "last_success")}
+    if said.verdict:
+        now |= {"success": said.verdict.success, "judged": True}
+    return replace(row_from_json(kept), trust=Trust(trust), **now)
+
+
+def _put_vectors(connection: Connection, embedder: str, found: Iterable[tuple[Row, Vector | None]]) -> None:
+    values = [
+        (row.id, embedder, _digest(row), None if vector is None else sql.vector_text(vector)) for row, vector in found
+    ]
+    connection.cursor().executemany(sql.INSERT_VECTOR, values)
+
+
+def _unlocked(connection: Connection, query: str, values: Mapping[str, Any]) -> list[str]:
+    """The ids that a query finds and nobody else is at; they are ours until the transaction ends."""
+    found = connection.execute(f"{query} FOR UPDATE SKIP LOCKED".encode("ascii"), values).fetchall()
+    return [id for (id,) in found]
+
+
+def _digest(row: Row) -> str:
+    """What tells whether a vector is still of the text of its row."""
+    return sha256(embedded_text(row).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,557 @@
+"""The index of a folder: rows, words (FTS5) and vectors in the store's SQLite file, FAISS beside it.
+
+It follows the store: each row knows the number of the change it was made at, so whatever was committed by whomever is
+taken in before the next question, and a process that died leaves nothing behind but work for the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+
+from ufo_experience.embed.base import Embedder, EmbedsPieces
+from ufo_experience.errors import DataError, StorageError
+from ufo_experience.index.base import (
+    LIMIT,
+    RAREST,
+    SAME_TASK,
+    Candidate,
+    Filter,
+    IndexReport,
+    Progress,
+    Row,
+    Share,
+    Vector,
+    application_of,
+    embedded_text,
+    env_of,
+    masked_words,
+    row_as_json,
+    row_from_json,
+    row_of,
+)
+from ufo_experience.index.columns import Columns
+from ufo_experience.index.vectors import VectorIndex, packed, unpacked
+from ufo_experience.request import Request
+from ufo_experience.store.folder import FolderStore
+
+FILE = "vectors.faiss"
+PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
+WINDOW = 256  # records that become rows, and texts that are embedded, at a time
+NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
+MATCHES = 1_000  # rows that are looked at for words alone; words that are more common count in pairs
+KEPT_ROWS = 8_192
+SCHEMA = """
+    DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS word; DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS vector;
+    DROP TABLE IF EXISTS kept;
+    DELETE FROM meta WHERE name IN ('row change', 'sequence', 'epoch', 'faiss', 'embedder', 'to erase');
+    CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, sequence INT, data TEXT NOT NULL,
+        application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT, text_key TEXT,
+        raw INT, masked INT);
+    CREATE INDEX row_task ON row (task_key);
+    CREATE INDEX row_text ON row (text_key);
+    CREATE INDEX row_sequence ON row (sequence);
+    CREATE VIRTUAL TABLE words USING fts5 (raw, masked,
+        tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'");
+    CREATE VIRTUAL TABLE word USING fts5vocab (words, 'col');
+    CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder)) WITHOUT ROWID;
+    CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID
+"""
+_NEAREST = """
+    SELECT DISTINCT row.number FROM words JOIN row ON row.number = words.rowid / {places}
+    WHERE words MATCH ? AND {where} ORDER BY words.rank LIMIT ?
+"""
+
+
+class SqliteIndex:
+    """Rows of a folder store by words and vectors; see `ExperienceIndex`."""
+
+    def __init__(self, store: FolderStore, embedder: Callable[[], Embedder]) -> None:
+        """An index that asks `embedder()` for vectors: of new records before the next question where it works on this
+        machine, else when `sync` is called."""
+        self._store, self._catalog, self._embedder = store, store.catalog, embedder
+        self._lock = threading.RLock()
+        self._columns = Columns()
+        self._kept_rows: dict[int, Row] = {}
+        self._vectors: VectorIndex | None = None
+        self._vectors_of, self._vectors_up_to = "", 0  # the embedder of those in memory, and the last row they are of
+        self._lengths, self._size = {"raw": 1.0, "masked": 1.0}, 0
+        self._known_counts: dict[str, dict[str, int]] = {}
+        self._seen: tuple[int, tuple[int, int]] | None = None
+        self._catalog.require("index", "1", SCHEMA)
+
+    # ---- questions ----
+
+    def candidates(
+        self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = LIMIT
+    ) -> list[Candidate]:
+        """The rows nearest by words, by masked words and by cosine; see `ExperienceIndex`."""
+        self.refresh()
+        filter = filter or Filter()
+        asked = {"raw": list(request.words), "masked": masked_words(request)}
+        counts = {column: self._counts(column, words) for column, words in asked.items()}
+        numbers: set[int] = set()
+        for column, found in counts.items():
+            numbers |= set(self._by_words(column, found, filter, limit))
+        if vector is not None:
+            numbers |= set(self._by_vector(vector, filter, limit))
+        cosines = {} if vector is None else self._cosines(vector, numbers)
+        raw, masked = (Share(asked[name], self._weights(counts[name]), self._lengths[name]) for name in ("raw", "masked"))
+        found = [
+            Candidate(
+                row,
+                max(raw.of(one.words) for one in (row.request, *row.wordings)),
+                max(masked.of(masked_words(one)) for one in (row.request, *row.wordings)),
+                cosines.get(number),
+            )
+            for number, row in self._load(sorted(numbers)).items()
+        ]
+        return sorted(found, key=lambda one: (-max(one.words, one.masked, one.cosine or 0.0), one.row.id))
+
+    def rows(
+        self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
+    ) -> list[Row]:
+        """The rows of some ids, of a task, of a filter, by id."""
+        self.refresh()
+        where, given = _where(replace(filter or Filter(), only=None if ids is None else frozenset(ids)))
+        if task_key is not None:
+            where, given = f"{where} AND task_key = ?", [*given, task_key]
+        numbers = self._catalog.read(f"SELECT number FROM row WHERE {where} ORDER BY id", given)
+        return list(self._load([number for (number,) in numbers]).values())
+
+    def rarity(self, words: Collection[str]) -> dict[str, float]:
+        """The weight of each word among the tasks of the store."""
+        self.refresh()
+        return self._weights(self._counts("raw", words))
+
+    def count(self, filter: Filter | None = None) -> int:
+        """How many rows pass a filter."""
+        self.refresh()
+        where, given = _where(filter or Filter())
+        return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
+
+    def _counts(self, column: str, words: Iterable[str]) -> dict[str, int]:
+        """In how many texts each word stands; what was asked for since the last change is still in memory."""
+        known = self._known_counts.setdefault(column, {})
+        missing = {word for word in words if word not in known}
+        ask = "SELECT term, doc FROM word WHERE term IN (SELECT value FROM json_each(?)) AND col = ?"
+        there = dict(self._catalog.read(ask, (json.dumps(sorted(missing)), column))) if missing else {}
+        known.update((word, there.get(word, 0)) for word in missing)
+        return {word: known[word] for word in words}
+
+    def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
+        texts = max(self._size, 1)
+        return {word: math.log(1 + (max(texts - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
+
+    def _by_words(self, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
+        match = _match(column, counts)
+        if not match:
+            return []
+        where, given = _where(filter)
+        ask = _NEAREST.format(places=PLACES, where=where)
+
+        def nearest(k: int) -> list[int]:
+            return [number for (number,) in self._catalog.read(ask, (match, *given, k))]
+
+        return self._of_many_tasks(nearest, limit)
+
+    def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
+        with self._lock:
+            index = self._vectors_in_memory()
+            if index is None or not len(index) or len(vector) != index.dim:
+                return []
+            only = None if filter.only is None else self._numbers_of(filter.only)
+            allowed = self._columns.mask(filter, only)
+
+            def nearest(k: int) -> list[int]:
+                numbers = index.nearest(vector, allowed, k).tolist()
+                if len(numbers) > k:  # those of a quantizer
+                    cosine = self._cosines(vector, numbers)
+                    numbers = sorted(cosine, key=lambda number: -cosine[number])[:k]
+                return numbers
+
+            return self._of_many_tasks(nearest, limit)
+
+    def _of_many_tasks(self, nearest: Callable[[int], list[int]], limit: int) -> list[int]:
+        """The nearest, few of them runs of one task: where those crowd the first places, more are asked for."""
+        k = 2 * limit
+        while True:
+            near = nearest(k)
+            found = self._few_of_each_task(near)[:limit]
+            if len(found) == limit or len(near) < k:
+                return found
+            k *= 8
+
+    def _few_of_each_task(self, numbers: list[int]) -> list[int]:
+        ask = "SELECT number, task_key, success FROM row WHERE number IN (SELECT value FROM json_each(?))"
+        task = {number: (key, success) for number, key, success in self._catalog.read(ask, (json.dumps(numbers),))}
+        runs: Counter[Any] = Counter()
+        found = []
+        for number in numbers:
+            key = task.get(number)
+            runs[key] += 1
+            if key is not None and runs[key] <= SAME_TASK:
+                found.append(number)
+        return found
+
+    def _cosines(self, vector: Vector, numbers: Collection[int]) -> dict[int, float]:
+        ask = """SELECT number, vector.data FROM row JOIN vector USING (text_key)
+            WHERE embedder = ? AND length(vector.data) = ? AND number IN (SELECT value FROM json_each(?))"""
+        given = (self._embedder().name, 2 * len(vector), json.dumps(sorted(numbers)))
+        found = self._catalog.read(ask, given)
+        if not found:
+            return {}
+        cosines = unpacked([data for _, data in found]) @ np.asarray(vector, np.float32)
+        return dict(zip((number for number, _ in found), cosines.tolist(), strict=True))
+
+    def _numbers_of(self, ids: Iterable[str]) -> list[int]:
+        ask = "SELECT number FROM row WHERE id IN (SELECT value FROM json_each(?))"
+        return [number for (number,) in self._catalog.read(ask, (json.dumps(sorted(ids)),))]
+
+    def _load(self, numbers: Sequence[int]) -> dict[int, Row]:
+        """Rows by number, in this order; those asked for lately are still in memory."""
+        missing = [number for number in numbers if number not in self._kept_rows]
+        ask = "SELECT number, data FROM row WHERE number IN (SELECT value FROM json_each(?))"
+        for number, data in self._catalog.read(ask, (json.dumps(missing),)) if missing else ():
+            self._kept_rows[number] = row_from_json(data)
+        found = {number: row for number in numbers if (row := self._kept_rows.get(number)) is not None}
+        if len(self._kept_rows) > KEPT_ROWS:
+            self._kept_rows = {}
+        return found
+
+    # ---- small values that cost a request ----
+
+    def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """What was kept for these keys, as far as it is there."""
+        ask = "SELECT key, data FROM kept WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"
+        return dict(self._catalog.read(ask, (kind, json.dumps(sorted(set(keys))))))
+
+    def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
+        """Keep small values; they are erased with the record that `owner` names."""
+        rows = [(kind, key, owner, data) for key, data in values.items()]
+        self._catalog.run(lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows), write=True)
+
+    # ---- following the store ----
+
+    def refresh(self) -> None:
+        """Take in what the store has committed since, whoever did; costs microseconds when nothing has changed."""
+        change = self._store.change()
+        seen = change, self._catalog.version()
+        if seen == self._seen:
+            return
+        with self._lock:
+            taken = int(self._catalog.meta("row change") or 0)
+            if taken < change:
+                self._follow(taken, change)
+            self._read_columns()
+            self._seen = change, self._catalog.version()
+
+    def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
+        """Bring rows and vectors in line with the store. With `thorough` every file is looked at, and
+        `vectors.faiss` is written; else when it lacks many. Raises `ServiceError` when the embedder cannot answer.
+        """
+        started, embedder = time.perf_counter(), self._embedder()
+        before = replace(embedder.spending)
+        self._store.watch.refresh(everything=thorough)
+        self.refresh()
+        try:
+            embedded, cached = self._embed_missing(embedder, progress)
+        finally:
+            self._erase()
+        self._write_vectors(NEWER if not thorough else 1)
+        spent = embedder.spending
+        return IndexReport(
+            records=self._size,
+            embedded=embedded,
+            cached=cached,
+            requests=spent.requests - before.requests,
+            cost=spent.cost - before.cost,
+            seconds=time.perf_counter() - started,
+        )
+
+    def rebuild(self, progress: Progress | None = None) -> IndexReport:
+        """Make everything again from the records; vectors of texts that have not changed are kept."""
+        with self._lock:
+            self._catalog.run(_forget_rows, write=True)
+            self._vectors, self._seen = None, None
+        return self.sync(progress, thorough=True)
+
+    def missing(self) -> list[str]:
+        """The texts that have no vector of the embedder in use yet."""
+        self.refresh()
+        return [embedded_text(row) for row in self._load([number for number, _ in self._without_vector()]).values()]
+
+    def embedder_name(self) -> str | None:
+        """The embedder whose vectors were written last; None as long as there are none."""
+        return self._catalog.meta("embedder")
+
+    def check(self) -> list[str]:
+        """What is wrong with the index, in words."""
+        wrong = self._catalog.check()
+        if wrong:
+            return [f"{self._catalog.path}: {wrong}"]
+        self.refresh()
+        problems = []
+        lost = self._catalog.read(
+            "SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)"
+        )[0][0]
+        if lost:
+            problems.append(f"{lost} rows are not those of the records")
+        try:
+            self._catalog.read("INSERT INTO words (words) VALUES ('integrity-check')")
+        except StorageError as error:
+            problems.append(str(error))
+        return [*problems, *self._check_vectors()]
+
+    def close(self) -> None:
+        """Let go of what is in memory."""
+        with self._lock:
+            self._vectors, self._seen, self._kept_rows, self._columns = None, None, {}, Columns()
+
+    def _follow(self, taken: int, change: int) -> None:
+        """Make the rows of the records that changed after one change."""
+        ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
+            WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.number"""
+        waiting = iter(self._catalog.read(ask, (taken,)))
+        self._catalog.run(lambda db: _drop_dead(db, taken), write=True)
+        while window := list(islice(waiting, WINDOW)):
+            records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
+            rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
+            texts = {_text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
+            vectors = {} if isinstance(self._embedder(), EmbedsPieces) else self._embedded(texts)
+            self._catalog.run(lambda db, rows=rows, vectors=vectors: _put(db, rows, vectors), write=True)  # type: ignore[misc]
+        self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
+
+    def _embedded(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
+        """The vectors of texts that are not kept yet, by (text, embedder)."""
+        embedder = self._embedder()
+        ask = "SELECT text_key FROM vector WHERE embedder = ? AND text_key IN (SELECT value FROM json_each(?))"
+        known = {key for (key,) in self._catalog.read(ask, (embedder.name, json.dumps(list(texts))))}
+        new = {key: text for key, text in texts.items() if key not in known}
+        if not new:
+            return {}
+        vectors = embedder.embed(list(new.values()))
+        return {(key, embedder.name): packed(vector) for key, vector in zip(new, vectors, strict=True)}
+
+    def _embed_missing(self, embedder: Embedder, progress: Progress | None) -> tuple[int, int]:
+        waiting = [number for number, _ in self._without_vector()]
+        texts: dict[str, str] = {}
+        for row in self._load(waiting).values():
+            texts[_text_key(embedded_text(row))] = embedded_text(row)
+        keys, done = iter(texts), 0
+        while window := list(islice(keys, WINDOW)):
+            vectors = self._embedded({key: texts[key] for key in window})
+            self._catalog.run(lambda db, vectors=vectors: _put(db, [], vectors), write=True)  # type: ignore[misc]
+            done += len(window)
+            if progress is not None:
+                progress("embedded", done, len(texts))
+        self._read_columns()
+        return len(texts), self._size - len(waiting)
+
+    def _without_vector(self) -> list[tuple[Any, ...]]:
+        ask = """SELECT number, row.text_key FROM row LEFT JOIN vector ON vector.text_key = row.text_key
+            AND embedder = ? WHERE vector.text_key IS NULL ORDER BY number"""
+        return self._catalog.read(ask, (self._embedder().name,))
+
+    def _read_columns(self) -> None:
+        """Read what is new of the rows that others or we have written."""
+        with self._lock:
+            epoch = int(self._catalog.meta("epoch") or 0)
+            if epoch != self._columns.epoch:
+                self._columns, self._kept_rows, self._vectors = Columns(epoch), {}, None
+            ask = """SELECT number, application, env, session, trust, imported, raw, masked, sequence FROM row
+                WHERE sequence > ? ORDER BY sequence"""
+            new = self._catalog.read(ask, (self._columns.sequence,))
+            for number, *_ in new:
+                self._kept_rows.pop(number, None)
+            self._columns.put(new)
+            self._known_counts = {}
+            self._lengths, self._size = self._columns.lengths(), self._columns.rows
+
+    # ---- FAISS ----
+
+    def _vectors_in_memory(self) -> VectorIndex | None:
+        """The vectors of the embedder in use: from the file, and what is newer from SQLite."""
+        name = self._embedder().name
+        if self._vectors is None or self._vectors_of != name:
+            self._vectors, self._vectors_up_to = self._vectors_in_file(name)
+            self._vectors_of = name
+        if self._vectors_up_to < self._columns.sequence:
+            ask = """SELECT number, vector.data, sequence FROM row JOIN vector USING (text_key)
+                WHERE embedder = ? AND sequence > ? ORDER BY sequence"""
+            new = self._catalog.read(ask, (name, self._vectors_up_to))
+            if new:
+                matrix = unpacked([data for _, data, _ in new])
+                self._vectors = self._vectors or VectorIndex(matrix.shape[1])
+                self._vectors.put(np.array([number for number, _, _ in new], np.int64), matrix)
+            self._vectors_up_to = self._columns.sequence
+        return self._vectors
+
+    def _vectors_in_file(self, name: str) -> tuple[VectorIndex | None, int]:
+        written = json.loads(self._catalog.meta("faiss") or "{}")
+        if (written.get("embedder"), written.get("epoch")) != (name, self._columns.epoch):
+            return None, 0
+        try:
+            index = VectorIndex.read(self._catalog.path.with_name(FILE), written["sha256"], written["dim"])
+        except DataError:
+            return None, 0  # made again from SQLite
+        return index, written["sequence"]
+
+    def _write_vectors(self, newer: int) -> None:
+        """Write `vectors.faiss` when at least so many rows are newer than it."""
+        with self._lock:
+            written = json.loads(self._catalog.meta("faiss") or "{}")
+            ask = "SELECT count(*) FROM row WHERE sequence > ?"
+            same = (written.get("embedder"), written.get("epoch")) == (self._embedder().name, self._columns.epoch)
+            if same and self._catalog.read(ask, (written["sequence"],))[0][0] < newer:
+                return
+            if self._size < min(newer, NEWER):
+                return
+            index = self._vectors_in_memory()
+            if index is None or self._catalog.in_memory:
+                return
+            told = {"embedder": self._vectors_of, "epoch": self._columns.epoch, "dim": index.dim}
+            told |= {"sequence": self._vectors_up_to, "sha256": index.write(self._catalog.path.with_name(FILE))}
+            self._catalog.run(lambda db: _mark(db, "faiss", json.dumps(told)), write=True)
+
+    def _check_vectors(self) -> Iterator[str]:
+        written = json.loads(self._catalog.meta("faiss") or "{}")
+        if written:
+            try:
+                VectorIndex.read(self._catalog.path.with_name(FILE), written["sha256"], written["dim"])
+            except DataError as error:
+                yield str(error)
+
+    def _erase(self) -> None:
+        """After records went: no byte of their words and vectors stays in the files."""
+        if not self._catalog.meta("to erase"):
+            return
+        with self._lock:
+            self._vectors = None
+            self._catalog.path.with_name(FILE).unlink(missing_ok=True)
+            self._catalog.run(_erase_what_is_unused, write=True)
+            self._catalog.shrink()
+            self._catalog.run(lambda db: _mark(db, "to erase", 0), write=True)
+
+
+# ---- SQL ----
+
+
+def _match(column: str, counts: Mapping[str, int]) -> str:
+    """What FTS5 is asked for: the rarest words, and pairs of the next ones, which are too common by themselves."""
+    rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
+    alone: list[str] = []
+    matches = 0
+    for word in rarest:
+        matches += counts[word]
+        if matches <= MATCHES:
+            alone.append(word)
+    quoted = {word: '"' + word.replace('"', '""') + '"' for word in rarest}
+    common = [quoted[word] for word in rarest if word not in alone]
+    pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
+    either = " OR ".join([*(quoted[word] for word in alone), *pairs])
+    return f"{{{column}}} : ({either})" if either else ""
+
+
+def _where(filter: Filter) -> tuple[str, list[Any]]:
+    """A filter as a condition on rows, and what it is given."""
+    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
+    parts, given = ["trust >= CASE WHEN imported THEN ? ELSE ? END"], [imported.rank, filter.min_trust.rank]
+    for name, value in (("application", application_of(filter.application)), ("env", env_of(filter.env))):
+        if getattr(filter, name) is not None:
+            parts.append(f"{name} = ?")
+            given.append(value)
+    if filter.exclude_session:
+        parts.append("session != ?")
+        given.append(filter.exclude_session)
+    if filter.only is not None:
+        parts.append("row.id IN (SELECT value FROM json_each(?))")
+        given.append(json.dumps(sorted(filter.only)))
+    return " AND ".join(parts), given
+
+
+def _put(
+    db: sqlite3.Connection, rows: Sequence[tuple[int, int, Row]], vectors: Mapping[tuple[str, str], bytes]
+) -> None:
+    """Write rows (number, change, row) with their words, and vectors; all of them get the next numbers in sequence."""
+    sequence = _meta(db, "sequence")
+    new = [(*key, data) for key, data in vectors.items()]
+    db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", new)
+    for number, change, row in rows:
+        sequence += 1
+        db.execute("DELETE FROM row WHERE number = ?", (number,))
+        _drop_words(db, number)
+        texts = [(one.words, masked_words(one)) for one in (row.request, *row.wordings)][:PLACES]
+        places = [(number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)]
+        db.executemany("INSERT INTO words (rowid, raw, masked) VALUES (?, ?, ?)", places)
+        lengths = len(texts[0][0]), len(texts[0][1])
+        db.execute(f"INSERT INTO row VALUES ({', '.join('?' * 15)})", (*_columns_of(number, change, sequence, row), *lengths))
+    for text_key, embedder in vectors:
+        sequence += 1
+        db.execute("UPDATE row SET sequence = ? WHERE text_key = ?", (sequence, text_key))
+        _mark(db, "embedder", embedder)
+    _mark(db, "sequence", sequence)
+
+
+def _columns_of(number: int, change: int, sequence: int, row: Row) -> tuple[Any, ...]:
+    success = None if row.success is None else int(row.success)
+    return (
+        *(number, row.id, change, sequence, row_as_json(row), application_of(row.application), env_of(row.env)),
+        *(row.session, row.trust.rank, int(row.imported), success, row.task_key, _text_key(embedded_text(row))),
+    )
+
+
+def _drop_words(db: sqlite3.Connection, number: int) -> None:
+    db.execute("DELETE FROM words WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES))
+
+
+def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
+    """Delete the rows of records that went after a change."""
+    ask = "SELECT number FROM row JOIN record USING (number) WHERE record.change > ? AND NOT live"
+    dead = [number for (number,) in db.execute(ask, (taken,))]
+    for number in dead:
+        db.execute("DELETE FROM row WHERE number = ?", (number,))
+        _drop_words(db, number)
+    if dead:
+        _mark(db, "epoch", _meta(db, "epoch") + 1)
+        _mark(db, "to erase", 1)
+
+
+def _erase_what_is_unused(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM vector WHERE text_key NOT IN (SELECT text_key FROM row)")
+    db.execute("DELETE FROM kept WHERE owner != '' AND owner NOT IN (SELECT id FROM row)")
+    db.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+
+def _forget_rows(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM row")
+    db.execute("DELETE FROM words")
+    _mark(db, "row change", 0)
+    _mark(db, "epoch", _meta(db, "epoch") + 1)
+
+
+def _meta(db: sqlite3.Connection, name: str) -> int:
+    found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return int(found[0]) if found else 0
+
+
+def _mark(db: sqlite3.Connection, name: str, value: Any) -> None:
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+# ---- rows as JSON ----
+
+
+def _text_key(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:32]

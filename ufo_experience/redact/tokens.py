@@ -1,0 +1,167 @@
+"""What a word looks like: made by a machine, chosen by a person, or the name of a thing.
+
+The stricter questions are asked where less around the word says that it is a secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+LEAST = 6  # characters of a chosen word
+_SIGNS = frozenset("!#$%^&*~+=?@§|")
+_STAND_IN = re.compile(  # what stands in the place of a value: a variable, a template, stars, a call
+    r"(?i)\W*(?:none|null|nil|true|false|undefined|password|passwd|secret|token|string|value|changeme|redacted)\W*$"
+    r"|%\w{1,200}%$|%[-0-9.]{0,6}l?[a-z]$|\$\{?\w{1,200}\}?$|\$\(|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\(|[*•●.]{3}|x{3,}$"
+    r"|(?:os|env|process|self|config|settings)[.\[]|\w{0,40}get\w{0,40}\(|your[-_ ]|(?-i:[a-z_][\w.]{0,60}\([\w.]{0,80}\)$)"
+)
+_KNOWN = re.compile(  # what words of letters with digits or signs usually are: versions, files, cells, sizes, chords
+    r"(?i)[\w.-]+:\d{2,5}|v?\d+(?:[.:/-]\d+)+\w{0,6}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*|www\..*"
+    r"|[\w ()~-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|svg|zip|gz|py|js|json|ya?ml|html?|xml|md|ics|exe|log|sh|ini|msi|dwg)|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}"
+    r"|\d[\d.,]*\s?[a-z%°µ]{1,4}\d?|(?:[a-z]{1,5}-?)?\d+(?:st|nd|rd|th|er|e|x)?|\w{1,4}-\d{1,4}|(?-i:[A-Z0-9]{1,10})"
+    r"|[^\W\d_](?:-[^\W\d_]{2,24}){1,3}|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|ipv|base|usb|http|tls|ssl)-?\d+\w{0,4}"
+    r"|(?:ctrl|control|strg|alt|shift|cmd|meta|win)(?:\+\w{1,12}){1,4}"
+)
+_THING = re.compile(  # the name of a thing: "Nord-Dark-2", "HP-LaserJet-4250", "Team_Docs_22", "server01", "a.host.net"
+    r"[A-Z]{2,4}(?:-[A-Z][A-Za-z]{1,24}){1,3}(?:-\d{1,4})?|[A-Z][a-z]+(?:-[A-Z][a-z]+)+(?:-\d)?|\d{1,2}[A-Z][a-z]+"
+    r"|[A-Z]?[a-z]{1,24}(?:-[A-Z]?[a-z]{1,24}){1,6}|[A-Za-z]{2,24}(?:_(?:[A-Za-z]{2,24}|v\d{1,3}|[QqHh]\d|\d{2,4})){1,5}"
+)
+_HOST = re.compile(r"(?i)[a-z]+[-_.]?\d{1,3}|[a-z\d]+(?:[-.][a-z\d]+)*\.[a-z]{2,8}")
+_HUMP = re.compile(r"[a-zà-ÿ][._&-]?[A-ZÀ-Þ][a-zà-ÿ]|\d[A-ZÀ-Þ][a-zà-ÿ]|[A-ZÀ-Þ][a-zà-ÿ]\d[a-zà-ÿ]")
+_ENDING = re.compile(  # of words that describe
+    r"(?i)\w+(?:ed|ing|ly|able|ible|ive|ory|ful|less|lich|ig|bar|isch|[aiu][dt][oa]s?|owe|ane|н[оаы])$"
+    r"|(?-i:[a-zäöü]+(?:en|ern|eln)$)|(?:ge|ver|mis|on)\w+[dt]$"
+)
+_IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
+_OUTSIDE = frozenset("/\\:()[]{}=<>,@")  # no part of a password that stands in the open
+
+
+def is_stand_in(text: str) -> bool:
+    """True for what stands in the place of a value: `null`, `$PASSWORD`, `<password>`, `****`, a call."""
+    return _STAND_IN.match(text) is not None
+
+
+def _is_known(token: str) -> bool:
+    return is_stand_in(token) or "{{" in token or token.endswith("()") or _KNOWN.fullmatch(token) is not None
+
+
+def _classes(token: str) -> tuple[bool, bool, bool]:
+    """Whether small letters, capital letters and digits occur."""
+    return any(map(str.islower, token)), any(map(str.isupper, token)), any(map(str.isdigit, token))
+
+
+def is_mixed(token: str) -> bool:
+    """Letters with digits, or with a sign that no word has: enough where a password is spoken of."""
+    if len(token) < LEAST or _is_known(token):
+        return False
+    lower, upper, digit = _classes(token)
+    humps = lower and any(map(str.isupper, token[1:])) and any(c in "._-" for c in token)
+    return (lower and digit) or ((lower or upper) and any(c in _SIGNS for c in token[1:])) or humps
+
+
+def is_told(token: str) -> bool:
+    """A mixture that is no path and no call, or words put together: enough where it is said what the password is."""
+    if len(token) < LEAST or _is_known(token) or token[0] in "-$" or not _OUTSIDE.isdisjoint(token):
+        return False
+    lower, upper, digit = _classes(token)
+    signs = any(c in _SIGNS for c in token) or ("_" in token and (upper or digit))
+    return (lower and (digit or signs)) or _is_joined(token)
+
+
+def _is_joined(token: str) -> bool:
+    parts = [part for part in re.split("[-_.&+]", token) if part]
+    joined = len(parts) > 2 or (len(parts) == 2 and ("_" in token or any(map(str.isdigit, parts))))
+    return joined or re.fullmatch(r"[^\W\d_]{3,}-?[A-ZÀ-Þ][a-zà-ÿ]{2,}", token) is not None
+
+
+def is_odd(token: str) -> bool:
+    """A told word that names no machine, file or thing: enough where getting in is spoken of."""
+    return is_told(token) and not _HOST.fullmatch(token) and (_is_joined(token) or not _THING.fullmatch(token))
+
+
+def is_strong(token: str) -> bool:
+    """What only a password is made of: enough wherever it stands. `Qu1lt!Stone`, `mintVelvet88`."""
+    if not 8 <= len(token) <= 40 or not _OUTSIDE.isdisjoint(token) or _is_known(token) or _THING.fullmatch(token):
+        return False
+    inner = any(c in _SIGNS for c in token[1:-1])
+    if inner and (all(_classes(token)) or re.search(r"[a-zà-ÿ]{2}[A-ZÀ-Þ][a-zà-ÿ]", token)):
+        return True
+    numbers = re.findall(r"\d+", token)
+    if len(numbers) != 1 or len(numbers[0]) > 4 or (numbers[0][:2] in ("19", "20") and len(numbers[0]) == 4):
+        return False
+    one_word = re.fullmatch(r"[A-Za-zÀ-ÿ]?[a-zà-ÿ]{8,}\d{2,4}", token)
+    return one_word is not None or (_HUMP.search(token) is not None and sum(map(str.islower, token)) >= 5)
+
+
+def is_key(token: str) -> bool:
+    """Letters and three digits or more that are no file, address or name: enough where a key is spoken of."""
+    digits = sum(map(str.isdigit, token))
+    return 3 <= digits < len(token) and len(token) >= 8 and not _is_known(token) and _OUTSIDE.isdisjoint(token)
+
+
+def is_random(text: str) -> bool:
+    """Letters with a digit, eight characters or more: enough as the value of a setting that is called a key."""
+    return len(text) >= 8 and any(map(str.isdigit, text)) and sum(map(str.isalpha, text)) >= 2 and not is_stand_in(text)
+
+
+def is_generated(token: str) -> bool:
+    """Digits among letters all along, as a machine writes a key: enough wherever it stands."""
+    longest = max(re.split(r"[-_+~%]", token), key=len)
+    changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(longest))
+    return len(longest) >= 16 and changes >= 4 and sum(map(str.isdigit, longest)) >= 3 and not is_stand_in(token)
+
+
+def is_grouped(text: str) -> bool:
+    """Groups of a code, two or more of which mix letters and digits."""
+    groups = re.split("[ -]", text)
+    return sum(any(map(str.isdigit, one)) and any(map(str.isalpha, one)) for one in groups) >= 2
+
+
+def is_lone(word: str, said: tuple[str, ...]) -> bool:
+    """A plain word that says nothing of a password; `said` are the beginnings of those that do."""
+    plain = word.casefold()
+    return word.isalpha() and 4 <= len(word) <= 24 and not plain.startswith(said) and not _ENDING.fullmatch(plain)
+
+
+def is_card(text: str) -> bool:
+    """A card number: equal separators, an issuer's first digit and length, and the check digit of Luhn."""
+    digits = re.sub(r"\D", "", text)
+    doubled = (int(d) * (2 if place % 2 else 1) for place, d in enumerate(reversed(digits)))
+    checks = sum(n - 9 if n > 9 else n for n in doubled) % 10 == 0
+    lengths = {"2": (16,), "3": (14, 15, 16), "4": (13, 16, 19), "5": (16,), "6": (16, 17, 18, 19)}.get(digits[0], ())
+    return len(set(re.sub(r"\d", "", text))) <= 1 and len(digits) in lengths and checks
+
+
+def is_iban(text: str) -> bool:
+    """An account number: remainder 1 modulo 97 (ISO 13616)."""
+    compact = text.replace(" ", "")
+    if not _IBAN.fullmatch(compact):
+        return False
+    return int("".join(str(int(c, 36)) for c in compact[4:] + compact[:4])) % 97 == 1
+
+
+def is_jwt(text: str) -> bool:
+    """The first of three parts decodes to a JSON header that names an algorithm."""
+    header = text.split(".", 1)[0]
+    try:
+        decoded = json.loads(base64.urlsafe_b64decode(header + "=" * (-len(header) % 4)))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(decoded, dict) and "alg" in decoded
+
+
+CHECKS: dict[str, Callable[[str], bool]] = {
+    "-": lambda text: not is_stand_in(text),
+    "mixed": is_mixed,
+    "told": is_told,
+    "odd": is_odd,
+    "key": is_key,
+    "random": is_random,
+    "grouped": is_grouped,
+    "card": is_card,
+    "iban": is_iban,
+    "jwt": is_jwt,
+}

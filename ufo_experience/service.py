@@ -1,0 +1,554 @@
+"""The one way to a model: OpenAI, Azure and whatever speaks the same language, with retries, limits and cost caps.
+
+    service = Service(Access.from_env())
+    service.chat([{"role": "user", "content": "Is this the same task?"}], model="gpt-4.1-mini", timeout=5)
+
+`openai` talks, tenacity tries again. `timeout` is what one request may take in all, however steadily bytes arrive. A
+service that fails `IN_A_ROW` times is left alone for a while, so a service that hangs costs a minute and not the night.
+Every error of `openai` and `httpx` leaves here as a `ServiceError`; no message, log or repr holds the key.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import SplitResult, urlsplit
+
+from ufo_experience.costs import Ledger
+from ufo_experience.errors import RefusedError, ServiceError, UsageError
+from ufo_experience.request import estimate_tokens
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+    from pydantic import BaseModel
+    from tenacity import RetryCallState
+
+    M = TypeVar("M", bound=BaseModel)
+
+T = TypeVar("T")
+Provider = Literal["openai", "azure"]
+Message = Mapping[str, Any]
+
+DEFAULT_CHAT = "gpt-4.1-mini"
+QUERY, BATCH, SUMMARY = 5.0, 30.0, 60.0  # seconds for a question, for many texts, for a model that writes
+ATTEMPTS = 4  # of one call
+PAUSES = 120.0  # seconds a call of a job may wait between its attempts: services ask for up to a minute
+IN_A_ROW, REST = 4, 30.0  # failed attempts after which a service is left alone, and for how many seconds
+LONGEST_PAUSE = 8.0  # seconds between two attempts, unless the service asks for more
+OUTPUT_TOKENS = 3_000  # most answers take ten; a model that reasons first needs room for that, too
+MAX_REPLY = 40 * 1024 * 1024  # bytes: 2,048 vectors of 3,072 numbers in base64 are 34 MB
+# What a reply is made of takes many times more memory than its bytes: more parts than any honest reply has.
+MOST_PARTS = {b"{": 50_000, b"[": 50_000, b'"': 200_000, b",": 7_000_000}
+
+PUBLIC_URL = "https://api.openai.com/v1"
+AZURE_API_VERSION = "2024-10-21"
+PRIVATE_ENDINGS = (".local", ".internal", ".lan", ".home.arpa", ".localdomain")  # no public name ends so
+
+_log = logging.getLogger(__name__)
+
+
+# ---------------------------------------------------------------- where, and with which key
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where a service is and how to get in; the key is kept out of `repr`.
+
+    `azure_endpoint` makes it Azure. `allow_http` is the owner's word that a service in a private network may be asked
+    without TLS: texts and key then travel in clear.
+
+    Raises:
+        RefusedError: an address that is neither https nor on this machine, is link-local, or holds credentials.
+        UsageError: a key that cannot be one.
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str = PUBLIC_URL
+    azure_endpoint: str | None = None
+    allow_http: bool = False
+
+    def __post_init__(self) -> None:
+        key = (self.api_key or "").strip()  # a file or shell leaves a newline behind
+        if not all("!" <= character <= "~" for character in key):
+            raise UsageError("the API key holds a space or a character that no key has (its value is not shown)")
+        object.__setattr__(self, "api_key", key or None)
+        variable = "AZURE_OPENAI_ENDPOINT" if self.azure_endpoint else "OPENAI_BASE_URL"
+        _check_url(self.endpoint, self.allow_http, variable)
+
+    @classmethod
+    def from_env(
+        cls, provider: Provider | None = None, *, environ: Mapping[str, str] | None = None, **given: Any
+    ) -> Access:
+        """Read `OPENAI_API_KEY` and `OPENAI_BASE_URL`, or `AZURE_OPENAI_API_KEY` and `AZURE_OPENAI_ENDPOINT`.
+
+        What is `given` wins. Without a `provider`, Azure is meant when only it is set.
+        """
+        env = os.environ if environ is None else environ
+        if provider is None:
+            only_azure = env.get("AZURE_OPENAI_ENDPOINT") and not env.get("OPENAI_API_KEY")
+            provider = "azure" if only_azure else "openai"
+        azure = provider == "azure"
+        found = {
+            "api_key": env.get("AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"),
+            "base_url": None if azure else env.get("OPENAI_BASE_URL", "").strip(),
+            "azure_endpoint": env.get("AZURE_OPENAI_ENDPOINT", "").strip() if azure else None,
+        }
+        known = {**{name: value for name, value in found.items() if value}, **given}
+        if azure and "azure_endpoint" not in known:
+            raise UsageError("Azure needs its endpoint: set AZURE_OPENAI_ENDPOINT")
+        return cls(**known)
+
+    @property
+    def endpoint(self) -> str:
+        """The address in use."""
+        return (self.azure_endpoint or self.base_url).rstrip("/")
+
+    @property
+    def is_local(self) -> bool:
+        """True when the service runs on this machine, where no key is needed."""
+        return _is_loopback(urlsplit(self.endpoint).hostname or "")
+
+    @property
+    def is_usable(self) -> bool:
+        """True when there is a key, or none is needed."""
+        return self.api_key is not None or self.is_local
+
+
+def _check_url(url: str, allow_http: bool, variable: str) -> None:
+    """Let pass https, http to this machine, and if the owner says so http to a private network."""
+    try:
+        parts = urlsplit(url)
+        faults = _url_faults(url, parts, allow_http)
+    except ValueError as error:
+        raise RefusedError(f"the base URL is no URL ({variable})") from error
+    nameless = not (parts.hostname or "@" in url)  # no host that could be named, and no credentials
+    where = repr(url[:100]) if nameless else f"{parts.scheme}://{parts.hostname or ''}"
+    for wrong, reason in faults:
+        if wrong:
+            raise RefusedError(f"base URL {where} refused ({variable}): {reason}")
+
+
+def _url_faults(url: str, parts: SplitResult, allow_http: bool) -> list[tuple[bool, str]]:
+    host, address = parts.hostname or "", _address(parts.hostname or "")
+    internal = address is not None and (address.is_link_local or address.is_multicast or address.is_unspecified)
+    cure = ", or --allow-http-service (setting allow_http_service)" if _is_private(host) else ""
+    in_clear = parts.scheme == "http" and not (_is_loopback(host) or (allow_http and _is_private(host)))
+    return [
+        (not url.isprintable() or " " in url or "\\" in url, "it holds a space, a backslash or a control character"),
+        (not host or parts.port == 0, "it has no host, or no port"),
+        (parts.username is not None or parts.password is not None, "it holds credentials"),
+        (bool(parts.query or parts.fragment), "it holds a query or fragment"),
+        (internal, "the address is link-local or not a host's"),
+        (parts.scheme not in ("https", "http"), "only https is allowed"),
+        (in_clear, f"http is allowed to this machine only; use https{cure}"),
+    ]
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _is_loopback(host: str) -> bool:
+    address = _address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
+def _is_private(host: str) -> bool:
+    """True for an address of a private network, and for a name that only such a network can resolve."""
+    address = _address(host)
+    if address is None:
+        return "." not in host or host.lower().endswith(PRIVATE_ENDINGS)
+    return address.is_private
+
+
+# ---------------------------------------------------------------- asking
+
+
+class Breaker:
+    """Refuses attempts for `REST` seconds after `IN_A_ROW` of them failed in a row; then one may try. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._failures, self._open_until, self._why = 0, 0.0, ""
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Raise `ServiceError` (`E_CIRCUIT_OPEN`) at once, without a request, while the service is left alone."""
+        with self._lock:
+            now = time.monotonic()
+            if self._failures >= IN_A_ROW and now < self._open_until:
+                raise ServiceError(
+                    f"the service failed {self._failures} times in a row and is left alone for {REST:.0f} seconds, "
+                    f"the last time with: {self._why}",
+                    code="E_CIRCUIT_OPEN",
+                )
+            self._open_until = now + REST  # whoever comes next finds it closed: this one tries for all
+
+    def note(self, failure: str = "") -> None:
+        """Say how a call ended; without a failure the service is well."""
+        with self._lock:
+            self._failures, self._why = (self._failures + 1, failure) if failure else (0, "")
+            self._open_until = time.monotonic() + REST
+
+
+_breakers: dict[str, Breaker] = {}  # whoever asks the same address shares one
+
+
+class Service:
+    """Asks one service. Thread-safe; the client is made at the first request.
+
+    Share a `ledger` to put several services under one cap. A call that is part of a job obeys what the service asks it
+    to wait, and inside `waiting` outlasts an outage; a question answers soon or fails soon.
+    """
+
+    def __init__(
+        self,
+        access: Access | None = None,
+        *,
+        ledger: Ledger | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.access = access or Access.from_env()
+        self.ledger = ledger or Ledger()
+        self.breaker = _breakers.setdefault(self.access.endpoint, Breaker())
+        self._sleep, self._patience = sleep, 0.0
+        self._client: OpenAI | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def waiting(self, seconds: float) -> Iterator[None]:
+        """Let the calls of jobs outlast an outage of so many seconds."""
+        before, self._patience = self._patience, seconds
+        try:
+            yield
+        finally:
+            self._patience = before
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str = DEFAULT_CHAT,
+        timeout: float = SUMMARY,
+        max_tokens: int = OUTPUT_TOKENS,
+        schema: type[BaseModel] | None = None,
+        job: bool = False,
+    ) -> str:
+        """What the model answers, as text; with a `schema`, JSON that fits it.
+
+        Raises:
+            ServiceError: no answer within `timeout` seconds, or none that can be used (`E_REFUSAL`, `E_LENGTH`, …).
+            BudgetError: a cap would be passed; nothing was sent.
+        """
+        options: dict[str, Any] = {"messages": list(messages), "max_completion_tokens": max_tokens}
+        if schema is not None:
+            options["response_format"] = schema
+        estimate = estimate_tokens(json.dumps(messages, ensure_ascii=False, default=str))
+        with self.ledger.reserve(model, estimate, max_tokens) as bill:
+
+            def send(client: OpenAI) -> str:
+                raw = client.chat.completions.with_raw_response.parse(model=model, **options)
+                bill.add(json.loads(raw.http_response.content).get("usage"), estimate)
+                choices = raw.parse().choices
+                if choices and choices[0].message.refusal:
+                    raise ServiceError("the model refused", code="E_REFUSAL")
+                if not choices or not choices[0].message.content:
+                    raise ServiceError("the reply holds no answer", code="E_BAD_CONTENT")
+                return str(choices[0].message.content)
+
+            return self._call(send, timeout, f"asking {model}", job=job)
+
+    def ask(self, messages: Sequence[Message], schema: type[M], **options: Any) -> M:
+        """What the model answers, as an object of `schema`; takes and raises what `chat` does."""
+        text = self.chat(messages, schema=schema, **options)
+        try:
+            return schema.model_validate_json(text)
+        except ValueError as error:
+            raise ServiceError("the model's answer does not fit what was asked for", code="E_BAD_CONTENT") from error
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        model: str,
+        dimensions: int | None = None,
+        timeout: float = BATCH,
+        job: bool = False,
+        stop: threading.Event | None = None,
+    ) -> list[Any]:
+        """The rows of one reply as they came: `{"index": 0, "embedding": …}`, base64 or numbers, in any order.
+
+        A job ends early when `stop` is set. Raises what `chat` raises.
+        """
+        options: dict[str, Any] = {"dimensions": dimensions} if dimensions else {}
+        estimate = sum(map(estimate_tokens, texts))
+        with self.ledger.reserve(model, estimate) as bill:
+
+            def send(client: OpenAI) -> list[Any]:
+                raw = client.embeddings.with_raw_response.create(
+                    model=model, input=list(texts), encoding_format="base64", **options
+                )
+                reply = json.loads(raw.http_response.content)
+                bill.add(reply.get("usage"), estimate)
+                if not isinstance(reply.get("data"), list):
+                    raise ServiceError("the embeddings reply holds no list of vectors", code="E_BAD_REPLY")
+                rows: list[Any] = reply["data"]
+                return rows
+
+            return self._call(send, timeout, f"embedding {len(texts)} text(s) with {model}", job=job, stop=stop)
+
+    def close(self) -> None:
+        """Close the connections; the next request opens others."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _call(
+        self,
+        send: Callable[[OpenAI], T],
+        timeout: float,
+        what: str,
+        *,
+        job: bool = False,
+        stop: threading.Event | None = None,
+    ) -> T:
+        """Send, again after faults that pass; a job inside `waiting` goes on until the service is back."""
+        import tenacity
+
+        waiting = job and self._patience > 0
+        event = stop or threading.Event()
+        end = time.monotonic() + timeout
+        enough = tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_before_delay(timeout + (PAUSES if job else 0))
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(lambda error: _code(error) in (_OUTAGES if waiting else _PASSING)),
+            stop=tenacity.stop_when_event_set(event)
+            | (tenacity.stop_after_delay(self._patience) if waiting else enough),
+            wait=_pause,
+            before_sleep=lambda state: _log.info(
+                "%s: waiting after %s", what, state.outcome and state.outcome.exception()
+            ),
+            sleep=tenacity.sleep_using_event(stop) if stop else self._sleep,
+            reraise=True,
+        )
+        reply: T = retrying(self._guarded, lambda: self._attempt(send, what, timeout, None if job else end))
+        return reply
+
+    def _guarded(self, attempt: Callable[[], T]) -> T:
+        """Make one attempt, unless the service is left alone; its breaker learns how it ended."""
+        self.breaker.check()
+        try:
+            reply = attempt()
+        except ServiceError as error:
+            self.breaker.note(str(error) if error.code in _OUTAGES - {"E_RATE_LIMIT"} else "")
+            raise
+        self.breaker.note()
+        return reply
+
+    def _attempt(self, send: Callable[[OpenAI], T], what: str, timeout: float, end: float | None) -> T:
+        """One request, waited for `timeout` seconds and no longer than until `end`.
+
+        The client's own timeouts are about silence, and asking for an address has none: so it runs in a thread.
+        """
+        seconds = timeout if end is None else max(0.05, min(timeout, end - time.monotonic()))
+        ended = threading.Event()
+        replies: list[T] = []
+        failures: list[ServiceError] = []
+
+        def work() -> None:
+            try:
+                replies.append(self._translated(send, what, seconds))
+            except ServiceError as error:
+                failures.append(error)
+            finally:
+                ended.set()
+
+        threading.Thread(target=work, name="ufo-experience-request", daemon=True).start()
+        if not ended.wait(seconds):
+            raise ServiceError(f"{what}: no complete reply within {seconds:.1f} seconds", code="E_TIMEOUT")
+        if failures:
+            raise failures[0]
+        if not replies:
+            raise ServiceError(f"{what}: the request ended without a reply")
+        return replies[0]
+
+    def _translated(self, send: Callable[[OpenAI], T], what: str, seconds: float) -> T:
+        import openai
+
+        client = self._open()
+        http = tuple(sys.modules[name].HTTPError for name in ("httpx", "httpx2") if name in sys.modules)
+        # The last three: the client takes it for granted that a reply has its parts (`choices: null`).
+        foreign = (openai.OpenAIError, ValueError, *http, TypeError, AttributeError, RecursionError, LookupError)
+        self.ledger.count_request()
+        try:
+            return send(client.with_options(timeout=seconds))
+        except foreign as error:
+            failure = explain(error, what, self.access)
+            raise failure from (None if (self.access.api_key or "\0") in str(error) else error)
+
+    def _open(self) -> OpenAI:
+        with self._lock:
+            if self._client is None:
+                self._client = _make_client(self.access)
+                weakref.finalize(self, self._client.close)  # its sockets end with the service, whoever forgets it
+            return self._client
+
+
+def _pause(state: RetryCallState) -> float:
+    """Seconds before the next attempt: what the service asked for, else random within a doubling limit."""
+    import tenacity
+
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.retry_after if isinstance(error, ServiceError) else None
+    return float(tenacity.wait_random_exponential(multiplier=0.5, max=LONGEST_PAUSE)(state)) if asked is None else asked
+
+
+def _make_client(access: Access) -> OpenAI:
+    import openai
+
+    if not access.is_usable:
+        variable = "AZURE_OPENAI_API_KEY" if access.azure_endpoint else "OPENAI_API_KEY"
+        raise ServiceError(
+            f"no key: set {variable}, or work offline: --embedder hashing, --summarizer extractive", code="E_NO_KEY"
+        )
+    shared: dict[str, Any] = {
+        "api_key": access.api_key or "none",
+        "max_retries": 0,
+        "http_client": openai.DefaultHttpxClient(
+            follow_redirects=False,
+            trust_env=not access.is_local,  # a proxy cannot reach this machine's loopback
+            headers={"Accept-Encoding": "identity"},
+            event_hooks={"response": [_read_bounded]},
+        ),
+    }
+    if access.azure_endpoint:
+        version = os.environ.get("OPENAI_API_VERSION") or AZURE_API_VERSION
+        return openai.AzureOpenAI(azure_endpoint=access.azure_endpoint, api_version=version, **shared)
+    return openai.OpenAI(base_url=access.base_url, **shared)
+
+
+def _read_bounded(response: Any) -> None:
+    """Read a reply up to its limits of bytes, parts and time; refuse a page that was served as success."""
+    if response.headers.get("content-encoding", "identity").strip().casefold() not in ("", "identity"):
+        raise ServiceError("the reply is compressed, which was not asked for", code="E_BAD_REPLY")
+    until = time.monotonic() + (response.request.extensions.get("timeout", {}).get("read") or SUMMARY)
+    data = bytearray()
+    for chunk in response.iter_raw():
+        data += chunk
+        if len(data) > MAX_REPLY or time.monotonic() > until:
+            raise ServiceError("the reply is too long, or does not end", code="E_BAD_REPLY")
+    if any(data.count(part) > most for part, most in MOST_PARTS.items()):
+        raise ServiceError("the reply is made of more parts than any reply is", code="E_BAD_REPLY")
+    response._content = bytes(data)  # what `read` would keep
+    if response.is_success and not data.lstrip().startswith(b"{"):
+        kind = response.headers.get("content-type", "no content type")
+        raise ServiceError(f"the reply is not a JSON object but {kind}: is the address right?", code="E_NOT_JSON")
+
+
+# ---------------------------------------------------------------- what can go wrong
+
+
+_PASSING = frozenset({"E_CONNECTION", "E_RATE_LIMIT", "E_SERVER"})  # a time-out is not tried again: it was long enough
+_OUTAGES = _PASSING | {"E_TIMEOUT", "E_CIRCUIT_OPEN", "E_NOT_JSON", "E_BAD_REPLY", "E_REDIRECT"}
+_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_TOO_LONG = frozenset({"max_tokens_per_request", "context_length_exceeded", "string_above_max_length"})
+_BY_STATUS = {401: "E_AUTH", 403: "E_AUTH", 404: "E_NO_MODEL", 408: "E_SERVER", 409: "E_SERVER", 413: "E_TOO_LONG"}
+_WORDS = {
+    "E_NO_KEY": "no key is set",
+    "E_AUTH": "the service refused the key (401 or 403)",
+    "E_CONNECTION": "the service could not be reached (connection refused or lost)",
+    "E_CIRCUIT_OPEN": "the service failed again and again (out of reach, or with a fault of its own)",
+    "E_TIMEOUT": "the service did not answer in time",
+    "E_RATE_LIMIT": "the service was asked too often (429)",
+    "E_QUOTA": "the quota of the account is used up (429)",
+    "E_NO_MODEL": "the service does not know the model (404)",
+    "E_SERVER": "the service has a fault of its own",
+    "E_BUDGET": "the cap on costs leaves no room for another request",
+    "E_NO_PRICE": "a cap on costs is set, and the price of the model is unknown",
+    "E_NO_BOOKS": "a cap on the costs of a day is set, and the file that counts them cannot be used",
+    "E_LENGTH": "the model was cut off before its answer ended, as one that reasons at length: name another",
+    "E_MISSING_EXTRA": "a package is not installed",
+}
+
+
+def in_words(code: str) -> str:
+    """What a call failed with, by its code alone: no word of the service or of a request is in it."""
+    return _WORDS.get(code, f"the service could not answer ({code if code.isidentifier() else 'unknown'})")
+
+
+def is_outage(error: ServiceError) -> bool:
+    """True when the service itself is unwell: the same request may succeed later."""
+    return error.code in _OUTAGES
+
+
+def explain(error: Exception, what: str, access: Access) -> ServiceError:
+    """Translate an error of `openai` or `httpx`, or a reply that cannot be read, without the key in its words."""
+    import openai
+
+    if isinstance(error.__cause__, ServiceError):  # some clients wrap what our hook raised
+        return error.__cause__
+    code = _classify(error)
+    words = str(error.__cause__ or error) if code == "E_CONNECTION" else str(error)
+    reason = " ".join(words.replace(access.api_key or "\0", "***").split())[:300] or type(error).__name__
+    where = f" ({access.endpoint})" if code == "E_CONNECTION" else ""
+    retry_after = seconds_to_wait(error.response.headers) if isinstance(error, openai.APIStatusError) else None
+    return ServiceError(f"{what}: {reason}{where}", code=code, retry_after=retry_after)
+
+
+def _code(error: BaseException) -> str:
+    return error.code if isinstance(error, ServiceError) else ""
+
+
+def _classify(error: Exception) -> str:
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return _classify_status(error.status_code, error.code or error.type or "", str(error).lower())
+    for kind, code in (
+        (openai.APITimeoutError, "E_TIMEOUT"),
+        (openai.APIConnectionError, "E_CONNECTION"),
+        (openai.LengthFinishReasonError, "E_LENGTH"),
+        (openai.ContentFilterFinishReasonError, "E_CONTENT_FILTER"),
+        (json.JSONDecodeError, "E_NOT_JSON"),
+        (openai.OpenAIError, "E_BAD_REPLY"),
+        ((ValueError, TypeError, AttributeError, RecursionError, LookupError), "E_BAD_CONTENT"),
+    ):
+        if isinstance(error, kind):
+            return code
+    return "E_CONNECTION"
+
+
+def _classify_status(status: int, code: str, words: str) -> str:
+    """Compatible services word the token limit in their own way, without a code."""
+    too_long = "request too large" in words or ("maximum" in words and "token" in words)
+    if code in _TOO_LONG or (status in (400, 429) and too_long):
+        return "E_TOO_LONG"
+    if status == 429:
+        return "E_QUOTA" if code in _QUOTA else "E_RATE_LIMIT"
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status >= 500:
+        return "E_SERVER"
+    return "E_REDIRECT" if status < 400 else "E_BAD_REQUEST"
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """What `retry-after-ms` or `Retry-After` asks for in seconds; None when neither says a number."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "")
+        if value.replace(".", "", 1).isdecimal():
+            return float(value) * unit
+    return None

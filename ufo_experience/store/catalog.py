@@ -1,0 +1,193 @@
+"""`.index/index.sqlite`: one SQLite file for what can be made again from the records. It may be deleted at any time.
+
+The store keeps there which files it has seen and what their events came to, the index its rows (`index/sqlite.py`).
+A process has one connection, which its threads share; a child after a fork opens its own. Where the disk takes no
+writing (read-only, full), a copy in memory goes on: what is acknowledged is in the files anyway.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ufo_experience.errors import LockedError, StorageError
+
+FOLDER, FILE = ".index", "index.sqlite"
+_BUSY_S = 30.0  # somebody else writes for some milliseconds, after a clone for some seconds
+_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID"
+_log = logging.getLogger(__name__)
+_inherited: list[sqlite3.Connection] = []  # of the parent of a fork: closing one would let go of the parent's locks
+_T = TypeVar("_T")
+Rows = list[tuple[Any, ...]]
+
+
+class Catalog:
+    """The SQLite file of a store folder. Safe to use from many threads."""
+
+    def __init__(self, root: Path) -> None:
+        self.path = root / FOLDER / FILE
+        self._schemas: dict[str, tuple[str, str]] = {}
+        self._connection: sqlite3.Connection | None = None
+        self._process, self._lock = os.getpid(), threading.RLock()
+        self._own_changes = 0
+        self.in_memory = False
+
+    def require(self, name: str, version: str, script: str) -> None:
+        """See to it that the tables of a script are there; those of another version are dropped and made anew."""
+        self._schemas[name] = (version, script)
+        if self._connection is not None:
+            self.run(lambda db: self._require(db, name))
+
+    def read(self, sql: str, given: Iterable[Any] = ()) -> Rows:
+        """The rows of a query."""
+        return self.run(lambda db: db.execute(sql, tuple(given)).fetchall())
+
+    def meta(self, name: str) -> Any:
+        """A value that was kept under a name; None when there is none."""
+        return next((value for (value,) in self.read("SELECT value FROM meta WHERE name = ?", (name,))), None)
+
+    def version(self) -> tuple[int, int]:
+        """A token that differs after every change, of this process or another: it costs microseconds."""
+        return self.read("PRAGMA data_version")[0][0], self._own_changes
+
+    def run(self, act: Callable[[sqlite3.Connection], _T], *, write: bool = False) -> _T:
+        """Do something with the connection; with `write` as one transaction. It is done again after a repair.
+
+        Raises:
+            LockedError: somebody else kept the file for too long.
+            StorageError: not even a copy in memory will do.
+        """
+        with self._own_lock():
+            try:
+                return self._do(act, write)
+            except sqlite3.Error as error:
+                self._mend(error)
+            try:
+                return self._do(act, write)
+            except sqlite3.Error as error:
+                raise StorageError(f"{self.path}: {error}") from error
+
+    def drop(self) -> None:
+        """Delete the file; the next use makes it anew."""
+        with self._own_lock():
+            self.close()
+            for ending in ("", "-wal", "-shm"):
+                with suppress(OSError):
+                    os.unlink(f"{self.path}{ending}")
+
+    def shrink(self) -> None:
+        """Give back the space of what was deleted, so that no byte of it stays in the file."""
+
+        def vacuum(db: sqlite3.Connection) -> None:
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+        self.run(vacuum)
+
+    def check(self) -> str | None:
+        """What SQLite finds wrong with the file; None when it is whole."""
+        with self._own_lock():
+            try:
+                found = self._open().execute("PRAGMA quick_check(1)").fetchone()[0]
+            except sqlite3.Error as error:
+                return str(error)
+        return None if found == "ok" else str(found)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._own_lock():
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def _own_lock(self) -> threading.RLock:
+        """The lock of this process: a thread of the parent may have held it when this child was made."""
+        if self._process != os.getpid():
+            if self._connection is not None:
+                _inherited.append(self._connection)
+            self._process, self._lock, self._connection = os.getpid(), threading.RLock(), None
+        return self._lock
+
+    def _do(self, act: Callable[[sqlite3.Connection], _T], write: bool) -> _T:
+        db = self._open()
+        if not write or db.in_transaction:
+            return act(db)
+        db.execute("BEGIN IMMEDIATE")
+        done = False
+        try:
+            result = act(db)
+            db.execute("COMMIT")
+            done = True
+        finally:
+            if not done and db.in_transaction:
+                db.execute("ROLLBACK")
+        self._own_changes += 1
+        return result
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            with suppress(OSError):  # SQLite says what is wrong
+                self.path.parent.mkdir(mode=0o700, exist_ok=True)
+            self._connection = self._connected(str(self.path))
+        return self._connection
+
+    def _connected(self, place: str) -> sqlite3.Connection:
+        db = sqlite3.connect(place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+                db.execute(f"PRAGMA {pragma}")
+            db.execute(_META)
+            for name in self._schemas:
+                self._require(db, name)
+        except BaseException:
+            db.close()
+            raise
+        self._own_changes += 1
+        return db
+
+    def _require(self, db: sqlite3.Connection, name: str) -> None:
+        version, script = self._schemas[name]
+        key, ask = f"schema of {name}", "SELECT value FROM meta WHERE name = ?"
+        if db.execute(ask, (key,)).fetchone() == (version,):
+            return
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if db.execute(ask, (key,)).fetchone() != (version,):  # another process may have been faster
+                for statement in script.split(";"):
+                    db.execute(statement)
+                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, version))
+        finally:
+            db.execute("COMMIT")
+
+    def _mend(self, error: sqlite3.Error) -> None:
+        """After a failure: a damaged file is made anew, and where the disk refuses a copy in memory goes on."""
+        said = str(error)
+        if "locked" in said:
+            raise LockedError(f"{self.path}: another process keeps it; try again later") from error
+        self.close()
+        if isinstance(error, sqlite3.OperationalError):
+            _log.warning("%s: %s; the index goes on in memory", self.path, error)
+            self._connection = self._copied()
+            self.in_memory = True
+        else:
+            _log.warning("%s: %s; made anew from the records", self.path, error)
+            self.drop()
+
+    def _copied(self) -> sqlite3.Connection:
+        """A copy in memory of what the file holds, as far as it can be read."""
+        memory = self._connected(":memory:")
+        with suppress(sqlite3.Error):
+            on_disk = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+            try:
+                on_disk.backup(memory)
+            finally:
+                on_disk.close()
+        for name in self._schemas:
+            self._require(memory, name)
+        return memory

@@ -1,0 +1,163 @@
+"""Connections to a PostgreSQL server: short transactions, errors of this package, no password in any text."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import wait
+from threading import BoundedSemaphore
+from typing import Any
+from urllib.parse import quote
+
+from ufo_experience.errors import (
+    ExperienceError,
+    LockedError,
+    MissingExtraError,
+    ServiceError,
+    StorageError,
+    UsageError,
+)
+
+try:
+    import psycopg
+    from psycopg import conninfo, errors
+except ModuleNotFoundError as error:
+    raise MissingExtraError(error.name or "psycopg", "postgres") from error
+
+Connection = psycopg.Connection[Any]
+
+CONNECT_S = 10
+STATEMENT_S = 60  # of one statement: a server that hangs is an error, not a program that hangs
+MAX_CONNECTIONS = 8  # of one process
+MAX_SAID = 500  # characters of what a server says
+
+# the first that fits names the error; what is in none of them is the server's refusal of a statement
+_MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], type[ExperienceError]], ...] = (
+    ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), LockedError),
+    ((errors.DiskFull, errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege), StorageError),
+    ((psycopg.OperationalError, psycopg.InterfaceError), ServiceError),
+    ((psycopg.Error,), StorageError),
+)
+
+
+class Database:
+    """A database by its URL. Nothing is opened before the first use; safe to use from many threads and after a fork.
+
+    Args:
+        url: as libpq reads it; the password may stand in `PGPASSWORD` or `~/.pgpass` instead.
+        lock_timeout: seconds a statement waits for another writer.
+
+    Raises:
+        UsageError: libpq cannot read the URL.
+    """
+
+    def __init__(self, url: str, *, lock_timeout: float = 10.0, read_only: bool = False) -> None:
+        self._parts = _read(url)
+        self.label = _label(self._parts)
+        self._settings = {
+            "lock_timeout": f"{max(1, int(lock_timeout * 1000))}ms",
+            "statement_timeout": f"{STATEMENT_S}s",
+            "default_transaction_read_only": "on" if read_only else "off",
+        }
+        self._idle: list[Connection] = []
+        self._start()
+        weakref.finalize(self, _close, self._idle)  # also when the interpreter ends
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection on which every statement is a transaction of its own.
+
+        Raises:
+            ServiceError: the server cannot be reached, has gone, or took too long.
+            LockedError: another writer holds what is needed.
+            StorageError: the server refused.
+        """
+        if self._pid != os.getpid():
+            self._start()  # the connections of the parent are the parent's
+        with self._errors(), self._slots:
+            connection = self._idle_one() or self._connect()
+            try:
+                yield connection
+            finally:
+                if connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE:
+                    self._idle.append(connection)
+                else:
+                    connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A connection inside one transaction, committed at the end. Raises as `connection`."""
+        with self.connection() as connection, connection.transaction():
+            yield connection
+
+    def select(self, statement: str, values: Any = ()) -> list[Any]:
+        """All rows of a query. Raises as `connection`."""
+        with self.connection() as connection:
+            return connection.execute(statement.encode("utf-8"), values).fetchall()
+
+    def close(self) -> None:
+        """Close the connections nobody uses just now."""
+        _close(self._idle)
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._slots = BoundedSemaphore(MAX_CONNECTIONS)
+        self._idle.clear()  # after a fork: psycopg leaves alone what another process has opened
+
+    def _idle_one(self) -> Connection | None:
+        """A connection that is still there. One that has something to say was cut: nobody has asked it anything."""
+        with suppress(IndexError):  # another thread may take the last one
+            while True:
+                connection = self._idle.pop()
+                if not wait([connection], 0):
+                    return connection
+                connection.close()
+        return None
+
+    def _connect(self) -> Connection:
+        connection: Connection = psycopg.connect(**{"connect_timeout": CONNECT_S, **self._parts}, autocommit=True)
+        for name, value in self._settings.items():
+            connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        return connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of the driver into ours."""
+        try:
+            yield
+        except psycopg.Error as error:
+            ours = next(ours for foreign, ours in _MEANING if isinstance(error, foreign))
+            raise ours(f"{self.label}: {self._clean(error)}") from error
+
+    def _clean(self, error: psycopg.Error) -> str:
+        """The first line of what the driver says; it names hosts and users, and is kept from naming a password."""
+        text = (str(error).strip() or type(error).__name__).splitlines()[0][:MAX_SAID]
+        secret = str(self._parts.get("password") or "")
+        text = text.replace(secret, "***") if secret else text
+        return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def _close(connections: list[Connection]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+def _read(url: str) -> dict[str, Any]:
+    try:
+        return dict(conninfo.conninfo_to_dict(url))
+    except psycopg.ProgrammingError:
+        # not chained: the driver's message holds the URL, and that may hold a password
+        raise UsageError("not a PostgreSQL URL; it looks like postgresql://user@host:5432/database") from None
+
+
+def _label(parts: dict[str, Any]) -> str:
+    """The URL without password and options."""
+    host, port = str(parts.get("host") or ""), str(parts.get("port") or "")
+    user = f"{quote(str(parts['user']), safe='')}@" if parts.get("user") else ""
+    name = quote(str(parts.get("dbname") or ""), safe="")
+    at_port = f":{port}" if port else ""
+    if host.startswith(("/", "@")):  # the folder of a Unix socket
+        return f"postgresql://{user}{at_port}/{name}?host={quote(host, safe='/')}"
+    return f"postgresql://{user}{host}{at_port}/{name}"

@@ -1,0 +1,441 @@
+"""The default store: a folder of JSON files that people read, and a file of events that is only appended to.
+
+    records/<application>/<words of the task>-<id8>.json    one experience, written once
+    events.jsonl                                            what happened since: trust, verdict, help, harm, removed
+    removed/<id>.json                                       what `remove` took out, until it is purged
+    corrupt/                                                what `verify --repair` set aside, with the reason
+    .index/                                                 made from all this, may be deleted (`catalog.py`, `index/`)
+    .key                                                    the secret of keyed digests
+
+A learn: lock → temp file → fsync → rename → fsync of the folder → events → one SQLite transaction → acknowledged.
+A writer that dies leaves a file that the next one finds (`watch.py`). A record that was edited by hand counts as
+observed until somebody approves it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.errors import DataError, FormatVersionError, NotFoundError, RefusedError, StorageError
+from ufo_experience.ids import is_id
+from ufo_experience.schema import Experience, Trust, Usage
+from ufo_experience.store.base import Added, Event, NotesEvents, StoreReport, check_quota, event
+from ufo_experience.store.catalog import FOLDER as INDEX
+from ufo_experience.store.catalog import Catalog, Rows
+from ufo_experience.store.files import (
+    TEMP,
+    append,
+    make_folder,
+    read_regular,
+    replace_file,
+    storage_errors,
+    sync_folder,
+    write_new,
+    writer_lock,
+)
+from ufo_experience.store.location import carried_by, check_writable
+from ufo_experience.store.records import SUFFIX, digest, encode, place_of, sealed, signing_key, without_seal
+from ufo_experience.store.strict_json import parse
+from ufo_experience.store.watch import EVENTS, MAX_EVENTS_BYTES, RECORDS, Watch, status_of
+
+REMOVED, CORRUPT, STORE_FILE, SECRET = "removed", "corrupt", "store.json", ".key"
+VERSION = 2
+GROUP = 512  # records in one commit; the lock is free between groups
+KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
+_IGNORED = f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
+_IGNORED += f"/{SECRET}\n/.lock\n/audit.jsonl*\n/spending.sqlite*\n*{TEMP}\n"
+_COLUMNS = "SELECT id, path, inode, size, mtime, content, edited, data FROM record LEFT JOIN status USING (id)"
+_log = logging.getLogger(__name__)
+
+
+class FolderStore(NotesEvents):
+    """Experiences in a folder. Open it with `FolderStore.open`. Safe to use from many threads and processes."""
+
+    def __init__(self, root: Path, *, lock_timeout: float, network: bool, max_per_author: int | None) -> None:
+        self.root, self._timeout, self._network, self._most = root, lock_timeout, network, max_per_author
+        self._signing = signing_key(root)
+        self.catalog = Catalog(root)
+        self.watch = Watch(root, self.catalog, self._signing)
+        self._parsed: OrderedDict[tuple[Any, ...], Experience] = OrderedDict()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        create: bool = True,
+        lock_timeout: float = 10.0,
+        network: bool = False,
+        max_per_author: int | None = None,
+    ) -> FolderStore:
+        """Open the store in a folder, making it first if allowed. Only making it writes anything.
+
+        Args:
+            lock_timeout: seconds a write waits for another writer.
+            network: also write to a folder whose files are carried to other machines (`location.py`).
+            max_per_author: the most records one user of the system may own here.
+
+        Raises:
+            NotFoundError: no store there, and `create` is False.
+            FormatVersionError: a newer version made it, or the first edition; nothing was touched.
+            StorageError: it cannot be made.
+            RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
+        """
+        root = Path(path).absolute()
+        if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
+            if not create:
+                raise NotFoundError("no experience store", file=str(root))
+            _make(root, network)
+        _check_version(root)
+        for name in (RECORDS, REMOVED, CORRUPT, INDEX, EVENTS):
+            if (root / name).is_symlink():
+                raise RefusedError(f"{root / name}: a link; a store lies in one folder")
+        if carried_by(root):
+            _log.warning("%s lies on %s", root, carried_by(root))
+        return cls(root, lock_timeout=lock_timeout, network=network, max_per_author=max_per_author)
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return str(self.root)
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder."""
+        return self.root
+
+    @property
+    def shared(self) -> bool:
+        """False: who may write to a folder is decided by its owner."""
+        return False
+
+    def key(self) -> bytes:
+        """The secret of keyed digests, made when first asked for. Raises `StorageError`."""
+        path = self.root / SECRET
+        if not path.exists():
+            with self.writing():
+                if not path.exists():
+                    write_new(path, secrets.token_hex(32).encode())
+                    sync_folder(self.root)
+        return read_regular(path, 4_096, follow=False).strip()
+
+    # ---- reading ----
+
+    def get(self, id: str) -> Experience:
+        """The live record with this id, as it is now. Raises `NotFoundError`, `CorruptError`."""
+        found = self._rows("live AND id = ?", (id,)) if is_id(id) else []
+        if not found:
+            raise NotFoundError(f"no experience {id!r}", file=self.location)
+        return self._load(found[0])
+
+    def __contains__(self, id: object) -> bool:
+        return is_id(id) and bool(self._rows("live AND id = ?", (id,)))
+
+    def ids(self) -> list[str]:
+        """Ids of all live records, sorted."""
+        self.watch.refresh()
+        return [id for (id,) in self.catalog.read("SELECT id FROM record WHERE live ORDER BY id")]
+
+    def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """Stream live records by id; what cannot be read is logged and left out."""
+        for row in self._rows("live", ()) if ids is None else self._rows(*_among("live", ids)):
+            try:
+                yield self._load(row)
+            except NotFoundError:
+                continue  # removed meanwhile
+            except DataError as error:
+                _log.warning("left out: %s", error)
+
+    def events(self, id: str | None = None) -> Iterator[Event]:
+        """What happened, oldest first: to one record, or to all."""
+        path = self.root / EVENTS
+        data = read_regular(path, MAX_EVENTS_BYTES, follow=False) if path.exists() else b""
+        for _, found in self.watch.events_in(data):
+            if isinstance(found, Event) and id in (None, found.id):
+                yield found
+
+    def removed(self) -> list[str]:
+        """Ids of what was removed and can be restored, sorted."""
+        return sorted(self._removed_files())
+
+    def revision(self) -> str:
+        """A token that differs after every committed change."""
+        return str(self.change())
+
+    def change(self) -> int:
+        """The number of the last change; each record has that of its own."""
+        self.watch.refresh()
+        return int(self.catalog.meta("change") or 0)
+
+    def _rows(self, where: str, given: Sequence[Any]) -> Rows:
+        self.watch.refresh()
+        return self.catalog.read(f"{_COLUMNS} WHERE {where} ORDER BY id", given)
+
+    def _load(self, row: tuple[Any, ...]) -> Experience:
+        """The record of a row of the catalog. One whose file changed under its name is read again."""
+        id, path, inode, size, mtime, content, edited, data = row
+        try:
+            info = os.lstat(self.root / path)
+        except OSError:
+            info = None
+        if info is None or (info.st_ino, info.st_size, info.st_mtime_ns) != (inode, size, mtime):
+            self.watch.take_file(path)
+            rows = self.catalog.read(f"{_COLUMNS} WHERE live AND id = ?", (id,))
+            if not rows:
+                self._explain(id, path)
+            id, path, inode, size, mtime, content, edited, data = rows[0]
+        key = (id, inode, size, mtime)
+        experience = self._parsed.pop(key, None) or self.watch.read(self.root / path)[0]
+        self._keep(key, experience)
+        return self._as_now(experience, data, content, bool(edited))
+
+    def _explain(self, id: str, path: str) -> None:
+        """Say why a record that was there cannot be read: it is damaged, or gone."""
+        if os.path.lexists(self.root / path):
+            self.watch.read(self.root / path)
+        raise NotFoundError(f"no experience {id!r}", file=self.location)
+
+    def _keep(self, key: tuple[Any, ...], experience: Experience) -> None:
+        self._parsed[key] = experience
+        with suppress(KeyError):  # two threads may drop the last one at once
+            if len(self._parsed) > KEPT:
+                self._parsed.popitem(last=False)
+
+    def _as_now(self, experience: Experience, data: str | None, content: str, edited: bool) -> Experience:
+        """The record after its events; trust holds for the content that it was given to."""
+        status = status_of(data)
+        now = status.over(experience)
+        given = status.content if status.trust else ""
+        if (edited and given != content) or (given and given != content):
+            most = Trust.QUARANTINED if self._signing else Trust.OBSERVED
+            now = now.model_copy(update={"trust": min(now.trust, most, key=lambda level: level.rank)})
+        return now
+
+    # ---- writing ----
+
+    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+        """Commit records, in groups of up to 512; durable when it returns. See `ExperienceStore.add`."""
+        added: list[str] = []
+        skipped: list[str] = []
+        source = iter(experiences)
+        while group := list(islice(source, GROUP)):
+            encoded = [(one, encode(one, self._signing)) for one in group]
+            with self.writing():
+                fresh = self._add_group(encoded, revive)
+            added += fresh
+            left = set(fresh)
+            for one in group:  # an id that stands twice is new once
+                if one.id not in left:
+                    skipped.append(one.id)
+                left.discard(one.id)
+        return Added(tuple(added), tuple(skipped))
+
+    def _add_group(self, group: list[tuple[Experience, bytes]], revive: bool) -> list[str]:
+        known = {row[0]: row for row in self._rows(*_among("path IS NOT NULL", [one.id for one, _ in group]))}
+        removed = self._removed_ids([one.id for one, _ in group])
+        fresh: dict[str, tuple[Experience, bytes]] = {}
+        for one, data in group:
+            if (one.id not in known and one.id not in removed) or (revive and one.id in removed):
+                fresh.setdefault(one.id, (one, data))
+        if self._most is not None and fresh:
+            self._check_quota(len(fresh))
+        written: list[tuple[Path, Experience, str]] = []
+        try:
+            for one, data in fresh.values():
+                path = self._free_place(one)
+                written.append((path, one, digest(without_seal(json.loads(data)))))
+                write_new(path, data)
+            for folder in {path.parent for path, _, _ in written}:
+                sync_folder(folder)
+            self._append([event("restored", id) for id in fresh if id in removed])
+            self._append([event("usage", one.id, usage=one.usage) for one, _ in fresh.values() if one.usage != Usage()])
+        except StorageError:
+            for path, _, _ in written:  # not acknowledged: none of the group stays
+                with suppress(OSError):
+                    path.unlink()
+            raise
+        self.watch.wrote(written)
+        self.watch.refresh()
+        return list(fresh)
+
+    def _free_place(self, one: Experience) -> Path:
+        """Where the file of a record goes; with more of its id where another record's begins the same."""
+        folder, words = place_of(one)
+        make_folder(self.root / RECORDS / folder)
+        paths = (self.root / RECORDS / folder / f"{words}-{one.id[:digits]}{SUFFIX}" for digits in (8, 16, 32))
+        return next(path for path in paths if not os.path.lexists(path))
+
+    def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
+        with self.writing():
+            seen = self.get(id)
+            content = self.catalog.read("SELECT content FROM record WHERE id = ?", (id,))[0][0]
+            bound = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
+            if not bound:
+                return seen
+            self._append(bound)
+            return self.get(id)
+
+    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
+        """Take records out: a `removed` event, then the file moves to `removed/`. Returns the ids that were there."""
+        with self.writing():
+            rows = self._rows(*_among("live", ids))
+            self._append([event("removed", row[0], reason=reason) for row in rows])
+            for id, path, *_ in rows:
+                self._move(self.root / path, self.root / REMOVED / f"{id}{SUFFIX}")
+            self.watch.refresh()
+        return [row[0] for row in rows]
+
+    def restore(self, ids: Iterable[str]) -> list[Experience]:
+        """Bring removed records back as they were. Raises `NotFoundError`."""
+        wanted = list(ids)
+        with self.writing():
+            files = self._removed_files()
+            for id in wanted:
+                if id not in files:
+                    raise NotFoundError(f"no removed record {id!r}", file=self.location)
+                if files[id].parent.name == REMOVED:
+                    self._move(files[id], self._free_place(self.watch.read(files[id])[0]))
+            self._append([event("restored", id) for id in wanted])
+            self.watch.refresh()
+        return [self.get(id) for id in wanted]
+
+    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """What was removed and can be restored, by id; what cannot be read is left out."""
+        files = self._removed_files()
+        for id in sorted(files.keys() if ids is None else files.keys() & set(ids)):
+            with suppress(DataError):
+                yield self.watch.read(files[id])[0]
+
+    def purge(self, ids: Iterable[str]) -> list[Experience]:
+        """Erase records, removed ones too, and what was said of them; only `removed` events with their ids stay."""
+        wanted = set(ids)
+        with self.writing():
+            gone = [*self.scan(wanted), *self.scan_removed(wanted)]
+            files = {id: path for id, path in self._removed_files().items() if id in wanted}
+            rows = self._rows(*_among("path IS NOT NULL", wanted))
+            self._rewrite_events(wanted, [event("removed", id, reason="purged") for id in sorted(wanted)])
+            paths = {*files.values(), *(self.root / row[1] for row in rows)}
+            for path in paths:
+                with storage_errors(path):
+                    path.unlink(missing_ok=True)
+            for folder in {path.parent for path in paths}:
+                sync_folder(folder)
+                with suppress(OSError):  # not empty
+                    folder.rmdir()
+            self._parsed.clear()
+            self.watch.refresh()
+        return gone
+
+    def verify(self, *, repair: bool = False) -> StoreReport:
+        """Read every byte and say what is wrong; see `check.py`."""
+        from ufo_experience.store.check import examine, mend
+
+        if not repair:
+            return examine(self.root, self.watch)
+        with self.writing():
+            repaired = mend(self.root, examine(self.root, self.watch))
+            self.watch.refresh(everything=True)
+        return StoreReport(**{**vars(examine(self.root, self.watch)), "repaired": repaired})
+
+    def close(self) -> None:
+        """Close the catalog; it is opened again when it is needed."""
+        self.catalog.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock, the catalog in line with the files. Raises `RefusedError`, `LockedError`, `StorageError`."""
+        check_writable(self.root, self._network)
+        if not self.root.is_dir():
+            raise StorageError(f"{self.location}: not written, the store is not there any more")
+        with writer_lock(self.root, self._timeout):
+            self.watch.refresh()
+            yield
+
+    def _append(self, events: Sequence[Event]) -> None:
+        """Append events, durably. A line that a writer before left torn is closed first."""
+        if not events:
+            return
+        path = self.root / EVENTS
+        torn = path.exists() and not _ends_with_newline(path)
+        append(path, b"\n" * torn + b"".join(self._line(one) for one in events))
+        self.watch.refresh()
+
+    def _line(self, one: Event) -> bytes:
+        payload = one.model_dump(mode="json", exclude_defaults=True)
+        return json.dumps(sealed(payload, self._signing), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+    def _rewrite_events(self, without: set[str], then: Sequence[Event]) -> None:
+        """Write the file anew without the lines about some ids: an erasure is the one thing that rewrites it."""
+        kept = [one for one in self.events() if one.id not in without]
+        replace_file(self.root / EVENTS, (self._line(one) for one in (*kept, *then)))
+
+    def _move(self, path: Path, target: Path) -> None:
+        make_folder(target.parent)
+        with storage_errors(path):
+            os.replace(path, target)
+        sync_folder(target.parent)
+        sync_folder(path.parent)
+
+    def _removed_ids(self, ids: Iterable[str]) -> set[str]:
+        ask = "SELECT id FROM status WHERE removed AND id IN (SELECT value FROM json_each(?))"
+        return {id for (id,) in self.catalog.read(ask, (json.dumps(sorted(ids)),))}
+
+    def _removed_files(self) -> dict[str, Path]:
+        """Id → file of what was removed and not purged; a crash may have left it among the records."""
+        folder = self.root / REMOVED
+        found = {path.stem: path for path in folder.glob(f"*{SUFFIX}") if is_id(path.stem)} if folder.is_dir() else {}
+        rows = self._rows("removed AND path IS NOT NULL", ())
+        return found | {row[0]: self.root / row[1] for row in rows}
+
+    def _check_quota(self, more: int) -> None:
+        user = os.geteuid() if hasattr(os, "geteuid") else 0
+        with storage_errors(self.root):
+            files = [self.root / row[1] for row in self._rows("live", ())]
+            count = sum(path.lstat().st_uid == user for path in files)
+        check_quota(self.location, f"user {user}", count, more, self._most or 0)
+
+
+def _among(where: str, ids: Iterable[str]) -> tuple[str, tuple[str]]:
+    """A condition and what it is given: rows of some ids."""
+    return f"{where} AND id IN (SELECT value FROM json_each(?))", (json.dumps(sorted(set(ids))),)
+
+
+def _ends_with_newline(path: Path) -> bool:
+    with storage_errors(path), open(path, "rb") as stream:
+        if not stream.seek(0, 2):
+            return True
+        stream.seek(-1, 2)
+        return stream.read(1) == b"\n"
+
+
+def _make(root: Path, network: bool) -> None:
+    check_writable(root, network)
+    if os.path.lexists(root) and not root.is_dir():
+        raise StorageError(f"{root}: a file is in the way")
+    make_folder(root / RECORDS)
+    if not (root / ".gitignore").exists():
+        replace_file(root / ".gitignore", _IGNORED.encode())
+    replace_file(root / STORE_FILE, f'{{"format": "ufo_experience", "version": {VERSION}}}\n'.encode())
+
+
+def _check_version(root: Path) -> None:
+    """Raise `FormatVersionError` unless this version wrote the folder."""
+    path = root / STORE_FILE
+    if not path.exists():
+        return  # a clone that left it out
+    found = parse(read_regular(path, 1 << 20, follow=False), file=str(path))
+    version = found.get("version") if isinstance(found, dict) else None
+    if isinstance(found, dict) and "payload" in found:
+        message = "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
+        raise FormatVersionError(message, file=str(path))
+    if version != VERSION:
+        raise FormatVersionError(f"version {version!r} is not known here, only {VERSION}", file=str(path))

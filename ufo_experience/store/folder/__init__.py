@@ -1,1 +1,0 @@
-"""The folder store: one immutable JSON file per record, readers without locks."""

@@ -1,0 +1,147 @@
+"""The one JSON reader. What JSON readers disagree about or choke on is refused: a key given twice, NaN, huge numbers,
+deep nesting, bytes that are not UTF-8. Logs are read with `mended`, which repairs what has one sensible reading.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+from ufo_experience.errors import CorruptError, SchemaError
+from ufo_experience.schema import MAX_DEPTH
+
+MAX_DIGITS = 308  # of a number; longer ones cost quadratic time, and no double holds them
+MAX_LEVELS = MAX_DEPTH + 8  # the schema allows MAX_DEPTH inside a field; the fields themselves lie this deep
+
+ENCODING, SYNTAX, DEPTH, VALUE = "E_ENCODING", "E_JSON", "E_DEPTH", "E_VALUE"
+
+Mended = dict[str, str]
+
+
+class StrictJsonError(ValueError):
+    """Text that is refused. `code` is one of the constants above, `line` (from 1) is that of a syntax error."""
+
+    def __init__(self, reason: str, code: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.code, self.line = code, line
+
+
+def parse(data: bytes | str, *, file: str | None = None, line: int | None = None) -> Any:
+    """Read strict JSON in UTF-8, with or without a byte order mark. `file` and `line` are named in errors.
+
+    Raises:
+        CorruptError: it is not JSON at all.
+        SchemaError: a key stands twice, a number is NaN or out of range, or it is nested deeper than `MAX_LEVELS`.
+    """
+    try:
+        return read(data)
+    except StrictJsonError as error:
+        kind = CorruptError if error.code in (ENCODING, SYNTAX) else SchemaError
+        raise kind(str(error), file=file, line=line or error.line) from error
+
+
+def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None = None) -> Any:
+    """Read JSON of at most `levels` nested objects and arrays.
+
+    With `mended`, a dictionary, three oddities are repaired and noted there (code → message): a key given twice (the
+    last value counts), numbers that are not finite (None), halves of surrogate pairs (replaced).
+
+    Raises:
+        StrictJsonError: refused.
+    """
+    try:
+        text = data.decode("utf-8-sig") if isinstance(data, bytes) else data.removeprefix("\ufeff")
+        value = _STRICT.decode(text) if mended is None else _decode_mending(text, mended)
+    except UnicodeDecodeError as error:
+        raise StrictJsonError(f"not UTF-8 at byte {error.start}", ENCODING) from error
+    except json.JSONDecodeError as error:
+        raise StrictJsonError(f"not JSON: {error.msg}", SYNTAX, error.lineno) from error
+    except RecursionError as error:
+        raise StrictJsonError(f"nested deeper than {levels}", DEPTH) from error
+    if text.count("[") + text.count("{") > levels and _is_deeper(value, levels):
+        raise StrictJsonError(f"nested deeper than {levels}", DEPTH)
+    if mended is not None and ("\\ud" in text or "\\uD" in text):
+        value = _without_surrogates(value, mended)
+    return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """True when containers are nested more than `levels` deep; walks level by level, so that depth costs no stack."""
+    level = [value]
+    for _ in range(levels):
+        level = [item for parent in level for item in _children(parent) if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise StrictJsonError("a key stands twice", VALUE)
+    return found
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise StrictJsonError(f"a number of {len(digits)} digits", VALUE)
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if len(digits) > MAX_DIGITS or not math.isfinite(value):
+        raise StrictJsonError("a number out of range", VALUE)
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise StrictJsonError(f"{name} is not JSON", VALUE)
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant)
+
+
+def _decode_mending(text: str, mended: Mended) -> Any:
+    try:
+        return _STRICT.decode(text)
+    except StrictJsonError:
+        return _mending_decoder(mended).decode(text)
+
+
+def _mending_decoder(mended: Mended) -> json.JSONDecoder:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) < len(items):
+            mended["E_DUPLICATE_KEY"] = "a key stands twice; the last value counts"
+        return found
+
+    def real(digits: str) -> float | None:
+        value = float(digits)
+        if math.isfinite(value):
+            return value
+        constant(digits)
+        return None
+
+    def constant(name: str) -> None:
+        mended["E_NOT_FINITE"] = f"{name[:20]} is not a number JSON can hold; read as missing"
+
+    return json.JSONDecoder(object_pairs_hook=pairs, parse_int=_integer, parse_float=real, parse_constant=constant)
+
+
+def _without_surrogates(value: Any, mended: Mended) -> Any:
+    if isinstance(value, str):
+        clean = value.encode("utf-8", "replace").decode("utf-8")
+        if clean != value:
+            mended["E_SURROGATE"] = "half of a surrogate pair was replaced"
+        return clean
+    if isinstance(value, list):
+        return [_without_surrogates(item, mended) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key, mended): _without_surrogates(item, mended) for key, item in value.items()}
+    return value

@@ -1,0 +1,287 @@
+"""The summarizer that asks a model for the wording. Steps stay those of the log; a faulty answer is not used.
+
+Whatever goes wrong with one item (refusal, content filter, invalid or cut answer, a control that is not in the log,
+the service itself), its extractive summary is used instead and `provenance.notes` says
+`summary:extractive:<reason>`.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable
+
+from pydantic import BaseModel, ConfigDict
+
+from ufo_experience.costs import Spending
+from ufo_experience.errors import ServiceError
+from ufo_experience.redact import redact_text
+from ufo_experience.request import Request, find_whole, words
+from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Experience, Step, Trajectory, clip
+from ufo_experience.service import DEFAULT_CHAT, Service
+from ufo_experience.summarize.base import Summary, build_experience, redacted
+from ufo_experience.summarize.detours import has_effect, is_skipped
+from ufo_experience.summarize.extractive import ExtractiveSummarizer, extract
+from ufo_experience.summarize.log_prompt import render_log
+from ufo_experience.summarize.templates import load_templates
+
+_MOST_SENTENCES = 5
+_SENTENCE_LENGTH = 300
+_MEANING_LENGTH = 60
+_LEAST_VALUE = 4
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^“”]+)”|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Sentence(Strict):
+    """A sentence, and the controls and windows it names."""
+
+    text: str
+    controls: list[str]
+
+
+class SlotMeaning(Strict):
+    """What a placeholder stands for."""
+
+    slot: str
+    meaning: str
+
+
+class Reply(Strict):
+    """The answer a model gives, as a strict schema."""
+
+    intent: str
+    wordings: list[str]
+    steps: list[int]
+    slots: list[SlotMeaning]
+    tips: list[Sentence]
+    preconditions: list[Sentence]
+    avoid_when: list[Sentence]
+    failure_reason: str | None
+
+
+class UnusableReply(Exception):  # noqa: N818 (never leaves the summarizer)
+    """The answer does not keep to the log; `reason` is a word for the record's notes."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
+    """Turn an answer into a summary whose steps are those of the log.
+
+    Raises:
+        UnusableReply: a step that is not in the log, a control that is not, no steps left, or no intent.
+    """
+    own = extract(trajectory)
+    chosen = _kept_steps(reply.steps, trajectory)
+    steps = tuple(step for step in chosen if step.step_number not in own.detours) or chosen
+    _check_controls(reply, trajectory)
+    reason = own.failure_reason
+    if reason and reply.failure_reason:
+        _check_quotes([reply.failure_reason], trajectory)
+        reason = _sentence(reply.failure_reason)
+    request = Request.parse(trajectory.task)
+    known = _stems(request) | _named(steps)
+    worded = _wordings(reply.wordings, trajectory)
+    wordings = tuple(one for one in worded if known & set(words(one)) or _holds(one, request))
+    tips = tuple(one for one in _sentences(reply.tips) if known & set(words(one)))
+    intent = _intent(reply.intent, trajectory)
+    agrees = _agrees(intent, request)
+    if not agrees:  # whoever words another task words others for it, too
+        wordings = ()
+    told = {
+        "intent": not agrees,
+        "wordings": len(wordings) < len(worded),
+        "tips": len(tips) < len(_sentences(reply.tips)),
+    }
+    return Summary(
+        intent=intent if agrees else own.intent,
+        wordings=wordings,
+        steps=steps,
+        tips=tips,
+        preconditions=_sentences(reply.preconditions),
+        avoid_when=_sentences(reply.avoid_when),
+        failure_reason=reason,
+        meanings=_meanings(reply.slots),
+        notes=(
+            *_dropped(trajectory, steps),
+            *(f"summary:not of the request:{part}" for part, wrong in told.items() if wrong),
+        ),
+        detours=own.detours,
+    )
+
+
+def _dropped(trajectory: Trajectory, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    count = len(trajectory.steps) - len(steps)
+    return (f"steps:dropped:{count}",) if count else ()
+
+
+def _stems(request: Request) -> frozenset[str]:
+    """The words of a request that say what to do to what: no values, and none so short that it says nothing."""
+    pairs = zip(request.words, request.kinds, strict=True)
+    return frozenset(word for word, kind in pairs if not kind and (len(word) > 2 or not word.isascii()))
+
+
+def _named(steps: Iterable[Step]) -> frozenset[str]:
+    return frozenset(word for step in steps for word in words(step.target_control.name))
+
+
+def _holds(wording: str, request: Request) -> bool:
+    """True when a wording has a value of the request, as it was asked to."""
+    return any(find_whole(value.text.casefold(), wording.casefold()) >= 0 for value in request.values)
+
+
+def _agrees(intent: str, request: Request) -> bool:
+    """True when an intent keeps half of the words of the request: its verb and object among them, or most others."""
+    wanted = _stems(request)
+    return not wanted or 2 * len(wanted & set(words(intent))) >= len(wanted)
+
+
+def _kept_steps(numbers: list[int], trajectory: Trajectory) -> tuple[Step, ...]:
+    """The steps with these positions (from 1) in the log; order and repeats are the log's."""
+    if not all(1 <= number <= len(trajectory.steps) for number in numbers):
+        raise UnusableReply("unknown_step")
+    failed = trajectory.outcome.success is False
+    chosen = [trajectory.steps[number - 1] for number in sorted(set(numbers))]
+    kept = tuple(step for step in chosen if has_effect(step) and not is_skipped(step) and (step.ok or failed))
+    if not kept and trajectory.steps:
+        raise UnusableReply("no_steps")
+    return kept
+
+
+def _check_controls(reply: Reply, trajectory: Trajectory) -> None:
+    """Every control a sentence names must be one of the log, also when it is only quoted."""
+    sentences = [*reply.tips, *reply.preconditions, *reply.avoid_when]
+    known = {_plain(name) for name in _names(trajectory)}
+    if any(_plain(name) not in known for sentence in sentences for name in sentence.controls):
+        raise UnusableReply("unknown_control")
+    _check_quotes([sentence.text for sentence in sentences], trajectory)
+
+
+def _check_quotes(texts: list[str], trajectory: Trajectory) -> None:
+    logged = _plain(trajectory.model_dump_json(exclude={"problems", "source_files"}).replace('\\"', '"'))
+    for text in texts:
+        for match in _QUOTED.finditer(text):
+            if _plain(next(filter(None, match.groups()))) not in logged:
+                raise UnusableReply("unknown_control")
+
+
+def _names(trajectory: Trajectory) -> Iterable[str]:
+    yield from trajectory.applications
+    for step in trajectory.steps:
+        yield from (step.target_control.name, step.application or "")
+
+
+def _intent(text: str, trajectory: Trajectory) -> str:
+    """The intent, its values masked by us if the model left one in."""
+    intent = _sentence(text)
+    if not intent:
+        raise UnusableReply("no_intent")
+    application = {_plain(name) for name in trajectory.applications}
+    values = [one.text for one in Request.parse(trajectory.task).values if one.kind != "name"]
+    leaked = [v for v in values if len(v) >= _LEAST_VALUE and _plain(v) not in application and v in intent]
+    return Request.parse(intent).template if leaked else intent
+
+
+def _wordings(texts: list[str], trajectory: Trajectory) -> tuple[str, ...]:
+    """The other wordings that differ from the request and say more than one word; values stay, as in the request."""
+    new: dict[str, str] = {}
+    for text in texts:
+        if " " in (plain := _plain(text)) and plain != _plain(trajectory.task):
+            new.setdefault(plain, clip(redact_text(" ".join(text.split())), MAX_NAME))
+    return tuple(new.values())[:MAX_WORDINGS]
+
+
+def _meanings(slots: list[SlotMeaning]) -> tuple[tuple[str, str], ...]:
+    cleaned = ((slot.slot.strip("{}"), re.sub(r"[()]", "", _sentence(slot.meaning))) for slot in slots)
+    return tuple((slot, meaning) for slot, meaning in cleaned if meaning and len(meaning) <= _MEANING_LENGTH)
+
+
+def _sentences(sentences: list[Sentence]) -> tuple[str, ...]:
+    return tuple(_sentence(sentence.text) for sentence in sentences[:_MOST_SENTENCES] if sentence.text.strip())
+
+
+def _sentence(text: str) -> str:
+    return clip(redact_text(" ".join(text.split())), _SENTENCE_LENGTH)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("\u200b", "").casefold().split())
+
+
+INPUT_TOKENS = 24_000
+OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
+_SLOTS = {"system": frozenset[str](), "user": frozenset({"log"})}
+
+
+class OpenAISummarizer:
+    """Asks `model` through Chat Completions with a strict schema. At most two answers per trajectory.
+
+    Raises:
+        ServiceError: no key is set (`E_NO_KEY`), which no summary could mend.
+    """
+
+    def __init__(
+        self,
+        model: str = DEFAULT_CHAT,
+        *,
+        service: Service | None = None,
+        input_tokens: int = INPUT_TOKENS,
+    ) -> None:
+        self.model = model
+        self._service = service or Service()
+        if not self._service.access.is_usable:
+            raise ServiceError("no key: set OPENAI_API_KEY, or summarize with: extractive", code="E_NO_KEY")
+        self._input_tokens = input_tokens
+        self._prompts = load_templates("summarize", _SLOTS)
+
+    @property
+    def name(self) -> str:
+        """`openai:<model>`."""
+        return f"openai:{self.model}"
+
+    @property
+    def spending(self) -> Spending:
+        """What its service was asked for so far."""
+        return self._service.ledger.spending
+
+    def summarize(self, trajectory: Trajectory) -> Experience:
+        """Summarize one redacted trajectory; the extractive summary stands in for an answer that cannot be used.
+
+        Raises:
+            DataError: `E_EMPTY`, nothing in it worked and nobody judged it. Nothing was sent.
+        """
+        trajectory = redacted(trajectory)
+        extractive = extract(trajectory)
+        try:
+            return build_experience(trajectory, self._ask(trajectory), self.name)
+        except UnusableReply as fault:
+            reason = fault.reason
+        except ServiceError as error:
+            reason = error.code.removeprefix("E_").lower()
+        flagged = extractive.noting(f"summary:extractive:{reason}")
+        return build_experience(trajectory, flagged, ExtractiveSummarizer.name)
+
+    def _ask(self, trajectory: Trajectory) -> Summary:
+        """One answer, checked against the log; a second try with more room when it was cut off."""
+        log, cut = render_log(trajectory, secrets.token_hex(16), self._input_tokens)
+        messages = [
+            {"role": "system", "content": self._prompts["system"].text},
+            {"role": "user", "content": self._prompts["user"].fill({"log": log})},
+        ]
+        try:
+            reply = self._request(messages, OUTPUT_TOKENS[0])
+        except ServiceError as error:
+            if error.code != "E_LENGTH":
+                raise
+            reply = self._request(messages, OUTPUT_TOKENS[1])
+        summary = summary_of(reply, trajectory)
+        return summary.noting(f"summary:cut:{cut}") if cut else summary
+
+    def _request(self, messages: list[dict[str, str]], output_tokens: int) -> Reply:
+        return self._service.ask(messages, Reply, model=self.model, max_tokens=output_tokens, job=True)

@@ -1,0 +1,246 @@
+"""One action as agents write it: a name, Python source, or an object in one of the usual shapes of a tool call.
+
+{"action_type": "click", "x": 1}                   {"click": {"index": 3}}
+{"name": "browser_click", "input": {…}}            {"type": "function", "function": {"name": "…", "arguments": "{…}"}}
+{"name": "computer", "input": {"action": "left_click", "coordinate": [1, 2]}}
+pyautogui.click(1, 2)  # the File menu             click('a51')
+
+Source is taken apart with `ast`. It is data: nothing of it is ever run.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from ufo_experience.redact.names import words_of
+from ufo_experience.traces.values import as_dict, as_name, first_key, first_name, first_of, short_object
+
+NAMES = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "type", "name")
+ARGUMENTS = ("parameters", "args", "arguments", "params", "inputs", "input", "tool_input", "kwargs", "action_content")
+TARGETS = (
+    "target_control", "control_text", "control", "target", "element", "control_name", "target_element",
+    "element_name", "element_description",
+)  # fmt: skip
+_LABELS = ("label", "field", "button")  # a control too, but for a number or a button of the mouse
+_TITLES = ("name", "title")  # a control for an action on controls, else whatever the tool is about
+_ROLES = ("role", "control_type", "element_type")
+_MOUSE = frozenset("left right middle primary secondary".split())
+_ON_CONTROLS = frozenset(
+    "click tap press push type fill enter input set select choose pick check uncheck tick toggle focus hover".split()
+)
+_NAMED = ("name", "text", "label", "title", "description", "aria-label", "placeholder", "content_description", "id")
+_TOOL_CALL = ("tool_use", "tool_call", "function_call", "function", "computer_call", "mcp_call", "tool")
+_OF_THE_CALL = ("id", "call_id", "tool_call_id", "status", "pending_safety_checks", "raw_response", "action_space")
+_TOOL_WITH_ACTION = re.compile(r"(?i)computer(?:[_-]?(?:use|toolset|tool))?(?:_\d{8})?|browser|mobile_use|desktop")
+_SOURCE = re.compile(r"\s*(?:#|import |from |time\.|pyautogui\.|pyperclip\.|page\.|await |[A-Za-z_][\w.]*\()")
+_BRACKETS = re.compile(
+    r"(?P<name>[A-Za-z_]{2,20})(?P<rest>(?:\s*\[[^\]]*\])+)(?:;\s*(?P<tail>.*?))?"
+    r"(?:\s+where\s+\[\w+\]\s+is\s+\[?(?P<role>[\w ]*?)\s*'(?P<where>.{1,200}?)'\]?)?\s*"
+)
+_IN_BRACKETS = {"goto": ("url",), "scroll": ("direction",), "press": ("key",), "stop": ("answer",)}
+_NO_CALLS = ("sleep", "import")
+MAX_SOURCE = 20_000  # characters
+
+# Names of positional arguments, so that `click(1, 2)` and `click(x=1, y=2)` read the same.
+_POSITIONS = {
+    "click": ("x", "y", "clicks", "interval", "button"),
+    **dict.fromkeys(("doubleClick", "tripleClick"), ("x", "y", "interval", "button")),
+    **dict.fromkeys(("rightClick", "middleClick"), ("x", "y")),
+    **dict.fromkeys(("moveTo", "moveRel", "dragTo", "dragRel"), ("x", "y", "duration")),
+    **dict.fromkeys(("mouseDown", "mouseUp", "mouse_click"), ("x", "y", "button")),
+    **dict.fromkeys(("scroll", "hscroll"), ("clicks", "x", "y")),
+    **dict.fromkeys(("write", "typewrite"), ("text", "interval")),
+    **dict.fromkeys(("copy", "insert_text", "send_msg_to_user", "report_infeasible"), ("text",)),
+    **dict.fromkeys(("keyDown", "keyUp", "keyboard_press"), ("key",)),
+    "press": ("keys", "presses", "interval"),
+    "sleep": ("seconds",),
+    "fill": ("target", "text"),
+    "select_option": ("target", "options"),
+    "goto": ("url",),
+}
+_RENAMED = {"message": "text"}
+
+
+@dataclass
+class Call:
+    """An action, its arguments, and the words that stand beside it in the source."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    comment: str = ""
+
+    @property
+    def ref(self) -> str:
+        """The mark of an element that holds for one screen only, "" without one."""
+        return first_name(self.arguments, "ref", "target")
+
+
+def calls_in(action: Any) -> list[Call]:
+    """The actions of a value: none for nothing, several for source with several calls or for a list."""
+    if isinstance(action, list):
+        return [call for item in action for call in calls_in(item)]
+    if found := as_dict(action):
+        return _of_object(found)
+    text = as_name(action)
+    if text and _SOURCE.match(text):
+        calls = calls_of_source(text)
+        if calls is not None:
+            return [call for call in calls if call.name not in _NO_CALLS]
+        return [Call("code", {"source": text})] if "\n" in text or text.startswith(("pyautogui", "import")) else []
+    if match := _BRACKETS.fullmatch(text):
+        return [_of_brackets(match)]
+    return [Call(text)] if text else []
+
+
+def arguments_of(value: Any) -> dict[str, Any]:
+    """Arguments given as an object or as JSON text; anything else stands under `value`."""
+    found = short_object(value)
+    return found if found or value in (None, "", {}, []) else {"value": value}
+
+
+def is_tool_call(item: dict[str, Any]) -> bool:
+    """True for an object whose `type` only says that it is a call of a tool; what the tool is, it says elsewhere."""
+    return as_name(item.get("type")).casefold() in _TOOL_CALL
+
+
+def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
+    """Take the control out of the arguments of an action; returns its name and role, empty when none names it."""
+    key = next((key for key in TARGETS if arguments.get(key)), None)
+    if key is not None:
+        name, role = named_control(arguments.pop(key))
+    else:
+        pointed = "click" in action.casefold() or "tap" in words_of(action)
+        titles = (*_TITLES, "text") if pointed else _TITLES if _ON_CONTROLS & set(words_of(action)) else ()
+        key = next((key for key in (*_LABELS, *titles) if _is_label(arguments.get(key))), None)
+        name, role = (str(arguments.pop(key)), "") if key is not None else ("", "")
+    kind = next((one for one in _ROLES if name and isinstance(arguments.get(one), str)), None)
+    return name, role or (arguments.pop(kind) if kind is not None else "")
+
+
+def named_control(value: Any) -> tuple[str, str]:
+    """Name and role of a control given as a text or as an object."""
+    named = as_dict(value)
+    return (first_name(named, *_NAMED), first_name(named, "role", "type", "tag")) if named else (as_name(value), "")
+
+
+def _is_label(value: Any) -> bool:
+    """True for words that may name a control; numbers and buttons of the mouse are none."""
+    return isinstance(value, str) and any(map(str.isalpha, value)) and value.casefold() not in _MOUSE
+
+
+def _of_brackets(match: re.Match[str]) -> Call:
+    """`type [164] [shoes] [1] where [164] is searchbox 'Search'` of WebArena, `Click [2]` of WebVoyager."""
+    values = re.findall(r"\[([^\]]*)\]", match["rest"])
+    if match["tail"]:
+        values.append(match["tail"])
+    name = match["name"].lower()
+    arguments: dict[str, Any] = dict(zip(_IN_BRACKETS.get(name, ("ref", "text")), values, strict=False))
+    if match["where"]:
+        arguments["target"] = {"name": match["where"], "role": match["role"] or ""}
+    return Call(name, arguments)
+
+
+def _of_object(action: dict[str, Any]) -> list[Call]:
+    key = first_key(action, NAMES)
+    if key is None:
+        return _under_its_name({name: value for name, value in action.items() if value is not None})
+    named = action[key]
+    if isinstance(named, dict):  # {"type": "function", "function": {…}} and {"action": {…}}
+        return _of_object(named)
+    if key in ("action_type", "type") and as_name(named).casefold() in _TOOL_CALL:
+        rest = {name: value for name, value in action.items() if name != key}
+        return _of_object(rest) if any(rest.get(name) for name in NAMES) else []
+    if key == "action" and isinstance(named, str) and _SOURCE.match(named):
+        return calls_in(named)
+    given = first_key(action, tuple(name for name in ARGUMENTS if name != key))
+    dropped = {key, given, *_OF_THE_CALL}
+    rest = {name: value for name, value in action.items() if name not in dropped}
+    return [_unwrapped(as_name(named), arguments_of(action[given]) if given else rest)]
+
+
+def _under_its_name(parts: dict[str, Any]) -> list[Call]:
+    """`{"click": {…}}`, and `{"tool_call": {"name": …, "arguments": …}}`."""
+    if len(parts) == 1 and next(iter(parts)) in _TOOL_CALL:
+        return calls_in(next(iter(parts.values())))
+    if len(parts) > 1 and not all(isinstance(value, dict) for value in parts.values()):
+        return []
+    return [Call(name, arguments_of(value)) for name, value in parts.items()]
+
+
+def _unwrapped(name: str, arguments: dict[str, Any]) -> Call:
+    """A tool that does many things names what it does in its arguments."""
+    inner = as_name(first_of(arguments, ("action", "action_type")))
+    if inner and _TOOL_WITH_ACTION.fullmatch(name.rpartition("__")[2]):
+        return Call(inner, {key: value for key, value in arguments.items() if key not in ("action", "action_type")})
+    return Call(name, arguments)
+
+
+def calls_of_source(source: str) -> list[Call] | None:
+    """The calls in a piece of Python, in order, each with the comments above or beside it; None if it is no Python.
+
+    Arguments that are not plain values are kept as their source text. `hotkey("ctrl", "c")` has `keys`, other
+    positional arguments without a known name stand in a list under `arguments`.
+    """
+    if len(source) > MAX_SOURCE:
+        return None
+    try:
+        found = outer_calls(ast.parse(source))
+        comments = _comments(source, found)
+        return [Call(_name(one.func), _arguments(one), said) for one, said in zip(found, comments, strict=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def outer_calls(tree: ast.AST) -> list[ast.Call]:
+    """The calls of a piece of source that are no part of another call, in its order."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
+    outer = [node for node in nodes if id(node) not in inner]
+    return sorted(outer, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _comments(source: str, calls: list[ast.Call]) -> list[str]:
+    """For each call the comments since the call before it, and the one at the end of its own line."""
+    if "#" not in source:
+        return [""] * len(calls)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = [(token.start[0], token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT]
+    ends = [0, *(call.end_lineno or call.lineno for call in calls)]
+    return [" ".join(text for line, text in comments if before < line <= end) for before, end in pairwise(ends)]
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
+
+
+def _arguments(call: ast.Call) -> dict[str, Any]:
+    name = _name(call.func)
+    values = [plain_value(item) for item in call.args]
+    names = _POSITIONS.get(name, ())
+    if names[:1] == ("x",) and values and isinstance(values[0], str):
+        names = ("ref", "button")  # click('a51'): the mark of an element
+    found: dict[str, Any] = {"keys": values} if name == "hotkey" else dict(zip(names, values, strict=False))
+    if name != "hotkey" and values[len(names) :]:
+        found["arguments"] = values[len(names) :]
+    for keyword in call.keywords:
+        key = keyword.arg or "more"
+        found[_RENAMED.get(key, key)] = plain_value(keyword.value)
+    return found
+
+
+def plain_value(node: ast.expr) -> Any:
+    """A plain JSON value, or the source text of anything else."""
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return ast.unparse(node)
+    value = list(value) if isinstance(value, tuple) else value
+    items = value if isinstance(value, list) else [value]
+    plain = all(isinstance(item, str | int | float | bool) for item in items) or value is None
+    return value if plain and value not in (float("inf"), float("-inf")) else ast.unparse(node)

@@ -1,0 +1,221 @@
+"""Conversations with tool calls: what a model said, which tools it called, what came back.
+
+OpenAI chat messages and Responses items, Anthropic messages, LangChain messages, computer use of both vendors, and
+the session files of Claude Code and Codex. The task is the first text of the user (in the session files each text of
+the user begins a new one). Nobody in such a file judges the run, unless it states a `reward` or `success` beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.traces.calls import Call, calls_in
+from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.lines import records_of
+from ufo_experience.traces.playwright import names_by_ref
+from ufo_experience.traces.rows import TASK, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.values import as_dict, as_host, as_list, as_name, as_text, first_name, first_of
+
+MAX_RESULT = 2_000  # characters of a tool's answer
+_LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations")
+_CALLS = ("function_call", "computer_call", "custom_tool_call", "local_shell_call", "mcp_call", "tool_use", "tool_call")
+_RESULTS = ("function_call_output", "computer_call_output", "custom_tool_call_output", "local_shell_call_output")
+_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "gpt": "assistant", "function": "tool"}
+_ROLES |= {"AIMessage": "assistant"}
+_KINDS = (*_CALLS, *_RESULTS, "reasoning", "message", "human", "ai")
+# What a host puts beside the user's words.
+_OF_THE_HOST = ("<", "Caveat:", "# AGENTS.md", "[Request interrupted", "This session is being continued")
+_KEPT_BESIDE = ("file-history-snapshot", "queue-operation", "summary", "progress")  # with these a session may begin
+_ERRORS = ("error", "### error", "traceback", "exception")
+
+
+@dataclass
+class _Made:
+    """A tool call that was made, as a step, and by which identifier its result comes."""
+
+    id: str
+    url: Any
+    step: dict[str, Any]
+
+
+@dataclass
+class _Talk:
+    """A conversation being followed; `tasks` are the user's texts with the calls that came after each."""
+
+    split: bool = False
+    tasks: list[tuple[str, list[_Made]]] = field(default_factory=list)
+    thought: str = ""
+    names: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def follow(self, message: Any, time: Any = None) -> None:
+        """Take one message or item, of any of the vendors."""
+        item = as_dict(message)
+        item = as_dict(item.get("data")) | {"type": item.get("type")} if "data" in item and "type" in item else item
+        kind = as_name(item.get("type"))
+        said = first_name(item, "role", "from") or kind
+        role = _ROLES.get(said, said)
+        if kind in _CALLS:
+            self._call([item], time)
+        elif kind in _RESULTS or role == "tool":
+            self._result(item.get("call_id") or item.get("tool_call_id"), item.get("output", item.get("content")), item)
+        elif kind == "reasoning":
+            self.thought = _text_of(item.get("summary") or item.get("content")) or self.thought
+        elif role == "user":
+            self._user(item)
+        elif role == "assistant":
+            self._assistant(item, time)
+
+    def _user(self, item: dict[str, Any]) -> None:
+        content = item.get("content", item.get("value"))
+        for block in map(as_dict, as_list(content)):
+            if block.get("type") == "tool_result":
+                self._result(block.get("tool_use_id"), block.get("content"), block)
+        text = _text_of(content).strip()
+        if text and not text.startswith(_OF_THE_HOST) and (not self.tasks or (self.split and self.tasks[-1][1])):
+            self.tasks.append((text, []))
+
+    def _assistant(self, item: dict[str, Any], time: Any) -> None:
+        content = item.get("content", item.get("value"))
+        self.thought = _text_of(content) or as_text(item.get("reasoning_content")) or self.thought
+        blocks = [block for block in as_list(content) if as_dict(block).get("type") in _CALLS]
+        more = as_list(item.get("tool_calls")) + ([item["function_call"]] if as_dict(item.get("function_call")) else [])
+        self._call([*blocks, *more], time)
+
+    def _call(self, items: Iterable[Any], time: Any) -> None:
+        found = [
+            (call, first_name(as_dict(item), "call_id", "id")) for item in items for call in _calls_of(as_dict(item))
+        ]
+        if not self.tasks:
+            self.tasks.append(("", []))
+        for call, _ in found:
+            call.name = call.name.rpartition("__")[2] or call.name
+        urls = [call.arguments.get("url") for call, _ in found]
+        steps = steps_of_calls([call for call, _ in found], self.thought, refs=self.names)
+        made = [
+            _Made(identifier, url, step | {"timestamp": time})
+            for (_, identifier), url, step in zip(found, urls, steps, strict=True)
+        ]
+        self.tasks[-1][1].extend(made)
+        self.thought = "" if found else self.thought
+
+    def _result(self, identifier: Any, content: Any, item: dict[str, Any]) -> None:
+        text, name = _text_of(content), as_name(identifier)
+        self.names = names_by_ref(text) or self.names
+        made = [one for _, calls in self.tasks for one in calls]
+        one = next((one for one in reversed(made) if one.id == name or not name), None)
+        if one is not None:
+            failed = item.get("is_error") is True or item.get("status") == "error"
+            if failed or text.strip().split("\n", 1)[0].casefold().startswith(_ERRORS):
+                one.step["error"] = text[:500] or "failed"
+            one.step["result"] = text[:MAX_RESULT]
+
+
+class ChatReader:
+    """Reads conversations with tool calls; a file may hold one or many."""
+
+    name = "chat"
+
+    def recognises(self, found: Found) -> bool:
+        """True for messages with a role, or items of a known kind, among which a tool is called."""
+        values = [item for value in found.values for item in as_list(value)]
+        return any(_is_talk(value) for value in values[:60])
+
+    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
+        """Yield one trajectory a task. Raises `TraceError` when no tool is called in it."""
+        problems: list[Problem] = []
+        number = 0
+        for head, talk in _talks(path, problems):
+            for task, made in talk.tasks:
+                if made:
+                    number += 1
+                    yield _trajectory(path, head, task, made, number, problems)
+        report.problems += problems
+        if not number:
+            raise nothing_in(path, "conversation with a tool call", problems)
+
+
+def _talks(path: Path, problems: list[Problem]) -> Iterator[tuple[dict[str, Any], _Talk]]:
+    """The conversations of a file, each with the object that holds it."""
+    single = _Talk()
+    for _, record in records_of(path, problems):
+        listed = [item for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
+        payload, message = as_dict(record.get("payload")), as_dict(record.get("message"))
+        if any(_is_item(item) for item in listed):
+            talk = _Talk()
+            for item in listed:
+                talk.follow(item)
+            yield record, talk
+        elif record.get("type") == "response_item" and payload:  # Codex
+            single.split = True
+            single.follow(payload, record.get("timestamp"))
+        elif message and record.get("type") in ("user", "assistant"):  # Claude Code
+            if not record.get("isSidechain") and not record.get("isMeta"):
+                single.split = True
+                single.follow(message, record.get("timestamp"))
+        elif _is_item(record):
+            single.follow(record, record.get("timestamp"))
+    if single.tasks:
+        yield {}, single
+
+
+def _trajectory(
+    path: Path, head: dict[str, Any], task: str, made: list[_Made], number: int, problems: list[Problem]
+) -> Trajectory:
+    stated = first_of(head, TASK)
+    request = stated if isinstance(stated, str) else task
+    if not request:
+        problems.append(no_task(path, "no text of the user"))
+    key = run_key(path.stem, number, [task, [one.step["action_type"] for one in made]])
+    draft = Draft(path, format="chat", session=key, request=request)
+    host = None
+    for one in made:
+        host = as_host(one.url) or host
+        draft.step(**one.step, application=first_of(head, ("application", "app")) or host)
+    outcome: dict[str, Any] = stated_outcome(head) if states_outcome(head) else {}
+    return draft.finish(**outcome, agent=head.get("model") or "chat", env="web" if host else None, problems=problems)
+
+
+def _calls_of(item: dict[str, Any]) -> list[Call]:
+    if item.get("type") == "computer_call":
+        return [call for action in as_list(item.get("action") or item.get("actions")) for call in calls_in(action)]
+    return [call for call in calls_in(item) if call.name]
+
+
+def _is_talk(value: Any) -> bool:
+    """True for an object that calls a tool, or holds messages that do."""
+    found = as_dict(value)
+    inner = as_dict(found.get("payload")) or as_dict(found.get("message")) or found
+    if found.get("type") in ("session_meta", "response_item") and "payload" in found:
+        return True
+    if found.get("sessionId") and found.get("type") in ("user", "assistant") and found.get("message"):
+        return True
+    if found.get("type") in _KEPT_BESIDE and found.keys() & {"messageId", "leafUuid", "sessionId"}:
+        return True
+    listed = [item for key in _LISTS for item in as_list(found.get(key)) if isinstance(item, dict)]
+    return any(_calls_tool(item) for item in [inner, *listed])
+
+
+def _calls_tool(item: dict[str, Any]) -> bool:
+    item = as_dict(item.get("data")) or item
+    if item.get("tool_calls") or (item.get("type") in (*_CALLS, *_RESULTS) and item.get("type") != "tool_call"):
+        return True
+    blocks = [as_dict(block).get("type") for block in as_list(item.get("content")) if isinstance(block, dict)]
+    return "role" in item and ("tool_use" in blocks or bool(as_dict(item.get("function_call"))))
+
+
+def _is_item(item: dict[str, Any]) -> bool:
+    return "role" in item or "from" in item or item.get("type") in _KINDS
+
+
+def _text_of(content: Any) -> str:
+    """The words of a message: a text, or the text blocks of a list, thinking included; images left out."""
+    if isinstance(content, str):
+        return as_text(content)
+    blocks = [{"text": one} if isinstance(one, str) else as_dict(one) for one in as_list(content)]
+    words = [as_text(first_of(block, ("text", "thinking", "output_text"))) for block in blocks]
+    return as_text("\n".join(word for word in words if word))

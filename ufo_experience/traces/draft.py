@@ -1,0 +1,264 @@
+"""A trajectory being put together: every reader hands in raw values, the limits of the schema are kept here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+from ufo_experience.actions import is_blind
+from ufo_experience.errors import TraceError
+from ufo_experience.ids import content_hash
+from ufo_experience.redact.names import is_secret_name
+from ufo_experience.schema import (
+    LONGEST_RUN,
+    MAX_NAME,
+    MAX_TAGS,
+    MAX_TEXT,
+    SHORTENED,
+    UNKNOWN_TASK,
+    Around,
+    Control,
+    Outcome,
+    Problem,
+    Source,
+    Step,
+    Trajectory,
+    clip,
+    readable_name,
+    validate,
+)
+from ufo_experience.traces.in_view import VisibleControls, visibility, with_seen
+from ufo_experience.traces.lines import problem
+from ufo_experience.traces.naming import Named
+from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object
+
+NO_TASK = "E_NO_TASK"  # the problem of a log that does not say what the task was
+
+_TYPED = ("text", "keys", "value", "content", "keyboard_text", "typed")
+
+
+class Draft:
+    """Collects the steps of one trajectory. Texts too long are cut, steps past the limit left out, both remembered."""
+
+    def __init__(self, path: Path, *, format: str, session: str, request: Any, subtask: Any = None) -> None:
+        self.path, self.format, self.session = path, format, readable_name(session)
+        self.cut = False
+        self.left_out = 0  # steps behind the longest run that is kept
+        self.request, self.subtask = self._text(request), self._text(subtask) or None
+        self.applications: dict[str, None] = {}
+        self.steps: list[Step] = []
+        self.views: list[VisibleControls] = []
+        self.sensitive: dict[str, None] = {}
+
+    def application(self, name: Any) -> None:
+        """Note an application the run used; an empty name is ignored."""
+        if text := self._name(name):
+            self.applications[text] = None
+
+    def step(
+        self,
+        action_type: Any,
+        *,
+        control: Any = None,
+        control_type: Any = None,
+        parameters: Any = None,
+        observation: Any = None,
+        result: Any = None,
+        error: str | None = None,
+        agent: Any = None,
+        application: Any = None,
+        timestamp: Any = None,
+        cost: Any = None,
+        line: int | None = None,
+        secret: bool = False,
+        mentioned: Named | None = None,
+        in_view: VisibleControls = frozenset(),
+        within: Any = None,
+        around: Around | None = None,
+    ) -> None:
+        """Add one executed or attempted action. Without a result text the step says "success", or "failed".
+
+        `mentioned` is how the tree, the code or the thought beside it name a control the step does not name itself;
+        `in_view` are name and type of the controls before it, `within` and `around` tell the place of its control.
+        """
+        if len(self.steps) >= LONGEST_RUN:
+            self.left_out += 1
+            return
+        self.application(application)
+        arguments = self._parameters(short_object(parameters))
+        self._keep_secrets(arguments, f"{as_name(control)} {as_name(control_type)}", secret)
+        named = Control(
+            name=self._text(as_name(control)), type=self._name(control_type), within=self._name(within) or ""
+        )
+        values = {
+            "step_number": len(self.steps) + 1,
+            "observation": self._text(observation),
+            "action_type": self._name(action_type) or "unknown",
+            "target_control": named,
+            "parameters": arguments,
+            "result": self._text(result) or ("success" if error is None else "failed"),
+            "error": None if error is None else self._text(error) or "failed",
+            "agent": self._name(agent),
+            "application": self._name(application),
+            "timestamp": as_time(timestamp),
+            "cost": as_amount(cost),
+            "source": Source(file=self.path.name, line=line),
+            "around": around,
+        }
+        step = validate(Step, values, file=str(self.path), line=line)
+        if mentioned and is_blind(step):
+            name, role = self._text(mentioned.name), self._name(mentioned.role) or None
+            control = named.model_copy(update={"name": name, "type": role, "named_by": mentioned.by})
+            step = step.model_copy(update={"target_control": control})
+        self.steps.append(step)
+        self.views.append(in_view)
+
+    def finish(
+        self,
+        *,
+        success: bool | None = None,
+        evaluated_by: str = "none",
+        judge: str | None = None,
+        score: Any = None,
+        failure_reason: Any = None,
+        cost: Any = None,
+        latency_ms: Any = None,
+        tokens: int | None = None,
+        plan: Iterable[str] = (),
+        tips: Iterable[str] = (),
+        agent: Any = None,
+        env: Any = None,
+        started_at: Any = None,
+        sources: Iterable[Path] = (),
+        complete: bool = True,
+        truncated: bool = False,
+        problems: Iterable[Problem] = (),
+    ) -> Trajectory:
+        """Close the trajectory with its outcome. A run whose task is unknown gets a request that says so."""
+        share = as_amount(score)
+        outcome = {
+            "success": success,
+            "score": share if share is not None and share <= 1 else None,
+            "latency_ms": as_amount(latency_ms),
+            "cost": as_amount(cost),
+            "tokens": tokens if tokens is not None and tokens >= 0 else None,
+            "failure_reason": self._text(failure_reason) or None,
+            "evaluated_by": evaluated_by,
+            "judge": judge,
+        }
+        values = {
+            "request": self.request or self.subtask or UNKNOWN_TASK,
+            "subtask": self.subtask,
+            "applications": tuple(self.applications),
+            "steps": with_seen(self.steps, self.views, self.subtask or self.request or ""),
+            "plan": self._lines(plan),
+            "outcome": validate(Outcome, outcome, file=str(self.path)),
+            "format": self.format,
+            "agent": self._name(agent),
+            "env": self._name(env),
+            "session": self.session,
+            "started_at": as_time(started_at),
+            "source_files": tuple(clip(readable_name(str(source))) for source in (self.path, *sources)),
+            "complete": complete,
+            "problems": (*problems, *self._shortened()),
+            "tips": self._lines(tips),
+            "sensitive": tuple(self.sensitive),
+            "visibility": visibility(self.steps, self.views),
+        }
+        return validate(
+            Trajectory, values | {"truncated": truncated or self.cut or self.left_out > 0}, file=str(self.path)
+        )
+
+    def summed_cost(self) -> float | None:
+        """What its steps cost together; None where none says."""
+        costs = [step.cost for step in self.steps if step.cost is not None]
+        return sum(costs) if costs else None
+
+    def _shortened(self) -> Iterator[Problem]:
+        if self.left_out:
+            told = f"the run has {LONGEST_RUN + self.left_out} steps: the first {LONGEST_RUN} are kept"
+            yield Problem(file=str(self.path), code=SHORTENED, message=told)
+
+    def _text(self, value: Any, limit: int = MAX_TEXT) -> str:
+        if isinstance(value, str) and len(value) <= MAX_NAME and value.isascii():  # under every limit
+            return value
+        text = as_text(value)
+        self.cut = self.cut or len(text) > limit
+        return clip(text, limit)
+
+    def _name(self, value: Any) -> str | None:
+        return None if value is None else self._text(as_name(value), MAX_NAME) or None
+
+    def _lines(self, lines: Iterable[str]) -> tuple[str, ...]:
+        found = [self._text(line) for line in lines]
+        self.cut = self.cut or len(found) > MAX_TAGS
+        return tuple(found[:MAX_TAGS])
+
+    def _parameters(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self._text(key, MAX_NAME): self._parameters(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._parameters(item) for item in value]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _keep_secrets(self, arguments: dict[str, Any], control: str, secret: bool) -> None:
+        """Remember values that are secret by what the log says of their control or argument."""
+        secret = secret or is_secret_name(control)
+        for key, value in arguments.items():
+            hidden = is_secret_name(key) or (secret and key in _TYPED)
+            if hidden and isinstance(value, str) and value:
+                self.sensitive[value[:KEEP]] = None
+
+
+def run_key(name: str, number: int, content: Any) -> str:
+    """The stable key of a run: file or folder name, its number in there, and eight digits of what it starts with."""
+    return f"{clip(name, MAX_NAME - 40)}#{number}-{content_hash(content)[:8]}"
+
+
+def no_task(path: Path, what: str) -> Problem:
+    """The problem of a source that does not say what its task was."""
+    return problem(path, NO_TASK, f"{what} does not say what the task was; --task gives it")
+
+
+def nothing_in(path: Path, what: str, problems: list[Problem]) -> TraceError:
+    """The error for a source in which nothing can be used."""
+    seen = f"; {len(problems)} problem(s), the first: {problems[0].message}" if problems else ""
+    return TraceError(f"no {what} in it{seen}", file=str(path), code="E_EMPTY")
+
+
+class LogGaps(TypedDict, total=False):
+    """What a person may say of logs that do not say it themselves: see `LogDefaults`."""
+
+    task: str | None
+    application: str | None
+    success: bool | None
+
+
+@dataclass(frozen=True)
+class LogDefaults:
+    """What a person says of logs that do not say it themselves. What a log says stands."""
+
+    task: str | None = None
+    application: str | None = None
+    success: bool | None = None
+
+    def fill(self, trajectory: Trajectory) -> Trajectory:
+        """A copy with what the log lacks; the outcome then is the user's judgement.
+
+        A log's own word for how the run ended is no judgement; who says the same makes it one.
+        """
+        update: dict[str, Any] = {}
+        if self.task and trajectory.request == UNKNOWN_TASK:
+            update["request"] = clip(self.task)
+            update["problems"] = tuple(one for one in trajectory.problems if one.code != NO_TASK)
+        if self.application and not trajectory.applications:
+            name = clip(self.application, MAX_NAME)
+            update["applications"] = (name,)
+            update["steps"] = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
+        outcome = trajectory.outcome
+        if self.success is not None and not outcome.is_judged and outcome.success in (None, self.success):
+            judged = {"success": self.success, "evaluated_by": "user", "judge": "person"}
+            update["outcome"] = outcome.model_copy(update=judged)
+        return trajectory.model_copy(update=update) if update else trajectory

@@ -1,0 +1,231 @@
+"""Finding logs: in a folder, in its sub-folders, in archives. What each is, and what was met on the way.
+
+No link is followed and only regular files are opened. Of an archive no entry is written outside a folder that is gone
+afterwards: names with a drive, a root or `..`, links and devices are refused, and so is what grows beyond the limits.
+An archive in an archive stays closed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from ufo_experience.errors import TraceError
+from ufo_experience.schema import Problem
+from ufo_experience.traces.lines import first_text, first_values, open_regular
+
+# A folder with one of these files is one source; more files may belong to it.
+_FOLDERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "ufo": (frozenset({"response.log", "request.log", "evaluation.log"}), frozenset({"output.md"})),
+    "osworld": (frozenset({"traj.jsonl"}), frozenset({"result.txt", "runtime.log", "task.json"})),
+}
+_LOGS = frozenset(
+    ".json .jsonl .ndjson .log .yaml .yml .side .trace .gz .zip .mht .mhtml .robin .pad .md .py .js .ts .mjs".split()
+)
+_SELDOM_LOGS = frozenset(".md .py .js .ts .mjs".split())  # notes and source code: in a tree read only where one is
+MAX_LEVELS = 40
+FINISHED = ".finished"  # what the recorder puts behind the log of a run that ended
+LEARNED = "a finished run: it was learned when it ended"
+
+MAX_ARCHIVE = 1 << 30  # bytes on disk
+MAX_UNPACKED = 1 << 29  # bytes of all entries together
+MAX_ENTRIES = 20_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """A source to read: a file or a session folder. `format` is known for folders; `given` when the user named it.
+
+    By `name`, `text` (its first 64 KiB) and `values` (its first JSON values) a reader tells whether it is of its kind.
+    """
+
+    path: Path
+    format: str | None = None
+    given: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the name in lower case: ".json"."""
+        return self.path.suffix.casefold()
+
+    @cached_property
+    def text(self) -> str:
+        """The first 64 KiB as text; "" for a folder and what cannot be opened."""
+        return first_text(self.path)
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """The first JSON values: of the first lines, or the whole document; empty for other files."""
+        return first_values(self.path)
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """The first value if it is an object, else an empty one."""
+        value = next(iter(self.values), None)
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def is_archive(self) -> bool:
+        """True for a file whose name says zip or gzip."""
+        return self.suffix in (".zip", ".gz") and self.path.is_file()
+
+
+@dataclass
+class ReadReport:
+    """What reading met besides trajectories. Nothing that was found on disk is missing from it."""
+
+    problems: list[Problem] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+
+    def extend(self, other: ReadReport) -> None:
+        """Take in what another report holds."""
+        self.problems += other.problems
+        self.skipped += other.skipped
+        self.failed += other.failed
+
+    def take(self) -> ReadReport:
+        """What this report holds, which it holds no more."""
+        taken = ReadReport([*self.problems], [*self.skipped], [*self.failed])
+        for kept in (self.problems, self.skipped, self.failed):
+            kept.clear()
+        return taken
+
+
+Recognise = Callable[[Found], bool]
+
+
+def walk(root: Path, skipped: list[tuple[str, str]], is_log: Recognise) -> Iterator[Found]:
+    """Yield the sources at `root`, folder by folder, names in order. Raises `TraceError` when nothing is there.
+
+    `is_log` is asked of notes and source code, which are passed over without a word where they are no log.
+    """
+    try:
+        mode = os.stat(root).st_mode
+    except (OSError, ValueError) as error:
+        raise TraceError("no such file or folder", file=str(root), code="E_MISSING") from error
+    if stat.S_ISDIR(mode):
+        empty = True
+        for found in _walk_folder(root, skipped, is_log, MAX_LEVELS):
+            empty = False
+            yield found
+        if empty and not any(why == LEARNED for _, why in skipped):
+            raise TraceError("no trace in this folder", file=str(root), code="E_EMPTY")
+    elif stat.S_ISREG(mode):
+        yield Found(root, given=True)
+    else:
+        raise TraceError("not a regular file", file=str(root), code="E_NOT_A_FILE")
+
+
+def _walk_folder(folder: Path, skipped: list[tuple[str, str]], is_log: Recognise, levels: int) -> Iterator[Found]:
+    try:
+        with os.scandir(folder) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        skipped.append((str(folder), f"cannot be listed: {error.strerror}"))
+        return
+    files = {entry.name for entry in listed if entry.is_file(follow_symlinks=False)}
+    if "store.json" in files and any(entry.name == "records" for entry in listed):
+        skipped.append((str(folder), "an experience store: to take it in, export it and import the file"))
+        return
+    skipped += [(entry.path, LEARNED) for entry in listed if entry.name in files and entry.name.endswith(FINISHED)]
+    claimed: frozenset[str] = frozenset()
+    for name, (markers, beside) in _FOLDERS.items():
+        if files & markers:
+            claimed |= markers | beside
+            yield Found(folder, format=name)
+    for entry in listed:
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            if levels:
+                yield from _walk_folder(path, skipped, is_log, levels - 1)
+            else:
+                skipped.append((entry.path, f"more than {MAX_LEVELS} folders deep"))
+        elif entry.name not in files:
+            skipped.append((entry.path, "not a regular file; links are not followed"))
+        elif path.suffix.casefold() in _LOGS and entry.name not in claimed:
+            found = Found(path)
+            if found.suffix not in _SELDOM_LOGS or is_log(found):
+                yield found
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """A folder with the logs of an archive; it is removed afterwards.
+
+    Raises:
+        TraceError: `E_ARCHIVE`, it is damaged, encrypted, too large, or holds a name that leads out of it.
+    """
+    with tempfile.TemporaryDirectory(prefix="ufo-experience-") as name:
+        folder = Path(name).resolve() / "logs"
+        folder.mkdir()
+        unpack = _unpack_gzip if path.suffix.casefold() == ".gz" else _unpack_zip
+        try:
+            unpack(path, folder)
+        except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            raise _refused(path, f"cannot be unpacked: {error}") from error
+        yield folder
+
+
+def _unpack_gzip(path: Path, folder: Path) -> None:
+    name = path.name.removesuffix(path.suffix) or "log"
+    if name.casefold().endswith(".tar"):
+        raise _refused(path, "a tar archive is not read; unpack it and give the folder")
+    if name.casefold().endswith((".pkl", ".pickle")):
+        raise _refused(path, "a pickle can run code and is never opened; export the episodes as JSON")
+    with open_regular(path, MAX_ARCHIVE, error=TraceError) as raw, gzip.open(raw) as stream:
+        _copy(stream, folder / (name if Path(name).suffix else f"{name}.json"), MAX_UNPACKED, path)
+
+
+def _unpack_zip(path: Path, folder: Path) -> None:
+    left = MAX_UNPACKED
+    with open_regular(path, MAX_ARCHIVE, error=TraceError) as raw, zipfile.ZipFile(raw) as archive:
+        entries = archive.infolist()
+        if len(entries) > MAX_ENTRIES:
+            raise _refused(path, f"more than {MAX_ENTRIES} entries")
+        for entry in entries:
+            parts = _parts(entry, path)
+            if entry.is_dir() or not parts[-1].casefold().endswith((*_LOGS, ".txt")):
+                continue
+            if entry.flag_bits & 1:
+                raise _refused(path, "it is encrypted; unpack it and give the folder")
+            target = folder.joinpath(*parts)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as stream:
+                left -= _copy(stream, target, left, path)
+
+
+def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
+    """The parts of an entry's name. Raises `TraceError` for one that leads elsewhere or is no plain file."""
+    name = PurePosixPath(entry.filename.replace("\\", "/"))
+    kind = (entry.external_attr >> 16) & 0o170000
+    odd = name.is_absolute() or not name.parts or any(part == ".." or ":" in part for part in name.parts)
+    if odd or kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise _refused(path, "an entry has a name that leads out of the archive, or is a link")
+    return name.parts
+
+
+def _copy(stream: IO[bytes] | gzip.GzipFile, target: Path, limit: int, path: Path) -> int:
+    """Write what a stream gives; returns the bytes. Raises `TraceError` beyond `limit`."""
+    size = 0
+    with target.open("wb") as out:
+        while chunk := stream.read(1 << 20):
+            size += len(chunk)
+            if size > limit:
+                raise _refused(path, f"unpacks to more than {MAX_UNPACKED >> 20} MB; unpack it and give the folder")
+            out.write(chunk)
+    return size
+
+
+def _refused(path: Path, why: str) -> TraceError:
+    return TraceError(why, file=str(path), code="E_ARCHIVE")

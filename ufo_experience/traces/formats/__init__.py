@@ -1,1 +1,0 @@
-"""Readers of logs of other agents, of recorders of people, and of data sets: one module a family."""

@@ -1,0 +1,260 @@
+"""What most formats share: a file of objects, one run each, in which the same things stand under other keys.
+
+A format of this kind is a class with tables of keys (`RowsReader`). The steps and outcomes of files that follow no
+fixed format are read under the names people commonly give them (`add_row`, `stated_outcome`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.traces.calls import (
+    ARGUMENTS,
+    TARGETS,
+    Call,
+    arguments_of,
+    calls_in,
+    is_tool_call,
+    named_control,
+    take_target,
+)
+from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.in_view import VisibleControls
+from ufo_experience.traces.lines import problem, records_of
+from ufo_experience.traces.tree import NameAt, names_of_calls
+from ufo_experience.traces.values import ALMOST_ONE, as_dict, as_list, as_name, first_key, first_name, first_of
+
+TASK = (
+    "task", "request", "goal", "instruction", "task_description", "query", "intent", "confirmed_task", "objective",
+    "prompt", "user_request", "title",
+)  # fmt: skip
+STEPS = ("steps", "execution_trace", "trajectory", "actions", "traj", "history")
+APPLICATION = ("application", "app", "application_name", "process_name", "app_name", "website", "domain")
+SESSION = ("session", "session_id", "run", "run_id", "episode_id", "episode", "trajectory_id", "task_id")
+STARTED = ("timestamp", "start_time", "started_at")
+
+_ACTION = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "action_name")
+_LOOSE_ACTION = ("type", "action_content", "name")  # an action only for an item of a list of steps
+_BESIDE = tuple("x y coordinate coordinates text value keys key url selector direction index ref app_name".split())
+_OBSERVATION = ("observation", "thought", "thinking", "reasoning", "state", "step_instruction", "description")
+_TIME = ("timestamp", "time", "created_at")
+_FAILED = ("failed", "failure", "error", "fail")
+_STEP_KEYS = frozenset(
+    [
+        *(*_ACTION, *_LOOSE_ACTION, *TARGETS, *ARGUMENTS, *_BESIDE, *_OBSERVATION, *_TIME),
+        *(*APPLICATION, *SESSION, *TASK, "control_type", "within", "controls", "result", "error", "success", "agent"),
+        *("cost", "is_password", "step", "step_number", "number", "source", "evaluated_by"),
+    ]
+)
+_OUTCOMES = {**dict.fromkeys("success succeeded yes true pass passed".split(), True)}
+_OUTCOMES |= dict.fromkeys("failure failed no false fail".split(), False)
+_SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
+_JUDGES = ("evaluator", "user", "agent")
+MAX_IN_VIEW = 300  # controls of a step
+
+
+class RowsReader(ABC):
+    """Reads files of objects, one run each. A format names its keys and says how a row becomes steps.
+
+    `needs` are the keys a row has, `tasks` those that may hold the task; `agent` and `env` are those of every run.
+    `untold` begins the sentence for files that do not say their task ("a recording"); "" where all do.
+    """
+
+    name = ""
+    needs: ClassVar[tuple[str, ...]] = ()
+    tasks: ClassVar[tuple[str, ...]] = ("goal",)
+    agent = ""
+    env = ""
+    untold = ""
+
+    def is_row(self, row: dict[str, Any]) -> bool:
+        """True for a row of this format."""
+        return row.keys() >= {*self.needs}
+
+    @abstractmethod
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        """Add the steps of a row; returns what else `Draft.finish` takes."""
+
+    def recognises(self, found: Found) -> bool:
+        """True when a row among the first has the keys of this format."""
+        return any(isinstance(row, dict) and self.is_row(row) for value in found.values for row in as_list(value)[:5])
+
+    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+        """The rows of a file, each with its line."""
+        return records_of(path, problems)
+
+    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
+        """Yield one trajectory a row. Raises `TraceError` when no row of it can be used."""
+        problems: list[Problem] = []
+        taken = number = 0
+        for line, row in self.runs(path, problems):
+            if not self.is_row(row):
+                problems.append(problem(path, "E_UNKNOWN_LINE", "another kind of row", line))
+                continue
+            request = first_of(row, self.tasks)
+            draft = Draft(path, format=self.name, session=run_key(path.stem, number + 1, row), request=request)
+            ending = {"agent": self.agent or self.name, "env": self.env or None, **self.fill(draft, row)}
+            problems += ending.pop("problems", ())
+            if draft.steps or ending.get("plan") or not self.untold:
+                number += 1
+                if self.untold and not draft.request:
+                    problems.append(no_task(path, self.untold))
+                new, taken = problems[taken:], len(problems)
+                yield draft.finish(**ending, problems=new)
+        report.problems += problems
+        if not number:
+            raise nothing_in(path, f"run of {self.name}", problems)
+
+
+def has_any(row: Any, keys: tuple[str, ...]) -> bool:
+    """True when a value is an object with one of these keys filled."""
+    return isinstance(row, dict) and first_of(row, keys) is not None
+
+
+def lack_of(row: Any) -> str | None:
+    """What a run in the plain format lacks; None for one that is whole, and for what is no run at all."""
+    if not isinstance(row, dict):
+        return None
+    if isinstance(first_of(row, STEPS), list):
+        return None if has_any(row, TASK) else "the task is empty" if row.keys() & set(TASK) else "it names no task"
+    return "there are no steps" if has_any(row, TASK) and row.keys() & set(STEPS) else None
+
+
+def is_step(row: Any) -> bool:
+    """True for an object that names an action, or that is a call of a tool."""
+    return has_any(row, _ACTION) or (has_any(row, ("name",)) and is_tool_call(row))
+
+
+def is_item(row: Any) -> bool:
+    """True for an item of a list of steps that names an action, also as JSON text or under a loose name."""
+    found = as_dict(row)
+    return bool(calls_in(row)) if not found else is_step(found) or has_any(found, _LOOSE_ACTION)
+
+
+def unknown_keys(row: Mapping[str, Any]) -> list[str]:
+    """Names in a step that `add_row` does not read."""
+    return [str(key) for key in row if key not in _STEP_KEYS]
+
+
+def add_row(draft: Draft, row: Any, *, line: int | None = None, application: Any = None) -> None:
+    """Add the steps a row describes: one, or as many as its source has calls.
+
+    `action` may be a name, source, or an object with its own name and arguments, the control a name or `{name, type,
+    within}`; `controls` are those in view before the step. A result that is a bare "failed", or `success: false`,
+    counts as an error.
+    """
+    found = as_dict(row)
+    record = found or {"action": row}
+    thought = first_of(record, _OBSERVATION)
+    stated = first_of(record, TARGETS)
+    beside = as_dict(stated)
+    for step in steps_of_calls(_calls_of(record), as_name(thought)):
+        name, role = named_control(stated) if stated is not None else (step.pop("control"), "")
+        kind = role or step.pop("control_type") or record.get("control_type")
+        draft.step(
+            **step | {"control": name, "control_type": kind, "observation": thought},
+            result=record.get("result"),
+            error=_error(record),
+            agent=record.get("agent"),
+            application=first_of(record, APPLICATION[:4]) or application,
+            timestamp=first_of(record, _TIME),
+            cost=record.get("cost"),
+            line=line,
+            in_view=_in_view(record.get("controls")),
+            within=beside.get("within") or record.get("within"),
+            secret=beside.get("password") is True or record.get("is_password") is True,
+        )
+
+
+def steps_of_calls(
+    calls: Sequence[Call], words: str, at: NameAt | None = None, refs: Mapping[str, tuple[str, str]] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The steps of calls as `Draft.step` takes them: each control named by the call itself, or by a table of marks.
+
+    Where neither names it, the tree (`at`), the code's comments or the agent's words do, each with its confidence.
+    """
+    for call, mentioned in zip(calls, names_of_calls(calls, words, at), strict=True):
+        known = (refs or {}).get(call.ref, ("", ""))
+        control, role = take_target(call.arguments, call.name)
+        yield {
+            "action_type": call.name,
+            "control": known[0] or control,
+            "control_type": known[1] if known[0] else role,
+            "parameters": call.arguments,
+            "observation": words,
+            "mentioned": mentioned,
+        }
+
+
+def _in_view(controls: Any) -> VisibleControls:
+    """Name and type of the controls a step lists as in view, each a name or an object."""
+    listed = [named_control(one) for one in as_list(controls)[:MAX_IN_VIEW]]
+    return frozenset((name[:200], role[:60]) for name, role in listed if name)
+
+
+def _calls_of(record: dict[str, Any]) -> list[Call]:
+    """The actions of a row; arguments beside a bare name are its own."""
+    key = first_key(record, (*_ACTION, *_LOOSE_ACTION))
+    if key == "type" and is_tool_call(record):
+        return calls_in(record)
+    calls = calls_in(record[key]) if key else []
+    if len(calls) != 1 or calls[0].arguments:
+        return calls
+    if given := first_key(record, tuple(name for name in ARGUMENTS if name != key)):
+        return [replace(calls[0], arguments=arguments_of(record[given]))]
+    found = {name: record[name] for name in _BESIDE if name != key and record.get(name) not in (None, "", [], {})}
+    return [replace(calls[0], arguments=found)]
+
+
+def _error(row: dict[str, Any]) -> str | None:
+    if error := as_name(row.get("error")):
+        return error
+    result = row.get("result")
+    if row.get("success") is False or (isinstance(result, str) and result.strip().casefold() in _FAILED):
+        return as_name(result) or "failed"
+    return None
+
+
+def states_outcome(record: dict[str, Any]) -> bool:
+    """True for an object that says how the run ended."""
+    return first_of(record, (*_SUCCESS, "reward")) is not None
+
+
+def stated_outcome(record: dict[str, Any]) -> dict[str, Any]:
+    """The outcome a file states: `success`, `outcome` or a `reward`, `evaluated_by`, `score`, `failure_reason`.
+
+    Who said so is "none" unless the file names an evaluator or a user; what only the agent says is unknown.
+    """
+    stated = first_of(record, _SUCCESS)
+    success = stated if isinstance(stated, bool) else _OUTCOMES.get(as_name(stated).casefold())
+    judge = as_name(record.get("evaluated_by")).casefold()
+    reward = record.get("reward")
+    if stated is None and is_number(reward):
+        success, judge = rewarded(reward), judge or "evaluator"
+    return {
+        "success": None if judge == "agent" else success,
+        "evaluated_by": judge if judge in _JUDGES else "none",
+        "score": record.get("score") if record.get("score") is not None else reward,
+        "failure_reason": first_name(record, "failure_reason", "error") or None,
+    }
+
+
+def judged_by_program(verdict: bool | None, score: Any = None, *, known: bool = True) -> dict[str, Any]:
+    """What `Draft.finish` takes of an environment's verdict; nothing is judged where it is not `known`."""
+    return {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score} if known else {}
+
+
+def rewarded(reward: float) -> bool | None:
+    """A reward comes from an environment: 1 is success, 0 or less is failure, anything between is unknown."""
+    return True if reward >= ALMOST_ONE else False if reward <= 0 else None
+
+
+def is_number(value: Any) -> bool:
+    """True for a number that is no boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,173 @@
+"""Which control stands at a place of the screen: from the accessibility tree a log keeps beside a step.
+
+Trees come as XML (OSWorld), as lines of a table (`tag<TAB>name<TAB>text<TAB>position<TAB>size`), or as a list of
+elements with a box. The smallest named element that holds the place is the control.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from ufo_experience.traces.calls import Call
+from ufo_experience.traces.naming import Named, cells_in, name_each
+from ufo_experience.traces.values import as_dict, as_dicts, as_list, first_name, first_of
+
+_TREES = ("accessibility_tree", "a11y_tree", "linearized_accessibility_tree", "ui_elements", "elements", "marks")
+_TAG = re.compile(r"<(?P<tag>[\w:.-]+)(?P<attributes>(?:\s+[\w:.-]+=(?:\"[^\"]*\"|'[^']*'))+)")
+_ATTRIBUTE = re.compile(r"(?<![\w:.-])(?P<key>[\w:.-]+)=(?:\"(?P<one>[^\"]*)\"|'(?P<two>[^']*)')")
+_PAIR = re.compile(r"\(?\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*\)?")
+_BOUNDS = re.compile(r"\[(\d+),(\d+)\]\[(\d+),(\d+)\]")
+_NAMES = (
+    "name", "text", "content_description", "content-desc", "contentDescription", "label", "hint_text", "tooltip",
+    "title", "resource_name", "resource-id", "resource_id", "description",
+)  # fmt: skip
+_ROLES = ("role", "class_name", "className", "class", "tag", "type", "control_type")
+_BOXES = ("bbox_pixels", "bbox", "bounds", "rect", "rectangle", "box", "boundsInScreen", "bounding_box")
+_CORNERS = (("left", "top", "right", "bottom"), ("x_min", "y_min", "x_max", "y_max"))
+_PLACES = ("coordinate", "coordinates", "position", "point")
+_COLUMNS = ("tag", "name", "text", "position", "size")
+_MOVES = re.compile("(?i)scroll|move")
+MAX_TREE = 2_000_000  # characters
+MAX_ELEMENTS = 5_000
+
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+Element = tuple[Box, str, str]
+NameAt = Callable[[float, float], Named | None]
+
+
+def named_at(row: dict[str, Any]) -> NameAt | None:
+    """What names the control at a place, from the tree in `row` or in its observation; None when there is none."""
+    for holder in (row, *(as_dict(row.get(key)) for key in ("observation", "obs", "state"))):
+        for key in _TREES:
+            if found := list(elements_in(holder.get(key))):
+                return lambda x, y, found=found: _smallest(found, x, y)  # type: ignore[misc]
+    return None
+
+
+def elements_in(tree: Any) -> Iterator[Element]:
+    """The named elements of a tree that have a box, at most MAX_ELEMENTS."""
+    found: Iterator[Element] = iter(())
+    if isinstance(tree, str):
+        text = tree[:MAX_TREE]
+        found = _of_xml(text) if "<" in text[:200] else _of_table(text)
+    elif isinstance(tree, list | dict):
+        found = _of_objects(as_list(tree))
+    return islice(found, MAX_ELEMENTS)
+
+
+def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list[Named | None]:
+    """The name of each call's control: from the tree where it has one, else from comments and words.
+
+    Words name what is clicked, not where the pointer moves or scrolls. Of a drag they name cells at most, from where it
+    begins (the pointer moved there before) to where it ends.
+    """
+    commented = name_each(len(calls), [call.comment for call in calls], "")
+    drags = any("drag" in call.name.casefold() for call in calls)
+    aims = [place_of(call) if drags or not _MOVES.search(call.name) else None for call in calls]
+    if not any(map(place_of, calls)):
+        aims = list(range(len(calls)))  # marks of elements and such
+    aimed = list(dict.fromkeys(aim for aim in aims if aim is not None))
+    spoken = _of_drag(words, len(aimed)) if drags else name_each(len(aimed), [], words)
+    by_aim = dict(zip(aimed, spoken, strict=True))
+    return [
+        (at(*place) if at and (place := place_of(call)) else None) or comment or by_aim.get(aim)
+        for call, aim, comment in zip(calls, aims, commented, strict=True)
+    ]
+
+
+def _of_drag(words: str, count: int) -> list[Named | None]:
+    """The cells of a drag: the last range a thought names, or the last cells."""
+    cells = cells_in(words)
+    if cells and ":" in cells[-1].name:
+        return [cells[-1]] * count
+    return [*cells[-count:]] if len(cells) >= count else [None] * count
+
+
+def place_of(call: Call) -> tuple[float, float] | None:
+    """The place on the screen a call acts on."""
+    given = call.arguments
+    pair: Any = [given.get("x"), given.get("y")] if given.get("x") is not None else first_of(given, _PLACES)
+    pair = [pair.get("x"), pair.get("y")] if isinstance(pair, dict) else pair
+    if isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, int | float) for one in pair):
+        return float(pair[0]), float(pair[1])
+    return None
+
+
+def name_and_role(node: dict[str, Any]) -> tuple[str, str]:
+    """The first name an element has, and its role; of a class name such as `android.widget.Button` the last part."""
+    return first_name(node, *_NAMES), first_name(node, *_ROLES).rpartition(".")[2]
+
+
+def _smallest(elements: Sequence[Element], x: float, y: float) -> Named | None:
+    inside = [one for one in elements if one[0][0] <= x <= one[0][2] and one[0][1] <= y <= one[0][3]]
+    if not inside:
+        return None
+    _, name, role = min(inside, key=lambda one: (one[0][2] - one[0][0]) * (one[0][3] - one[0][1]))
+    return Named(name, role, "tree")
+
+
+def _of_xml(text: str) -> Iterator[Element]:
+    """Elements of an XML tree, read tag by tag: a torn or very large tree is no danger."""
+    for match in _TAG.finditer(text):
+        attributes = _ATTRIBUTE.finditer(match["attributes"])
+        found = {one["key"].rpartition(":")[2]: one["one"] or one["two"] or "" for one in attributes}
+        box = _sized(found.get("screencoord", ""), found.get("size", "")) or _box(found.get("bounds"))
+        if box and (name := first_name(found, *_NAMES)):
+            yield box, name, match["tag"]
+
+
+def _of_table(text: str) -> Iterator[Element]:
+    lines = [line.split("\t") for line in text.splitlines() if "\t" in line]
+    head = [cell.strip().casefold() for cell in lines[0]] if lines else []
+    at = {key: place for key in _COLUMNS for place, cell in reversed([*enumerate(head)]) if cell.startswith(key)}
+    for cells in lines[1:]:
+        cell = {key: cells[place] for key, place in at.items() if place < len(cells)}
+        box = _sized(cell.get("position", ""), cell.get("size", ""))
+        name = (cell.get("name") or cell.get("text") or "").strip().strip('"')
+        if box and name:
+            yield box, name, cell.get("tag", "")
+
+
+def _of_objects(nodes: list[Any]) -> Iterator[Element]:
+    waiting = list(reversed(nodes))
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, dict):
+            continue
+        name, role = name_and_role(node)
+        box = _box(first_of(node, _BOXES))
+        if name and box:
+            yield box, name, role
+        for key in ("children", "nodes", "windows", "tree"):
+            waiting += [child for child in as_dicts(node.get(key)) if child][::-1]
+
+
+def _sized(corner: str, size: str) -> Box | None:
+    first, second = _PAIR.fullmatch(corner), _PAIR.fullmatch(size)
+    if not first or not second:
+        return None
+    left, top = float(first[1]), float(first[2])
+    return left, top, left + float(second[1]), top + float(second[2])
+
+
+def _box(value: Any) -> Box | None:
+    if isinstance(value, str) and (match := _BOUNDS.fullmatch(value.strip())):
+        value = [float(one) for one in match.groups()]
+    if isinstance(value, dict):
+        listed = next(([value[key] for key in keys] for keys in _CORNERS if value.keys() >= {*keys}), None)
+        if listed is None and value.keys() >= {"x", "y", "width", "height"}:
+            return _box_of_size(*(value[key] for key in ("x", "y", "width", "height")))
+        value = listed
+    if isinstance(value, list) and len(value) == 4 and all(isinstance(one, int | float) for one in value):
+        left, top, right, bottom = map(float, value)
+        return left, top, right, bottom
+    return None
+
+
+def _box_of_size(x: Any, y: Any, width: Any, height: Any) -> Box | None:
+    if all(isinstance(one, int | float) for one in (x, y, width, height)):
+        return float(x), float(y), float(x + width), float(y + height)
+    return None

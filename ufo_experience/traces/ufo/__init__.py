@@ -1,1 +1,0 @@
-"""UFO's session logs, every release from v0.0.1 to v3."""

@@ -1,0 +1,161 @@
+"""Values of foreign logs, taken for what they should be: a wrong type gives an empty value, never an exception."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import urlsplit
+
+from ufo_experience.errors import TraceError
+from ufo_experience.schema import MAX_TEXT
+from ufo_experience.traces.lines import parse_json
+
+# One more than a field may hold: what is cut here is seen to be too long, and reported, where the record is built.
+KEEP = MAX_TEXT + 1
+MAX_ITEMS = 1_000
+ALMOST_ONE = 0.999  # a score of 1 that was computed
+_NO_IMAGE = 1024  # characters
+_IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+_TIMES = (
+    (re.compile(r"\d{8}@\d{6}"), "%Y%m%d@%H%M%S"),
+    (re.compile(r"\d{8}@\d{7,12}"), "%Y%m%d@%H%M%S%f"),
+    (re.compile(r"\d{4}(-\d\d){5}"), "%Y-%m-%d-%H-%M-%S"),
+    (re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d-\d{6}"), "%Y-%m-%d_%H-%M-%S-%f"),
+)
+
+
+def first_of(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """The value of the first of these keys that has one."""
+    return next((row[key] for key in keys if row.get(key) not in _EMPTY), None)
+
+
+def first_key(row: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
+    """The first of these keys that has a value."""
+    return next((key for key in keys if row.get(key) not in _EMPTY), None)
+
+
+def first_name(row: Mapping[str, Any], *keys: str) -> str:
+    """The first of these fields that is not empty, as text."""
+    return next((text for key in keys if (text := as_name(row.get(key)))), "")
+
+
+def as_text(value: Any) -> str:
+    """Text of a value: a string as it is, None as "", anything else as JSON; at most KEEP characters, no images."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(_short(value), ensure_ascii=False, default=str)
+    return text if len(text) <= _NO_IMAGE else _IMAGE.sub("<image>", text[: 64 * KEEP])[:KEEP]
+
+
+def as_name(value: Any) -> str:
+    """Text of a value in which UFO writes the string "None" for nothing."""
+    text = (value if isinstance(value, str) and len(value) <= _NO_IMAGE else as_text(value)).strip()
+    return "" if text in ("None", "null") else text
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """A mapping, also one that was stored as JSON text or as a Python literal; else an empty one."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = parse_literal(value)
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list as it is, None as an empty one, anything else as its only item."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def as_dicts(value: Any) -> list[dict[str, Any]]:
+    """The items of a list as mappings; those that are none are empty ones."""
+    return [as_dict(item) for item in as_list(value)]
+
+
+def as_lines(value: Any) -> tuple[str, ...]:
+    """Lines of a plan or of tips, given as one text or as a list; empty lines and the `<FINISH>` mark left out."""
+    lines = [line.strip() for item in as_list(value) for line in as_text(item).split("\n")]
+    return tuple(line for line in lines if line and line != "<FINISH>")
+
+
+def as_host(value: Any) -> str | None:
+    """The host of a web address; None for anything else."""
+    address = as_name(value)[:2000]
+    return urlsplit(address).hostname if address.startswith(("http://", "https://")) and "[" not in address else None
+
+
+def as_int(value: Any) -> int | None:
+    """A whole number, also as text; None for anything else, booleans included."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < 19:
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    return value if isinstance(value, int) and abs(value) < 1e15 else None
+
+
+def as_amount(value: Any) -> float | None:
+    """A finite number of at least 0; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def as_time(value: Any) -> datetime | None:
+    """A moment: ISO 8601, seconds since 1970, or the stamps agents put into file names; naive ones are UTC."""
+    try:
+        if isinstance(value, datetime):
+            return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, tz=timezone.utc)
+        if isinstance(value, str):
+            return _time_of_text(value.strip())
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def _time_of_text(text: str) -> datetime:
+    form = next((form for shape, form in _TIMES if shape.fullmatch(text)), None)
+    moment = datetime.strptime(text, form) if form else datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
+def parse_literal(text: str) -> Any:
+    """The value of a text that is JSON or a Python literal; None when it is neither. Nothing is run."""
+    try:
+        return parse_json(text.encode("utf-8", "replace"))
+    except TraceError:
+        pass
+    try:
+        return json.loads(json.dumps(ast.literal_eval(text), default=str, allow_nan=False))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def short_object(value: Any) -> dict[str, Any]:
+    """Arguments of an action, cut like `as_text`."""
+    found = _short(as_dict(value))
+    return found if isinstance(found, dict) else {}
+
+
+def _short(value: Any) -> Any:
+    """The value with long texts and long lists cut, so that turning it into text stays cheap."""
+    if isinstance(value, str):
+        return value[:KEEP]
+    if isinstance(value, list):
+        return [_short(item) for item in value[:MAX_ITEMS]]
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in list(value.items())[:MAX_ITEMS]}
+    return value

@@ -1,0 +1,63 @@
+"""What several runs agree on, and so may be shown although no task names it.
+
+A value that runs of different sessions typed is a constant of the procedure: a code, an account, an approver. Never
+shown by agreement is an address, a path, a command, an amount or a long text: whoever plants one run can plant two, so
+those take a person's approval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ufo_experience.redact.slot_types import FIXED
+from ufo_experience.schema import Experience, Trust
+from ufo_experience.trust.labels import MOST_CHARS, MOST_WORDS, strange_in
+
+LEAST_SESSIONS = 2
+_MAY_BE_AGREED = frozenset({None, "number"})  # an account number is what runs agree on most often
+
+
+class Constant(NamedTuple):
+    """A value that runs typed alike: the sessions that did, and the value where a record holds it in clear."""
+
+    sessions: frozenset[str]
+    value: str
+
+
+def may_agree(value: str) -> bool:
+    """True for a value that independent runs may vouch for.
+
+    >>> may_agree("4711"), may_agree("eve@evil.test"), may_agree("rm -rf /tmp/x")
+    (True, False, False)
+    """
+    short = len(value) <= MOST_CHARS and len(value.split()) <= MOST_WORDS
+    return bool(value.strip()) and short and strange_in(value) in _MAY_BE_AGREED
+
+
+def constants_of(runs: Iterable[Experience]) -> dict[str, str]:
+    """Digest → value, for what trusted runs of one task agree on; `runs` are those that worked.
+
+    A digest is that of a value under the store's key, so equal digests are equal values. One of the runs holds it in
+    clear: the second that typed it (see `redact.keep_constants`).
+    """
+    sessions: dict[str, set[str]] = {}
+    values: dict[str, str] = {}
+    for run in runs:
+        for slot, digest in run.digests.items():
+            sessions.setdefault(digest, set()).add(run.provenance.session or run.id)
+            kind = run.slots.get(slot, "")
+            if kind.startswith(FIXED):
+                values[digest] = kind[len(FIXED) :]
+    return {
+        digest: value
+        for digest, value in values.items()
+        if len(sessions[digest]) >= LEAST_SESSIONS and may_agree(value)
+    }
+
+
+def said_by_owner(run: Experience) -> dict[str, str]:
+    """Placeholder → value of the slots whose value a person who approved the record says."""
+    if run.trust is not Trust.APPROVED:
+        return {}
+    return {slot: kind[len(FIXED) :] for slot, kind in run.slots.items() if kind.startswith(FIXED)}

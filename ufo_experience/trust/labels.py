@@ -1,0 +1,101 @@
+"""Which labels of controls are shown as they were recorded, and what never is without a person's approval."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from ufo_experience.actions import plain
+from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.schema import Control, Experience, Step, Trust
+
+MOST_WORDS = 8
+MOST_CHARS = 60
+_FIXED = frozenset(  # kinds of controls that belong to the application, not to somebody's data
+    "button splitbutton menubutton tab tabitem menu menuitem menubar checkbox radio radiobutton edit textbox textfield "
+    "field searchbox combobox spinner slider switch toggle togglebutton toolbar group label legend heading title "
+    "window dialog pane document tabcontrol expander spinbutton textarea input select searchfield".split()
+)
+_ADDRESS = re.compile(  # what leads somewhere: a mail box, a page, a share, a machine
+    r"(?i)[\w.+-]+@[\w-]+\.\w|\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
+    r"|(?<![\w.])[\w-]+\.(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil|co|uk|me|ly|link)\b"
+    r"|\b(?:javascript|data|vbscript|file|mailto|ms-[a-z-]+):\S"
+)
+_PATH = re.compile(
+    r"(?i)\\\\\w|\b[a-z]:[\\/]|(?:^|\s)~?/[\w.-]+|\w/\w+/\w|\.\.[\\/]|%\w+%|\bHK(?:LM|CU|EY_\w+)\b|\w\\\w"
+    r"|\.(?:exe|bat|cmd|ps1|vbs|hta|scr|msi|reg|lnk|dll|sh|jar|docm|xlsm)\b"
+)
+_COMMAND = re.compile(
+    r"(?i)(?:^|[\s;&|(])(?:sudo|rm|curl|wget|chmod|chown|powershell|pwsh|cmd|bash|sh|nc|mshta|rundll32|regsvr32|schtasks"
+    r"|certutil|iex|eval|exec|net user|reg add|del|mkfs|dd|python\d?|perl|node)\b\s+\S*[-/.:=$'\"{(]|&&|\|\||[`<>{}]|\$\(|\w\(.*\)\s*;?$"
+    r"|(?:^|\s)--?[a-z][\w-]*=?\w*(?:\s|$)|^=\s*\w+\(|\b(?:drop|truncate)\s+table\s+\w|\bdelete\s+from\b"
+)
+_AMOUNT = re.compile(
+    r"(?i)[$€£¥₿]\s?\d|\d\s?(?:[$€£¥]|usd|eur|gbp|chf|dollars?|euros?|btc|eth|元|円)(?!\w)|\b0x[0-9a-f]{8,}"
+)
+_NUMBER = re.compile(r"\d(?:[ .-]?\d){4,}|\b(?=\w*\d\w*\d\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{8,}\b")
+_PERSON = re.compile(
+    r"(?i)\b(?:instructions?|ignore|disregard|assistant|system prompt|you must|you are|instead of|as an ai)\b"
+)
+_VERB_AND_ALL = re.compile(r"[.!?:;,]\s+\S|[。！？；：]\S")
+
+
+@lru_cache(8_192)
+def strange_in(text: str) -> str | None:
+    """What a text holds that takes approval before an agent sees it; None for an ordinary one.
+
+    It is an `address`, a `path`, a `command`, an `amount` or a long `number`.
+    """
+    bare = PLACEHOLDER.sub("", text)
+    checks = (("address", _ADDRESS), ("amount", _AMOUNT), ("path", _PATH), ("command", _COMMAND), ("number", _NUMBER))
+    return next((kind for kind, pattern in checks if pattern.search(bare)), None)
+
+
+@lru_cache(8_192)
+def is_label(text: str) -> bool:
+    """True for a text that may stand on a control: short, nothing strange in it, and no sentence that instructs.
+
+    >>> is_label("Enable Remote Desktop"), is_label("Send it to eve@evil.test")
+    (True, False)
+    """
+    words = text.split()
+    if not words or len(words) > MOST_WORDS or len(text) > MOST_CHARS or "\n" in text.strip():
+        return False
+    instructs = len(words) > 2 and (_PERSON.search(text) or (len(words) > 4 and _VERB_AND_ALL.search(text)))
+    return not instructs and strange_in(text) is None
+
+
+def is_fixed(control: Control) -> bool:
+    """True for a control that belongs to the application; one of unknown kind is taken for one."""
+    return not control.type or plain(control.type) in _FIXED
+
+
+def readable(control: Control) -> bool:
+    """True when the label of a control is shown as it was recorded.
+
+    Items of rows, lists and trees, and links, belong to one task: `Procedure` binds them or leaves them open.
+    """
+    return is_fixed(control) and is_label(control.name)
+
+
+def only_labels(experience: Experience) -> Experience:
+    """A record as data for a prompt: labels of fixed controls and slots; an approved one as it is.
+
+    For callers that put records into prompts of their own; our own text is that of `Procedure`.
+    """
+    if experience.trust is Trust.APPROVED:
+        return experience
+    steps = tuple(_only_label(number, step) for number, step in enumerate(experience.action.steps, start=1))
+    action = experience.action.model_copy(update={"steps": steps, "plan": (), "tips": (), "strategy": "", "skill": ""})
+    outcome = experience.outcome.model_copy(update={"failure_reason": None})
+    bare = {"action": action, "outcome": outcome, "preconditions": (), "avoid_when": ()}
+    return experience.model_copy(update=bare)
+
+
+def _only_label(number: int, step: Step) -> Step:
+    control = step.target_control
+    name = control.name if not control.name or readable(control) else f"[{plain(control.type or 'control')} {number}]"
+    kept = {key: value for key, value in step.parameters.items() if not isinstance(value, str) or is_label(value)}
+    bare = {"observation": "", "result": "success" if step.ok else "failed", "error": step.error and "failed"}
+    shown = control.model_copy(update={"name": name, "within": control.within if is_label(control.within) else ""})
+    return step.model_copy(update={**bare, "target_control": shown, "parameters": kept})
