@@ -17,6 +17,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ufo_experience.retrieve.background import REFERENCES
 
 import ufo_experience
 from tests.builders import Meaningful
@@ -32,7 +33,6 @@ from ufo_experience.integrations.ufo import (
     migrate,
 )
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieve.background import REFERENCES
 from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Trust
 

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from ufo_experience.controls import bare
 from ufo_experience.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
 from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.procedure.acts import Act, Stop, for_a_person
@@ -24,7 +25,6 @@ from ufo_experience.procedure.guide import Guide, check_action
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, kind_of
-from ufo_experience.text.controls import bare
 
 __all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "UfoDriver"]
 

@@ -75,7 +75,7 @@ from ufo_experience.trust.policy import TrustPolicy
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ufo_experience.executor import Agent, Ask, Check, Driver, Executed, Execution
+    from ufo_experience.executor import Driver, Execution
     from ufo_experience.ingest import IngestReport
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
@@ -532,11 +532,11 @@ class ExperienceMemory:
         task: str,
         driver: Driver,
         *,
-        ask: Ask | None = None,
-        agent: Agent | None = None,
-        check: Check | None = None,
+        ask: Callable[..., Any] | None = None,
+        agent: Callable[..., Any] | None = None,
+        check: Callable[..., Any] | str | None = None,
         application: str | None = None,
-        progress: Callable[[Executed], None] | None = None,
+        progress: Callable[..., None] | None = None,
     ) -> Execution:
         """Carry out the known way of a task without a model; see `ufo_experience.executor`.
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ufo_experience.controls import bare, is_fixed
-from ufo_experience.procedure.pairing import Pairing, says, stems_of
+from ufo_experience.procedure.pairing import SMALL, Pairing, says, stems_of
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import SLOT_TYPE
@@ -28,6 +28,8 @@ _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
 _CHOSEN = frozenset("checkbox radiobutton".split())
 _LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())  # ARIA's own names for what leads elsewhere
 _LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
+_AND = re.compile(r"[,;.!?，。；、](?:\s|$)|\band\b")  # between two things that are asked for
+_WORDS = re.compile(r"[^\W_]+(?:['’.:@-][^\W_]+)*")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
 
 
@@ -162,10 +164,13 @@ class Binding:
         name, missing = self._fill(target.name)
         if missing:
             return replace(step, missing=(*step.missing, *missing), readable=False)
-        if name != target.name:
+        held = self._held(target.name)
+        if name != target.name or held:
             whole = bare(target.name) in self._values or PLACEHOLDER.fullmatch(target.name.strip())
-            value = name if whole else self._value_in(name)
+            value = name if whole else held or self._value_in(name)
             return replace(step, target=replace(target, name=value), item_of="" if whole else value)
+        if step.row_of and step.role and not self._agreed[place].confirmed and not _LABEL.fullmatch(target.name):
+            return replace(step, item_of=step.row_of, row_of="", target=replace(target, name=""))
         if not self._is_explained(place, step, target):
             self._parts.append(Part(place, "name", target.name, is_item=bool(step.role)))
         return step
@@ -178,8 +183,9 @@ class Binding:
         within, missing = self._fill(target.within)
         if missing:
             return replace(step, target=replace(target, within=""), missing=(*step.missing, *missing))
-        if within != target.within:
-            return replace(step, target=replace(target, within=""), row_of=self._value_in(within))
+        held = self._held(target.within)
+        if held or within != target.within:
+            return replace(step, target=replace(target, within=""), row_of=held or self._value_in(within))
         if not (_LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
             self._parts.append(Part(place, "within", within))
         return step
@@ -305,6 +311,11 @@ class Binding:
         told = SLOT_TYPE.fullmatch(self._run.slots.get(placeholder.strip("{}<>"), ""))
         return told["meaning"] or told["type"] if told else "text"
 
+    def _held(self, text: str) -> str:
+        """What stands now for the longest old value in a text; "" where it holds none."""
+        held = [old for old in self._pairing.values if find_whole(old, text.casefold()) >= 0]
+        return self._pairing.values[max(held, key=len)] if held else ""
+
     def _value_in(self, text: str) -> str:
         """The longest new value in a text."""
         held = [one for one in self._pairing.values.values() if find_whole(one.casefold(), text.casefold()) >= 0]
@@ -329,7 +340,18 @@ class Binding:
         values += [new for new in self._pairing.added if find_whole(new.casefold(), told.casefold()) < 0]
         said = stems_of(f"{_beside_values(self._old)} {told}")
         words = [word for word in self._pairing.words if not says(word, said)]
+        if not self._pairing.alike:
+            words = self._of_other_deeds(words, values)
         return tuple(dict.fromkeys([*values, *words]))
+
+    def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
+        """Of a request in other words those of a part of it that says nothing else: "… and notify her"."""
+        unsaid = {word.casefold() for word in (*words, *values)}
+        parts = [
+            [word for word in _WORDS.findall(part) if word.casefold() not in SMALL]
+            for part in _AND.split(self._new.text)
+        ]
+        return [word for part in parts if all(one.casefold() in unsaid for one in part) for word in part]
 
 
 def abbreviates(value: str, name: str) -> bool:

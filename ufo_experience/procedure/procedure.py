@@ -22,7 +22,7 @@ from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
-from ufo_experience.trust.labels import is_label as readable
+from ufo_experience.trust.labels import is_label
 from ufo_experience.trust.risk import asks_first
 
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
@@ -166,7 +166,7 @@ def _shown(step: ProcedureStep, approved: bool, request: Request) -> ProcedureSt
         gone = target is None and step.kind in ("click", "type", "select")
         return replace(step, missing=("which control", *step.missing)) if gone else step
     said = find_whole(target.name.casefold(), request.text.casefold()) >= 0
-    return replace(step, readable=approved or said or (step.readable and readable(target.name)))
+    return replace(step, readable=approved or said or (step.readable and is_label(target.name)))
 
 
 def _masked(old: Request, values: dict[str, str] | object, new: Request, approved: bool) -> str:
