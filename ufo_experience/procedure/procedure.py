@@ -210,4 +210,4 @@ def _readable_or(text: str, new: Request, labels: str) -> str:
     own = [value.text.casefold() for value in Request.parse(text, new.application).values]
     told = f"{new.text} {labels}".casefold()
     known = all(find_whole(value, told) >= 0 for value in own)
-    return text if text and known and readable(text) and not PLACEHOLDER.search(text) else ""
+    return text if text and known and is_label(text) and not PLACEHOLDER.search(text) else ""
