@@ -169,7 +169,7 @@ def _runs(
         reading = ReadReport()
         for trajectory in _logged(source, format, reading):
             yield _redacted(trajectory, defaults, key)
-        report.problems += reading.problems
+        report.problems += defaults.left(reading.problems)
         report.skipped += reading.skipped
         report.failed += reading.failed
 
