@@ -11,8 +11,10 @@ import pytest
 from benchmarks.gpt_agent.agent import main, make_session
 from benchmarks.gpt_agent.form import FormApp
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
+from ufo_experience.costs import Ledger
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block
+from ufo_experience.service import Access, Service
 
 TOOLS = {"click": "click_input", "type": "set_edit_text"}
 REQUEST = "Put Research in as the department and save the form."
@@ -171,7 +173,7 @@ def test_faults_that_pass_are_tried_again(world):
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (refusal("no"), "gave no answer: no"),
+        (refusal("no"), "gave no answer"),
         (content("{not json"), "asking gpt-4.1-mini"),
         (content(json.dumps(answer("click_input", "99"))), "no control with the id '99'"),
         (content(json.dumps(answer("format_disk", "1"))), "no tool 'format_disk'"),

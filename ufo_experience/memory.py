@@ -240,7 +240,6 @@ class ExperienceMemory:
         store = open_store(
             base.db,
             create=create,
-            lock_timeout=base.lock_timeout,
             network=base.allow_network_store,
             max_per_author=base.max_records_per_author,
         )
