@@ -157,12 +157,11 @@ class PostgresStore(NotesEvents):
 
     def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
         """Stream live records in id order; what cannot be read is logged and left out. Holds no transaction open."""
-        for row in self._pages(None if ids is None else {id for id in ids if is_id(id)}):
-            found = self._usable(row)
-            if isinstance(found, DataError):
-                _log.warning("left out: %s", found)
-            else:
-                yield found
+        return self._scan("NOT removed", ids)
+
+    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """What was removed and can be restored, as it was, by id."""
+        return self._scan("removed", ids)
 
     def events(self, id: str | None = None) -> Iterator[Event]:
         """What happened, oldest first: to one record, or to all. Holds no transaction open."""
@@ -207,7 +206,7 @@ class PostgresStore(NotesEvents):
     def verify(self, *, repair: bool = False) -> StoreReport:
         """Read every record and event and say what is wrong; the server keeps its bytes, so nothing is set aside."""
         report = StoreReport()
-        for row in self._pages(None):
+        for row in self._pages("NOT removed"):
             found = self._usable(row)
             if isinstance(found, DataError):
                 problem = Problem(file=found.file or self.location, code=found.code, message=found.reason)
@@ -276,16 +275,24 @@ class PostgresStore(NotesEvents):
         rows = [(one.id, one.kind, one.model_dump_json(exclude_defaults=True)) for one in events]
         if rows:
             connection.cursor().executemany(_NOTE, rows)
-        connection.execute(_TICK)
+        connection.execute(_TICK.encode("ascii"))
 
     def _ids(self, which: str) -> list[str]:
         return [id for (id,) in self.database.select(f"SELECT id FROM ufo_experience.record WHERE {which} ORDER BY id")]
 
-    def _pages(self, ids: set[str] | None) -> Iterator[Any]:
+    def _scan(self, which: str, ids: Iterable[str] | None) -> Iterator[Experience]:
+        for row in self._pages(which, None if ids is None else sorted(id for id in ids if is_id(id))):
+            found = self._usable(row)
+            if isinstance(found, DataError):
+                _log.warning("left out: %s", found)
+            else:
+                yield found
+
+    def _pages(self, which: str, ids: list[str] | None = None) -> Iterator[Any]:
         """Rows in id order, page by page: what is committed meanwhile may or may not be among them."""
         chosen = "" if ids is None else "AND id = ANY(%(ids)s)"
-        query = f"{_READ} WHERE NOT removed AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
-        values = {"ids": sorted(ids or ()), "last": ""}
+        query = f"{_READ} WHERE {which} AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
+        values = {"ids": ids, "last": ""}
         while page := self.database.select(query, values):
             yield from page
             values["last"] = page[-1][0]
