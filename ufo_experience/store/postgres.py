@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from platformdirs import user_cache_path
 
@@ -24,10 +24,6 @@ from ufo_experience.store.base import Added, Event, NotesEvents, Status, StoreRe
 from ufo_experience.store.database import Connection, Database
 from ufo_experience.store.records import decode, encode, is_sealed, sealed, signing_key, without_seal
 from ufo_experience.store.tables import CLOCKS, open_tables
-
-if TYPE_CHECKING:
-    from ufo_experience.embed.base import Embedder
-    from ufo_experience.index.postgres import PostgresIndex
 
 GROUP = 512  # records in one transaction
 PAGE = 500  # rows fetched at once
@@ -119,12 +115,6 @@ class PostgresStore(NotesEvents):
     def key(self) -> bytes:
         """The store's secret for keyed digests; see `ExperienceStore.key`."""
         return bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
-
-    def open_index(self, embedder: Callable[[], Embedder]) -> PostgresIndex:
-        """The index in the same database."""
-        from ufo_experience.index.postgres import PostgresIndex
-
-        return PostgresIndex(self, embedder)
 
     def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
         """Commit records, in transactions of up to 512; durable when it returns. See `ExperienceStore.add`."""
