@@ -214,6 +214,7 @@ class Failing:
     def __init__(self, folder: Path, at: int = 0, fault: int = 0) -> None:
         self.folder, self.at, self.fault, self.calls = str(folder), at, fault, 0
         self._mine: set[int] = set()
+        self.names: list[str] = []
 
     def wrapped(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """The call, counted."""
@@ -222,6 +223,7 @@ class Failing:
             about = given[0] in self._mine if isinstance(given[0], int) else str(given[0]).startswith(self.folder)
             if about:
                 self.calls += 1
+                self.names.append(f"{name} {given[0]}")
                 if self.calls == self.at:
                     raise OSError(self.fault, os.strerror(self.fault), self.folder)
             result = call(*given, **more)

@@ -27,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, as_embedder
-from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, UsageError
+from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
 from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress, row_of
 from ufo_experience.prompt.audit import FILE as AUDIT
@@ -701,8 +701,7 @@ class ExperienceMemory:
         try:
             self.parts.index.sync()
             self._failure = None
-            if self._view is not None:
-                self._view.follow()
+            self._follow()
         except LockedError as error:
             return str(error)
         except ServiceError as error:
@@ -801,8 +800,12 @@ class ExperienceMemory:
         self.index_if_possible()
 
     def _follow(self) -> None:
-        if self._view is not None:
-            self._view.follow()
+        """Bring `experience.yaml` up to date; where the disk takes nothing, the next writer does."""
+        try:
+            if self._view is not None:
+                self._view.follow()
+        except StorageError as error:
+            _log.warning("%s", error)
 
     def verify(self, *, repair: bool = False) -> Verification:
         """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into

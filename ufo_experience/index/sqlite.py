@@ -330,15 +330,17 @@ class SqliteIndex:
         """Make the rows of the records that changed after one change."""
         ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
             WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.number"""
-        waiting = iter(self._catalog.read(ask, (taken,)))
+        waiting, made_all = iter(self._catalog.read(ask, (taken,))), True
         self._catalog.run(lambda db: _drop_dead(db, taken), write=True)
         while window := list(islice(waiting, WINDOW)):
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
+            made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
             texts = {_text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
             vectors = self._embedded_at_once(texts)
             self._catalog.run(lambda db, rows=rows, vectors=vectors: _put(db, rows, vectors), write=True)  # type: ignore[misc]
-        self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
+        if made_all:
+            self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
 
     def _embedded_at_once(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
         """The vectors of new records, where no service is asked for them; without a model they wait for `sync`."""

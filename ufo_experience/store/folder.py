@@ -269,6 +269,10 @@ class FolderStore(NotesEvents):
                     path.unlink()
             raise
         self.watch.wrote(written)
+        for path, one, _ in written:
+            with storage_errors(path):
+                info = path.lstat()
+            self._keep((one.id, info.st_ino, info.st_size, info.st_mtime_ns), one)
         self.watch.refresh()
         return list(fresh)
 
@@ -397,7 +401,9 @@ class FolderStore(NotesEvents):
     def _removed_files(self) -> dict[str, Path]:
         """Id → file of what was removed and not purged; a crash may have left it among the records."""
         folder = self.root / REMOVED
-        found = {path.stem: path for path in folder.glob(f"*{SUFFIX}") if is_id(path.stem)} if folder.is_dir() else {}
+        with storage_errors(folder):
+            paths = folder.iterdir() if folder.is_dir() else ()
+            found = {path.stem: path for path in paths if path.suffix == SUFFIX and is_id(path.stem)}
         rows = self._rows("removed AND path IS NOT NULL", ())
         return found | {row[0]: self.root / row[1] for row in rows}
 
