@@ -42,13 +42,13 @@ FORMS = {
     "runs": 0.5,
     "small": 0.5,
 }  # of an author's set, and what a row of each weighs
-REAL = {"osworld": 4.0, "goal": 4.0, "long": 2.0, "webarena": 2.0}  # what a row of a public set weighs
+REAL = {"osworld": 4.0, "goal": 4.0, "long": 2.0, "webarena": 3.0}  # what a row of a public set weighs
 WRONG, STRANGER = 2.0, 2.0  # what rows of wrong twins and of requests without an answer weigh
 ORDER = (
     "words", "masked", "query_coverage", "record_coverage", "meaning_asked", "meaning_named", "agreement",
     "agreement_values", "same_values",
 )  # fmt: skip
-LESS = frozenset({"missing", "surplus", "asks_missing", "asks_surplus", "log_size"})
+LESS = frozenset({"missing", "surplus", "log_size"})
 EITHER = frozenset({"best_masked", "log_length", "application_named"})
 BOOSTING = {
     "max_iter": 200, "learning_rate": 0.1, "max_depth": 4, "l2_regularization": 15.0, "min_samples_leaf": 40,
@@ -76,12 +76,29 @@ class Table:
 
 
 def row_of(entry: Entry) -> Row:
-    """A verified success."""
+    """A verified success; other wordings have no say in a fit."""
     request = Request.parse(entry.text, entry.application)
     return Row(
-        entry.id, entry.text, request, (), entry.application, None, entry.session, True, True, Trust.VERIFIED, False, True, _WHEN, 5, 0, 0, 0, None,
-        task_key(request, entry.application),
-    )  # fmt: skip
+        id=entry.id,
+        task=entry.text,
+        request=request,
+        wordings=(),
+        application=entry.application,
+        env=None,
+        session=entry.session,
+        success=True,
+        judged=True,
+        trust=Trust.VERIFIED,
+        imported=False,
+        followable=True,
+        created_at=_WHEN,
+        steps=5,
+        helped=0,
+        hurt=0,
+        streak=0,
+        last_success=None,
+        task_key=task_key(request, entry.application),
+    )
 
 
 def table_of(part: TaskSet, weight: float, *, named: bool = False) -> Table:
@@ -189,7 +206,7 @@ def best_rows(weights: Mapping[str, float], table: Table, top: int = TOP) -> NDA
 
 
 def scoring(tables: Sequence[Table], order: Mapping[str, float], names: Sequence[str]) -> dict[str, Any]:
-    """The trees of these tables (histogram gradient boosting of scikit-learn, monotone), as `score.Trees` reads them."""
+    """The trees of these tables (gradient boosting of scikit-learn, monotone), as `score.Trees` reads them."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     rows = [best_rows(order, table) for table in tables]
@@ -311,7 +328,10 @@ def report(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str],
     cut = float(np.quantile(real, 1 - SERVED)) if real else THRESHOLD
     for form in ("whole", "filled", "named", "runs"):
         some = [one for name, one in best.items() if name.endswith(f" {form}") and name.startswith("author")]
-        best[f"authors {form}"] = Best(*(sum((getattr(one, part) for one in some), []) for part in vars(some[0])))
+        parts = (
+            [value for one in some for value in getattr(one, part)] for part in ("right", "twins", "strangers", "gain")
+        )
+        best[f"authors {form}"] = Best(*parts)
     for name, one in best.items():
         print(f"{name} left out: {one.line(cut)}")
     if out is not None:

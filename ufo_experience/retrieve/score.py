@@ -63,10 +63,9 @@ class Trees:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Trees:
         """Trees from an object of the file."""
-        whole = (np.array(data[name], np.int64) for name in ("roots", "feature"))
-        children = (np.array(data[name], np.int64) for name in ("left", "right"))
+        roots, feature, left, right = (np.array(data[name], np.int64) for name in ("roots", "feature", "left", "right"))
         threshold, value = (np.array(data[name], np.float64) for name in ("threshold", "value"))
-        return cls(tuple(data["names"]), data["base"], data["depth"], *whole, threshold, *children, value)
+        return cls(tuple(data["names"]), data["base"], data["depth"], roots, feature, threshold, left, right, value)
 
     def logit(self, table: Floats) -> Floats:
         """One number for each row of a table whose columns are `names`."""
