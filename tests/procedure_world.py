@@ -84,8 +84,27 @@ TOOLS = {"click": "click_input", "tick": "click_input", "type": "set_edit_text",
 
 def as_action(step: Given) -> Given:
     """A step as it was read from a block, as agents answer: function, name, type, text."""
-    given = {"function": TOOLS.get(step["action"], step["action"]), "name": step["control"], "type": step.get("control_type")}
+    given = {
+        "function": TOOLS.get(step["action"], step["action"]),
+        "name": step["control"],
+        "type": step.get("control_type"),
+    }
     return given | step.get("parameters", {})
 
 
-__all__ = ["Act", "Stop", "as_action", "choose", "click", "do", "fill", "link", "memory_of", "obey", "screen", "seen", "tick", "told"]
+__all__ = [
+    "Act",
+    "Stop",
+    "as_action",
+    "choose",
+    "click",
+    "do",
+    "fill",
+    "link",
+    "memory_of",
+    "obey",
+    "screen",
+    "seen",
+    "tick",
+    "told",
+]

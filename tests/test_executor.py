@@ -180,7 +180,9 @@ def test_an_agent_that_knows_nothing_ends_the_run_with_the_reason(memory):
     pages = Pages(Editor="Zephyr", Note="Quartz", Remember="Marble", Send="Wobble")
     silent = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: None)
     assert (silent.reason, silent.calls) == ("target_missing", 1)
-    rash = memory.run(NEW, Pages(Editor="Zephyr", Note="Quartz"), agent=lambda c, s: [{"function": "click", "name": "Send"}])
+    rash = memory.run(
+        NEW, Pages(Editor="Zephyr", Note="Quartz"), agent=lambda c, s: [{"function": "click", "name": "Send"}]
+    )
     assert rash.reason == "refused"
 
 

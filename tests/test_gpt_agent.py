@@ -7,15 +7,15 @@ import json
 from pathlib import Path
 
 import pytest
+from ufo_experience.service.client import OpenAIService, OpenAISettings
+from ufo_experience.service.limits import CircuitBreaker
 
 from benchmarks.gpt_agent.agent import main, make_session
 from benchmarks.gpt_agent.form import FormApp
-from tests.procedure_world import as_action
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
+from tests.procedure_world import as_action
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block
-from ufo_experience.service.client import OpenAIService, OpenAISettings
-from ufo_experience.service.limits import CircuitBreaker
 
 REQUEST = "Put Research in as the department and save the form."
 

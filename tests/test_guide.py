@@ -22,7 +22,7 @@ from tests.guide_world import (
     screen,
     step,
 )
-from ufo_experience import Act, ExperienceMemory, Guide, Procedure, Stop, Target
+from ufo_experience import Act, ExperienceMemory, Guide, Stop, Target
 from ufo_experience.procedure.offer import is_proven, misled, offer
 from ufo_experience.schema import Hit, Usage
 
@@ -353,7 +353,9 @@ def test_an_item_of_another_task_is_told_to_nobody_and_left_to_the_agent():
 
 def test_what_only_opens_something_needs_no_consent():
     """A menu, and a command that asks further; the button that carries it out does."""
-    way = guide(click("Sharing", "MenuItem"), click("Publish…", "MenuItem"), click("Publish"), task="Share it").procedure
+    way = guide(
+        click("Sharing", "MenuItem"), click("Publish…", "MenuItem"), click("Publish"), task="Share it"
+    ).procedure
     assert [one.ask_first for one in way.steps] == [False, False, True]
 
 

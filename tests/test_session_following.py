@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.procedure_world import as_action
 from tests.guide_world import BACKUP, NEW_TASK, click, experience
+from tests.procedure_world import as_action
 from tests.session_parts import YES, ScriptedEvaluator, config, log, run
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
@@ -128,7 +128,8 @@ class Reader:
 def memory_of(tmp_path: Path, *steps: dict[str, Any], helped: int = 0, **more: Any) -> ExperienceMemory:
     memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
     memory.store.add([experience(*(steps or BACKUP), **more)])
-    memory.store.set_status("0" * 32, usage=Usage(injected=helped, helped=helped))
+    for number in range(helped):
+        memory.store.update_usage("0" * 32, True, session=str(number))
     memory.index()
     return memory
 

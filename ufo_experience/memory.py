@@ -176,7 +176,9 @@ class Parts:
         from ufo_experience.service import DEFAULT_CHAT
 
         model = DEFAULT_CHAT if self.settings.judge == "auto" and _has_key() else None
-        return open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
+        return (
+            open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
+        )
 
     def threshold(self, embedder: str) -> float | None:
         """The threshold that was calibrated for an embedder; None for the one that is fitted."""
@@ -778,7 +780,9 @@ class ExperienceMemory:
     def _forget(self, gone: Sequence[Experience]) -> None:
         """Take what is gone out of everything that was made of it."""
         forget()
-        AuditLog(self.store.cache_folder / AUDIT).forget(text for one in gone for text in (one.state.request, one.state.task))
+        AuditLog(self.store.cache_folder / AUDIT).forget(
+            text for one in gone for text in (one.state.request, one.state.task)
+        )
         self.index_if_possible()
 
     def _follow(self) -> None:
