@@ -13,7 +13,6 @@ What takes ids takes the beginnings of ids, too (at least 4 digits). Whatever is
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,7 +31,7 @@ from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress, row_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
-from ufo_experience.redact import redact_json, redact_record
+from ufo_experience.redact import redact_json, redact_record, redact_text
 from ufo_experience.request import Request, forget
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.retrieve.retriever import Query, Retriever
@@ -182,8 +181,10 @@ class Parts:
 
     def threshold(self, embedder: str) -> float | None:
         """The threshold that was calibrated for an embedder; None for the one that is fitted."""
-        kept = self.index.kept("calibration", [embedder])
-        return float(json.loads(kept[embedder])["threshold"]) if embedder in kept else None
+        from ufo_experience.retrieve.calibration import kept
+
+        found = kept(self.index, embedder)
+        return None if found is None else found.threshold
 
 
 def _has_key() -> bool:
@@ -389,7 +390,7 @@ class ExperienceMemory:
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
-        said = {"success": success, "judge": by, "score": score, "reason": reason}
+        said = {"success": success, "judge": by, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])
         observed = self.store.get(full).trust is Trust.OBSERVED
@@ -587,17 +588,21 @@ class ExperienceMemory:
         credited = dict.fromkeys(ids)
         return [one for one in credited if self.store.update_usage(one, success, session=session or "")]
 
-    def calibrate(self, labels: str | Path | None = None, *, precision: float = 0.95) -> Calibration:
-        """Set the threshold of the embedder in use from labelled pairs, or (without) from the store itself.
+    def calibrate(
+        self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False
+    ) -> Calibration:
+        """Find the threshold for the embedder in use from labelled pairs, or (without) from the store itself.
 
-        It is kept in the index until another embedder or another calibration replaces it; see `calibration.calibrate`.
+        With `apply` it is kept in the index until another calibration replaces it; see `calibration.calibrate`.
         """
-        from ufo_experience.retrieve.calibration import calibrate
+        from ufo_experience.retrieve.calibration import calibrate, keep, read_pairs
 
         self.index()
-        found = calibrate(self.parts.retriever, labels, precision=precision)
-        self.parts.index.keep("calibration", {found.embedder: found.model_dump_json().encode()})
-        del self.parts.retriever
+        pairs = None if labels is None else read_pairs(Path(labels), self.parts.index)
+        found = calibrate(self.parts.retriever, pairs, precision=precision)
+        if apply:
+            keep(self.parts.index, found)
+            del self.parts.retriever
         return found
 
     # ---------------------------------------------------------------- state → action → outcome

@@ -59,6 +59,7 @@ class MemoryIndex:
         self._vectors = np.stack([vectors[row.id] for row in self._rows]) if vectors else None
         texts = [(place, one) for place, row in enumerate(self._rows) for one in (row.request, *row.wordings)]
         self._owner = np.array([place for place, _ in texts], np.int64)
+        self._kept: dict[tuple[str, str], bytes] = {}
         self._raw = _Texts([one.words for _, one in texts])
         self._masked = _Texts([masked_words(one) for _, one in texts])
 
@@ -110,6 +111,14 @@ class MemoryIndex:
     def count(self, filter: Filter | None = None) -> int:
         """See `ExperienceIndex`."""
         return int(self._admitted(filter).sum())
+
+    def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """See `ExperienceIndex`."""
+        return {key: self._kept[kind, key] for key in keys if (kind, key) in self._kept}
+
+    def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
+        """See `ExperienceIndex`."""
+        self._kept.update(((kind, key), value) for key, value in values.items())
 
     def _best(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         best = np.zeros(len(self._rows))

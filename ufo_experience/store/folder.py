@@ -60,8 +60,11 @@ _log = logging.getLogger(__name__)
 class FolderStore(NotesEvents):
     """Experiences in a folder. Open it with `FolderStore.open`. Safe to use from many threads and processes."""
 
-    def __init__(self, root: Path, *, lock_timeout: float, network: bool, max_per_author: int | None) -> None:
-        self.root, self._timeout, self._network, self._most = root, lock_timeout, network, max_per_author
+    def __init__(
+        self, root: Path, location: str, *, lock_timeout: float, network: bool, max_per_author: int | None
+    ) -> None:
+        self.root, self._location = root, location
+        self._timeout, self._network, self._most = lock_timeout, network, max_per_author
         self._signing = signing_key(root)
         self.catalog = Catalog(root)
         self.watch = Watch(root, self.catalog, self._signing)
@@ -93,7 +96,7 @@ class FolderStore(NotesEvents):
         root = Path(path).absolute()
         if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
             if not create:
-                raise NotFoundError("no experience store", file=str(root))
+                raise NotFoundError("no experience store", file=str(path))
             _make(root, network)
         _check_version(root)
         for name in (RECORDS, REMOVED, CORRUPT, INDEX, EVENTS):
@@ -101,12 +104,12 @@ class FolderStore(NotesEvents):
                 raise RefusedError(f"{root / name}: a link; a store lies in one folder")
         if carried_by(root):
             _log.warning("%s lies on %s", root, carried_by(root))
-        return cls(root, lock_timeout=lock_timeout, network=network, max_per_author=max_per_author)
+        return cls(root, str(path), lock_timeout=lock_timeout, network=network, max_per_author=max_per_author)
 
     @property
     def location(self) -> str:
-        """The folder."""
-        return str(self.root)
+        """The folder, as it was named."""
+        return self._location
 
     @property
     def cache_folder(self) -> Path:
