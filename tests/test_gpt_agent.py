@@ -7,16 +7,16 @@ import json
 from pathlib import Path
 
 import pytest
+from ufo_experience.service.client import OpenAIService, OpenAISettings
+from ufo_experience.service.limits import CircuitBreaker
 
 from benchmarks.gpt_agent.agent import main, make_session
 from benchmarks.gpt_agent.form import FormApp
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
-from ufo_experience.costs import Ledger
+from tests.procedure_world import as_action
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block
-from ufo_experience.service import Access, Service
 
-TOOLS = {"click": "click_input", "type": "set_edit_text"}
 REQUEST = "Put Research in as the department and save the form."
 
 
@@ -48,9 +48,8 @@ def answer(function: str | None, control_id: str | None, status: str = "CONTINUE
 
 def foreseen(action: dict) -> dict:
     """One of the next actions as a part of an answer."""
-    text = [{"name": name, "value": value} for name, value in action.get("parameters", {}).items()]
-    kind = action.get("control_type")
-    return {"function": TOOLS[action["action"]], "name": action["control"], "type": kind, "arguments": text}
+    text = [{"name": "text", "value": action["text"]}] if "text" in action else []
+    return {"function": action["function"], "name": action["name"], "type": action["type"], "arguments": text}
 
 
 def clerk(body: dict) -> dict:
@@ -62,12 +61,10 @@ def clerk(body: dict) -> dict:
         return answer("click_input", ids["Save"], "FINISH")
     if "Department" in ids:
         return answer("set_edit_text", ids["Department"], text="Research")
-    told = [action for record in past_of(body) for action in record.get("next_actions", ())]
+    told = [as_action(one) for record in past_of(body) for one in record.get("next_actions", ())]
     if told:
         first, *rest = told
-        return answer(TOOLS[first["action"]], ids[first["control"]], "FINISH") | {
-            "then": [foreseen(one) for one in rest]
-        }
+        return answer(first["function"], ids[first["name"]], "FINISH") | {"then": [foreseen(one) for one in rest]}
     known = [step["control"] for record in past_of(body) for step in record.get("steps", ())]
     page = "Work" if "Work" in known or "Contact" in tried else "Contact"
     return answer("click_input", ids[page])
@@ -82,7 +79,9 @@ class World:
 
     def run(self, request: str = REQUEST, **settings: object):
         self.app = FormApp()
-        service = Service(Access(api_key="sk-test", base_url=self.stub.url), ledger=Ledger(**settings))
+        service = OpenAIService(
+            OpenAISettings(api_key="sk-test", base_url=self.stub.url, **settings), breaker=CircuitBreaker()
+        )
         session = make_session(
             request, service, self.memory, model="gpt-4.1-mini", log_root=str(self.folder / "logs"), app=self.app
         )
@@ -173,7 +172,7 @@ def test_faults_that_pass_are_tried_again(world):
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (refusal("no"), "gave no answer"),
+        (refusal("no"), "gave no answer: no"),
         (content("{not json"), "asking gpt-4.1-mini"),
         (content(json.dumps(answer("click_input", "99"))), "no control with the id '99'"),
         (content(json.dumps(answer("format_disk", "1"))), "no tool 'format_disk'"),

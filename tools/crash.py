@@ -32,7 +32,7 @@ from ufo_experience.errors import ExperienceError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.request import Request
-from ufo_experience.schema import Experience, Trust, Usage
+from ufo_experience.schema import Experience, Trust
 
 # What is known of a store: of each record its trust and how often it helped, None for one that is removed.
 State = dict[str, tuple[str, int] | None]

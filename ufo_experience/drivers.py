@@ -48,6 +48,14 @@ _PLACES = ("row", "dialog", "alertdialog", "group", "form", "navigation", "toolb
 _ROWS = ("row", "dialog", "alertdialog")  # named by what stands in them, where nothing else names them
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
 
+_CHOOSE = """function(said) {
+  const one = [...(this.options || [])].find(o => o.label.trim() === said || o.value === said);
+  if (!one) return false;
+  this.value = one.value;
+  for (const kind of ['input', 'change']) this.dispatchEvent(new Event(kind, {bubbles: true}));
+  return true;
+}"""
+
 Send = Callable[[str, dict[str, Any]], Any]
 
 
@@ -123,9 +131,7 @@ class ChromiumDriver:
     def _choose(self, node: int, option: str) -> None:
         found = self._call(
             node,
-            "function(said) { const one = [...(this.options || [])].find(o => o.label.trim() === said || o.value === said);"
-            " if (!one) return false; this.value = one.value;"
-            " for (const kind of ['input', 'change']) this.dispatchEvent(new Event(kind, {bubbles: true})); return true; }",
+            _CHOOSE,
             option,
         )
         if not found:
@@ -157,15 +163,18 @@ class PlaywrightDriver(ChromiumDriver):
     """A page of Playwright's sync API, in Chromium."""
 
     def __init__(self, page: Any) -> None:
-        session = page.context.new_cdp_session(page)
-        super().__init__(lambda method, given: _sent(session.send, method, given))
+        from playwright.sync_api import Error
+
+        super().__init__(_sending(page.context.new_cdp_session(page).send, Error))
 
 
 class SeleniumDriver(ChromiumDriver):
     """A Chromium browser of Selenium."""
 
     def __init__(self, browser: Any) -> None:
-        super().__init__(lambda method, given: _sent(browser.execute_cdp_cmd, method, given))
+        from selenium.common.exceptions import WebDriverException
+
+        super().__init__(_sending(browser.execute_cdp_cmd, WebDriverException))
 
 
 class UfoDriver:
@@ -273,17 +282,17 @@ def _said(node: Mapping[str, Any], part: str) -> str:
     return str((node.get(part) or {}).get("value", "") or "")
 
 
-def _sent(send: Callable[[str, dict[str, Any]], Any], method: str, given: dict[str, Any]) -> Any:
-    """Send one command.
+def _sending(send: Callable[[str, dict[str, Any]], Any], fault: type[Exception]) -> Send:
+    """`send`, with the faults of its library as ours.
 
     Raises:
         ServiceError: the browser refused, or is gone.
     """
-    try:
-        return send(method, given)
-    except (OSError, RuntimeError) as error:
-        raise ServiceError(f"{method}: {error}", code="E_BROWSER") from error
-    except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("playwright", "selenium"):
-            raise
-        raise ServiceError(f"{method}: {str(error).splitlines()[0]}", code="E_BROWSER") from error
+
+    def sent(method: str, given: dict[str, Any]) -> Any:
+        try:
+            return send(method, given)
+        except (fault, OSError) as error:
+            raise ServiceError(f"{method}: {next(iter(str(error).splitlines()), '')}", code="E_BROWSER") from error
+
+    return sent

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ufo_experience.controls import bare, fingerprint, is_fixed
 from ufo_experience.procedure.acts import Reason, needs_consent
-from ufo_experience.procedure.binding import abbreviates
+from ufo_experience.procedure.parts import abbreviates
 from ufo_experience.procedure.screen import Control, Screen
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.request import Request, find_whole

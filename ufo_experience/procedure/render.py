@@ -194,8 +194,10 @@ _HEAD = re.compile(
 _AHEAD = re.compile(rf"Next on a known way, learned for: ({_Q})\.")
 _MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
 _STEP = re.compile(
-    rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?|(?P<action>[\w.:/-]+))"
-    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})|an? (?P<kind>\w+)))?"
+    rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?"
+    r"|(?P<action>[\w.:/-]+))"
+    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})"
+    r"|an? (?P<kind>\w+)))?"
     rf"(?: in the row of (?P<row_of>{_Q}|{_WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: \w+=(?:{_Q}|[^\s\"]+))*)"
 )
@@ -264,9 +266,10 @@ def _read_line(line: str, record: dict[str, Any], steps_key: str) -> None:
 
 def _read_step(line: str) -> dict[str, Any] | None:
     """The parts of a step line; None for any other."""
-    rest, marks = line, []
-    while mark := _MARK.search(rest):
-        rest, marks = rest[: mark.start()], [mark[1], *marks]
+    rest = line
+    marks: list[str] = []
+    while found_mark := _MARK.search(rest):
+        rest, marks = rest[: found_mark.start()], [found_mark[1], *marks]
     found = _STEP.fullmatch(rest)
     if found is None:
         return None
@@ -282,8 +285,11 @@ def _read_step(line: str) -> dict[str, Any] | None:
     }
     step["open"] = [one for mark in marks if mark.startswith("open: ") for one in mark[6:].split(", ")]
     step["confirm"] = "ask first" in marks
-    step |= {"optional": mark.removesuffix(" runs") for mark in marks if mark.endswith(" runs")}
-    step |= {"application": _unquoted(mark[3:]) for mark in marks if mark.startswith("in ")}
+    for mark in marks:
+        if mark.endswith(" runs"):
+            step["optional"] = mark.removesuffix(" runs")
+        elif mark.startswith("in "):
+            step["application"] = _unquoted(mark[3:])
     return {
         key: value for key, value in step.items() if value not in (None, "", [], False) or key in ("control", "action")
     }
