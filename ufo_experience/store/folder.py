@@ -51,7 +51,9 @@ REMOVED, CORRUPT, STORE_FILE, SECRET = "removed", "corrupt", "store.json", ".key
 VERSION = 2
 GROUP = 512  # records in one commit; the lock is free between groups
 KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
-_IGNORED = f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
+_IGNORED = (
+    f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
+)
 _IGNORED += f"/{SECRET}\n/.lock\n/audit.jsonl*\n/spending.sqlite*\n*{TEMP}\n"
 _COLUMNS = "SELECT id, path, inode, size, mtime, content, edited, data FROM record LEFT JOIN status USING (id)"
 _log = logging.getLogger(__name__)
@@ -444,7 +446,9 @@ def _check_version(root: Path) -> None:
     found = parse(read_regular(path, 1 << 20, follow=False), file=str(path))
     version = found.get("version") if isinstance(found, dict) else None
     if isinstance(found, dict) and "payload" in found:
-        message = "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
+        message = (
+            "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
+        )
         raise FormatVersionError(message, file=str(path))
     if version != VERSION:
         raise FormatVersionError(f"version {version!r} is not known here, only {VERSION}", file=str(path))
