@@ -60,7 +60,8 @@ SCHEMA = """
     DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS vector; DROP TABLE IF EXISTS kept;
     DROP TABLE IF EXISTS trusted_word; DROP TABLE IF EXISTS trusted; DROP TABLE IF EXISTS held_word;
     DROP TABLE IF EXISTS held;
-    DELETE FROM meta WHERE name IN ('row change', 'sequence', 'epoch', 'faiss', 'embedder', 'to erase');
+    DELETE FROM meta WHERE name IN ('row change', 'sequence', 'epoch', 'faiss', 'embedder', 'to erase')
+        OR name LIKE 'embedded by %';
     CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, sequence INT, data TEXT NOT NULL,
         application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT, text_key TEXT,
         raw INT, masked INT);
@@ -71,7 +72,7 @@ SCHEMA = """
     CREATE VIRTUAL TABLE trusted_word USING fts5vocab (trusted, 'col');
     CREATE VIRTUAL TABLE held USING fts5 (raw, masked, {tokens});
     CREATE VIRTUAL TABLE held_word USING fts5vocab (held, 'col');
-    CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder)) WITHOUT ROWID;
+    CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder));
     CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID
 """.format(tokens="""tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'\"""")
 _NEAREST = """
@@ -95,7 +96,7 @@ class SqliteIndex:
         self._lengths, self._size, self._trusted = {"raw": 1.0, "masked": 1.0}, 0, 0
         self._known_counts: dict[tuple[str, str], dict[str, int]] = {}
         self._seen: tuple[int, tuple[int, int]] | None = None
-        self._catalog.require("index", "2", SCHEMA)
+        self._catalog.require("index", "3", SCHEMA)
 
     # ---- questions ----
 
@@ -369,6 +370,7 @@ class SqliteIndex:
         return {(key, embedder.name): packed(vector) for key, vector in zip(new, vectors, strict=True)}
 
     def _embed_missing(self, embedder: Embedder, progress: Progress | None) -> tuple[int, int]:
+        up_to = self._columns.sequence  # what others write meanwhile is looked at by the next
         waiting = [number for number, _ in self._without_vector()]
         texts: dict[str, str] = {}
         for row in self._load(waiting).values():
@@ -381,12 +383,15 @@ class SqliteIndex:
             if progress is not None:
                 progress("embedded", done, len(texts))
         self._read_columns()
+        self._catalog.run(lambda db: _mark(db, f"embedded by {embedder.name}", up_to), write=True)
         return len(texts), self._size - len(waiting)
 
     def _without_vector(self) -> list[tuple[Any, ...]]:
+        """Rows without a vector of the embedder in use, among those that are newer than its last whole `sync`."""
+        name = self._embedder().name
         ask = """SELECT number, row.text_key FROM row LEFT JOIN vector ON vector.text_key = row.text_key
-            AND embedder = ? WHERE vector.text_key IS NULL ORDER BY number"""
-        return self._catalog.read(ask, (self._embedder().name,))
+            AND embedder = ? WHERE sequence > ? AND vector.text_key IS NULL ORDER BY sequence"""
+        return self._catalog.read(ask, (name, int(self._catalog.meta(f"embedded by {name}") or 0)))
 
     def _read_columns(self) -> None:
         """Read what is new of the rows that others or we have written."""

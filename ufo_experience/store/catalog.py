@@ -140,7 +140,7 @@ class Catalog:
     def _connected(self, place: str) -> sqlite3.Connection:
         db = sqlite3.connect(place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         try:
-            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+            for pragma in ("page_size = 8192", "journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
                 db.execute(f"PRAGMA {pragma}")
             db.execute(_META)
             for name in self._schemas:

@@ -26,6 +26,7 @@ SCHEMA = """
     DROP TABLE IF EXISTS view; DELETE FROM meta WHERE name IN ('view change', 'view file');
     CREATE TABLE view (id TEXT PRIMARY KEY, digest TEXT, place INT, length INT) WITHOUT ROWID
 """
+_EMPTY = HEAD + "{}\n"
 _MARK = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 
 
@@ -37,7 +38,7 @@ def in_view(experience: Experience) -> bool:
 def view_text(store: ExperienceStore) -> str:
     """The whole view as text."""
     entries = [_entry(number, one) for number, one in enumerate(filter(in_view, store.scan()))]
-    return HEAD + ("".join(entries) or "{}\n")
+    return HEAD + "".join(entries) if entries else _EMPTY
 
 
 class View:
@@ -54,7 +55,7 @@ class View:
         with self._store.writing():
             change = self._store.change()
             since = int(self._store.catalog.meta("view change") or 0)
-            if self._file() != self._store.catalog.meta("view file") or not self._count():
+            if self._file() != self._store.catalog.meta("view file") or self._path.stat().st_size <= len(_EMPTY):
                 since = 0
             ask = "SELECT number, id, live FROM record WHERE change > ? ORDER BY number"
             changed = self._store.catalog.read(ask, (since,))
@@ -74,11 +75,12 @@ class View:
     def _write(self, db: sqlite3.Connection, texts: dict[str, str], *, anew: bool) -> None:
         if anew:
             db.execute("DELETE FROM view")
-        known = {id: row for id, *row in db.execute("SELECT id, digest, place, length FROM view")} if not anew else {}
+        ask = "SELECT id, digest, place, length FROM view WHERE id IN (SELECT value FROM json_each(?))"
+        known = {id: row for id, *row in db.execute(ask, (json.dumps(list(texts)),))}
         new = {id: text for id, text in texts.items() if text and known.get(id, [""])[0] != _digest(text)}
         gone = {id: row for id, row in known.items() if id in texts and (id in new or not texts[id])}
         if anew:
-            whole = HEAD + ("".join(new.values()) or "{}\n")
+            whole = HEAD + "".join(new.values()) if new else _EMPTY
             replace_file(self._path, whole.encode())
             place = len(HEAD.encode())
         else:
@@ -102,9 +104,6 @@ class View:
                 return ""
             info = os.lstat(self._path)
         return json.dumps([info.st_ino, info.st_size, info.st_mtime_ns])
-
-    def _count(self) -> int:
-        return int(self._store.catalog.read("SELECT count(*) FROM view")[0][0])
 
 
 def _digest(text: str) -> str:
