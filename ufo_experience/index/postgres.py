@@ -262,8 +262,8 @@ class PostgresIndex:
 
     def _counts(self, words: Collection[str], known: _Known) -> dict[str, int]:
         """In how many rows each word stands: estimated for frequent ones of a large store, counted for others."""
-        counts = {word: round(known.frequent[word] * known.rows) for word in words if word in known.frequent}
-        others = sorted(set(words) - counts.keys())
+        counts = {word: round(known.frequent.get(word, 0) * known.rows) for word in words}
+        others = sorted(word for word in counts if word and word not in known.frequent)
         return counts | dict(self._database.select(sql.COUNT_WORDS, (others, [sql.lexeme(word) for word in others])))
 
 
