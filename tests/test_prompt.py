@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.cost import LINEAR, growth
 from ufo_experience import PromptBlock, build_prompt, inject, parse_block, strip_block
 from ufo_experience.errors import SchemaError, UsageError
-from ufo_experience.prompt.cleaning import clean, clean_json, inert
+from ufo_experience.procedure.cleaning import clean, clean_json, inert
 from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import (
     NOT_EXECUTED,

@@ -28,6 +28,7 @@ from ufo_experience.errors import (
     TraceError,
     UsageError,
 )
+from ufo_experience.executor import Driver, Execution
 from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress
 from ufo_experience.ingest import IngestReport
@@ -42,7 +43,6 @@ from ufo_experience.integrations.memory_article import (
     retrieve_relevant_experiences,
 )
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.executor import Driver, Execution
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
