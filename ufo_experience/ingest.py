@@ -137,6 +137,123 @@ def ingest(
     return report
 
 
+<<<<<<< HEAD
+=======
+def _tell_of_wording(experience: Experience, source: str, report: IngestReport) -> None:
+    """Say once for each reason that the model that was asked for worded nothing."""
+    for note in experience.provenance.notes:
+        if note.startswith(FELL_BACK):
+            message = f"worded by rules, the model could not be used: {note.removeprefix(FELL_BACK)}"
+            if all(one.message != message for one in report.problems):
+                report.problems.append(Problem(file=source, code="E_NOT_WORDED", message=message))
+
+
+def _learn(
+    run: _ReadRun, summarizer: Summarizer, reader: _Reader, report: IngestReport, *, include_failures: bool, force: bool
+) -> Experience | None:
+    """What is learned from a run that is not stored yet; None (and why, in the report) when nothing is."""
+    if not (force or run.is_over):
+        reason = "still being written, it seems; --force reads it as incomplete"
+    elif run.failed and not include_failures:
+        reason = "a failed run; --include-failures keeps it as a negative example"
+    else:
+        made = reader.summarized(summarizer, run.made) if isinstance(run.made, Trajectory) else run.made
+        if isinstance(made, Experience):
+            return made
+        reason = str(made)
+    report.skipped.append((run.source, reason))
+    return None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How logs are read and redacted, in whatever process: their format, what is said of them, the store's key."""
+
+    format: str
+    defaults: LogDefaults
+    key: bytes
+    keep_observations: KeepObservations
+
+    def runs(self, log: Found, report: ReadReport) -> Iterator[_ReadRun]:
+        """The redacted runs of one log."""
+        for trajectory in read_source(log, format=self.format, report=report):
+            yield self.redacted(trajectory)
+
+    def redacted(self, logged: Trajectory) -> _ReadRun:
+        """A run without what was typed and what is secret."""
+        trajectory = self.defaults.fill(logged)
+        clean = _clean(trajectory, self.key)
+        own = experience_id(clean)
+        others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
+        return _ReadRun(
+            source=_name(clean),
+            id=own,
+            made=clean,
+            has_steps=bool(clean.steps),
+            failed=clean.outcome.success is False,
+            is_over=clean.complete or _is_settled(trajectory),
+            others=tuple(sorted(others)),
+            typed=clean.typed,
+            shortened=tuple(one for one in clean.problems if one.code == SHORTENED),
+        )
+
+    def summarized(self, summarizer: Summarizer, trajectory: Trajectory) -> Experience | DataError:
+        """The record of a redacted run, as it is stored; why there is none."""
+        try:
+            return redact_record(summarizer.summarize(trajectory), self.keep_observations)
+        except DataError as error:
+            return error
+
+
+class Constants:
+    """What the runs of each task typed, by digest; those of this job, which no index has yet, included."""
+
+    def __init__(self, index: ExperienceIndex | None) -> None:
+        self._index = index
+        self._sessions: dict[str, dict[str, str]] = {}  # task → digest → the session that typed it first
+
+    def kept(self, one: Experience, typed: Mapping[str, str]) -> Experience:
+        """The record with the values in clear that a run of another session typed for the same task, too."""
+        if not one.digests or not typed or self._index is None:
+            return one
+        key, session = row_of(one).task_key, one.provenance.session
+        if key not in self._sessions:
+            rows = self._index.rows(task_key=key)
+            self._sessions[key] = {digest: row.session for row in rows for digest in row.digests.values()}
+        seen = self._sessions[key]
+        made = keep_constants(one, typed, {digest for digest, first in seen.items() if first != session})
+        for digest in one.digests.values():
+            seen.setdefault(digest, session)
+        return made
+
+
+def _runs(
+    sources: Iterable[Source], reader: _Reader, jobs: int, report: IngestReport, *, offline: bool
+) -> Generator[_ReadRun, None, None]:
+    """The redacted runs of all sources in their order; what could not be read goes into the report."""
+    read = partial(_read_batch, reader=reader, summarize=offline)
+    with _processes(jobs - 1) as pool:
+        for source in sources:
+            reading = ReadReport()
+            if not isinstance(source, (str, os.PathLike)):
+                for trajectory in _runs_of_value(source, reading):
+                    yield reader.redacted(trajectory)
+            elif pool is None:
+                for log in find_sources(Path(source), format=reader.format, report=reading):
+                    yield from reader.runs(log, reading)
+            else:
+                found = ReadReport()
+                noted = ((log, found.take()) for log in find_sources(Path(source), format=reader.format, report=found))
+                for runs, notes in _read_in_processes(noted, read, pool, jobs * _AHEAD):
+                    reading.extend(notes)
+                    yield from runs
+                reading.extend(found)
+            report.problems += reader.defaults.left(reading.problems)
+            report.skipped += reading.skipped
+            report.failed += reading.failed
+
+
+>>>>>>> procedure
 def learn(
     run: Run,
     summarizer: Summarizer,
