@@ -11,6 +11,7 @@ from ufo_experience.embed.base import Kind, Vectors
 from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.request import Request
 from ufo_experience.schema import (
     Control,
     Experience,
@@ -24,7 +25,6 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.settings import Settings
-from ufo_experience.request import Request
 
 WHEN = datetime(2025, 11, 12, 10, 4, 28, tzinfo=timezone.utc)
 TEXTS = [

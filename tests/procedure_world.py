@@ -79,9 +79,23 @@ def told(memory: ExperienceMemory, task: str) -> str:
     return memory.build_prompt(task).text
 
 
+TOOLS = {"click": "click_input", "tick": "click_input", "type": "set_edit_text", "choose": "select_item"}
+
+
+def as_action(step: Given) -> Given:
+    """A step as it was read from a block, as agents answer: function, name, type, text."""
+    given = {
+        "function": TOOLS.get(step["action"], step["action"]),
+        "name": step["control"],
+        "type": step.get("control_type"),
+    }
+    return given | step.get("parameters", {})
+
+
 __all__ = [
     "Act",
     "Stop",
+    "as_action",
     "choose",
     "click",
     "do",

@@ -326,7 +326,7 @@ def test_open_takes_top_k_threshold_and_index(tmp_path):
         (lambda m: m.import_json({}), "json_str is a text"),
         (lambda m: m.add_experience("t", "click", True), "state is a dict"),
         (lambda m: m.remember(TASK, PLAIN, "yes"), "success is True or False"),
-        (lambda m: m.remember(TASK, PLAIN, True, judge="me"), "judge is one of person"),
+        (lambda m: m.remember(TASK, PLAIN, True, judge="me"), "judge is one of user"),
         (lambda m: m.remember(TASK, PLAIN, True, costs=1), "unknown: costs"),
         (lambda m: m.list(where=RecordFilter(success="yes")), "success is True, False or 'unknown'"),
         (lambda m: m.list(where=RecordFilter(trust="high")), "trust is one of"),

@@ -9,17 +9,17 @@ from time import process_time
 from types import FunctionType, ModuleType
 
 import pytest
+from ufo_experience.fileio.disk import Disk
+from ufo_experience.redact.keystrokes import is_chord
+from ufo_experience.redact.vault import slot_type
+from ufo_experience.trust.values import presentable
 
 from tests.builders import a_record, a_record_of, memory_of
 from tests.openai_stub import OpenAIStub
-from ufo_experience.fileio.disk import Disk
 from ufo_experience.redact import redact_text
-from ufo_experience.redact.keystrokes import is_chord
-from ufo_experience.redact.vault import slot_type
 from ufo_experience.retrieve import known_texts
 from ufo_experience.schema import Experience
 from ufo_experience.trust.risk import risks
-from ufo_experience.trust.values import presentable
 
 MORE = {"Content-Type": "application/json"}
 

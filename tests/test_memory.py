@@ -145,7 +145,7 @@ def test_a_report_credits_what_the_prompt_had_room_for_when_it_is_given_the_bloc
     """Credit goes to what was really injected."""
     task = "Insert a table of 3 columns and 4 rows at the cursor and send it"
     found = memory.retrieve(task, top_k=3, similarity_threshold=0.0)
-    block = memory.build_prompt(task, found, max_tokens=550)
+    block = memory.build_prompt(task, found, max_tokens=350)
     assert 0 < len(block.ids) < len(found)
     assert memory.report(block, success=True) == list(block.ids)
     assert memory.store.get(block.ids[0]).usage.helped == 1

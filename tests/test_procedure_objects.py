@@ -96,6 +96,29 @@ CASES = {
         "Settings|Users",
         "target_missing",
     ),
+    "a person in a row that was recorded": Case(
+        [(TKENT[0], [*TKENT[1][:2], link("Tom Kent", "tkent Tom Kent"), *TKENT[1][3:]])],
+        USER.format("mlopez", "Editors"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Kent",
+    ),
+    "the same person again": Case(
+        [(TKENT[0], [*TKENT[1][:2], link("Tom Kent", "tkent Tom Kent"), *TKENT[1][3:]])],
+        USER.format("tkent", "Editors"),
+        ADMIN,
+        "Settings|Users|Tom Kent|Roles|Editors|Save",
+    ),
+    "a link of every row": Case(
+        [("Edit the user tkent", [link("Users"), link("Change", "tkent Tom Kent Change")])],
+        "Edit the user mlopez",
+        [
+            seen("Users", "Hyperlink"),
+            *(seen("Change", "Hyperlink", f"{one} Change") for one in ("tkent Tom Kent", "mlopez")),
+        ],
+        "Users|Change",
+        untold="Kent",
+    ),
     "two runs with two people": Case(
         [TKENT, (USER.format("akim", "Editors"), way("An Kim", "Editors"))],
         USER.format("mlopez", "Translators"),
@@ -164,7 +187,21 @@ CASES = {
         [TKENT],
         USER.format("mlopez", "Editors") + " and notify her by mail",
         ADMIN,
-        "Settings|Users|Maria Lopez|Roles|Editors",
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        "not_covered",
+    ),
+    "half a procedure in other words": Case(
+        [TKENT],
+        "Please put mlopez in the Editors group and notify her",
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        "not_covered",
+    ),
+    "half a procedure before a step to ask for": Case(
+        [("Write to jane@corp.example", [click("New"), fill("To", "jane@corp.example"), click("Send")])],
+        "Write to bo@corp.example and attach the minutes",
+        [seen("New"), seen("To", "Edit"), seen("Send")],
+        "New|To",
         "not_covered",
     ),
     "half a procedure without a step to ask for": Case(

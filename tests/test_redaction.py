@@ -10,13 +10,13 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ufo_experience.redact.keystrokes import is_chord
+from ufo_experience.redact.vault import slot_type
 
 from tests.builders import a_run, a_step
 from tests.cost import LINEAR, growth
 from tests.redaction_cases import HARMLESS, SECRETS
 from ufo_experience.redact import redact, redact_text
-from ufo_experience.redact.keystrokes import is_chord
-from ufo_experience.redact.vault import slot_type
 from ufo_experience.schema import Control, Outcome, Problem, Source, Step, Trajectory
 
 SECRET = "hunter2-Secret!"

@@ -9,9 +9,6 @@ from itertools import pairwise
 from urllib.parse import quote, quote_plus
 
 import pytest
-
-from ufo_experience.actions import plain
-from ufo_experience.redact import redact, redact_text
 from ufo_experience.redact.checksums import (
     is_card,
     is_generated,
@@ -23,10 +20,13 @@ from ufo_experience.redact.checksums import (
     luhn,
 )
 from ufo_experience.redact.keystrokes import is_chord, join_braces, join_steps, split_keys
+from ufo_experience.redact.vault import Vault
+
+from ufo_experience.actions import plain
+from ufo_experience.redact import redact, redact_text
 from ufo_experience.redact.names import is_secret_name
 from ufo_experience.redact.secrets import find_secrets
 from ufo_experience.redact.text import redact_json
-from ufo_experience.redact.vault import Vault
 from ufo_experience.schema import Control, Outcome, Step, Trajectory
 
 

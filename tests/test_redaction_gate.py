@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ufo_experience.store.folder.store import FileStore
 
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk, tree
@@ -22,7 +23,6 @@ from ufo_experience.integrations.memory_article import record_experience
 from ufo_experience.redact import redact, redact_record
 from ufo_experience.schema import Experience
 from ufo_experience.settings import Settings
-from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import decode_record, encode_record, experience_of
 from ufo_experience.summarize import ExtractiveSummarizer
 from ufo_experience.traces import read_traces

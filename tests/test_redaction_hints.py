@@ -8,8 +8,9 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from ufo_experience.redact import credential_slots, introduced, secrets, shapes
 from ufo_experience.redact.hints import Hinted, Searched, hinted, hints_of
+
+from ufo_experience.redact import credential_slots, introduced, secrets, shapes
 from ufo_experience.trust import confirm
 
 if sys.version_info >= (3, 11):

@@ -19,11 +19,11 @@ from time import process_time
 from typing import Any
 
 import pytest
+from ufo_experience.redact.hints import Hinted, compiled
 
 import ufo_experience
 from ufo_experience.errors import MissingExtraError
 from ufo_experience.redact import introduced
-from ufo_experience.redact.hints import Hinted, compiled
 
 if sys.version_info >= (3, 11):
     from re import _constants as codes

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ufo_experience.trust.confirm import confirms
+from ufo_experience.trust.values import presentable
 
 from tests.builders import a_record
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.schema import Experience, Step, Trust
-from ufo_experience.trust.confirm import confirms
 from ufo_experience.trust.risk import injectable_rank, risks
-from ufo_experience.trust.values import presentable
 
 Arguments = dict[str, Any]
 

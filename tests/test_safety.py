@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ufo_experience.trust.confirm import confirms
+from ufo_experience.trust.values import presentable
 
 from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.redact import redact_record, redact_text
 from ufo_experience.schema import Experience, Hit, Trust
-from ufo_experience.trust.confirm import confirms
-from ufo_experience.trust.values import presentable
 
 DATA = Path(__file__).parent / "data" / "safety"
 Row = dict[str, Any]

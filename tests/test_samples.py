@@ -23,7 +23,9 @@ def content(store) -> dict:
 
 def test_the_shipped_experiences_are_made_by_the_pipeline(tmp_path):
     """Same ids, same content: nobody edited them by hand, and no change of the pipeline left them behind."""
-    memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db"), embedder="hashing", summarizer="extractive"))
+    memory = ExperienceMemory.open(
+        settings=Settings(db=str(tmp_path / "db"), embedder="hashing", summarizer="extractive")
+    )
     memory.ingest(SAMPLES, include_failures=True)
     assert content(open_store(shutil.copytree(SHIPPED, tmp_path / "shipped"), create=False)) == content(memory.store)
 

@@ -8,14 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
+from ufo_experience.store.folder.signing import KEY, KEY_FILE, Signer
+from ufo_experience.store.folder.store import FileStore
 
 from tests.builders import a_record, memory_of
 from tests.disks import UnsyncedDisk
 from ufo_experience.errors import RefusedError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust, Usage
-from ufo_experience.store.folder.signing import KEY, KEY_FILE, Signer
-from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import encode_record
 
 THINGS = "report invoice letter table slide photo calendar contact playlist map".split()

@@ -32,7 +32,7 @@ from ufo_experience.errors import ExperienceError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.request import Request
-from ufo_experience.schema import Experience, Trust, Usage
+from ufo_experience.schema import Experience, Trust
 
 # What is known of a store: of each record its trust and how often it helped, None for one that is removed.
 State = dict[str, tuple[str, int] | None]
@@ -115,9 +115,11 @@ class Worker:
 
     def done(self, change: State) -> None:
         """Take the change of an operation into what is known."""
-        self.state = state_of(self.memory) if any(what == ("?", 0) for what in change.values()) else {
-            id: what for id, what in {**self.state, **change}.items() if what != ("-", 0)
-        }
+        self.state = (
+            state_of(self.memory)
+            if any(what == ("?", 0) for what in change.values())
+            else {id: what for id, what in {**self.state, **change}.items() if what != ("-", 0)}
+        )
 
 
 def compare(folder: Path, known: State, under_way: State) -> list[str]:
@@ -183,7 +185,9 @@ def kills(folder: Path, count: int, seed: int) -> tuple[int, list[str]]:
         lines = [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
         operations += sum("state" in line for line in lines)
         for line in lines:
-            known = {id: tuple(what) if what else None for id, what in line["state"].items()} if "state" in line else known
+            known = (
+                {id: tuple(what) if what else None for id, what in line["state"].items()} if "state" in line else known
+            )
         under_way = lines[-1].get("next", {}) if lines else {}
         wrong += [f"kill {number}: {one}" for one in compare(folder, known, under_way)]
     return operations, wrong
@@ -210,6 +214,7 @@ class Failing:
     def __init__(self, folder: Path, at: int = 0, fault: int = 0) -> None:
         self.folder, self.at, self.fault, self.calls = str(folder), at, fault, 0
         self._mine: set[int] = set()
+        self.names: list[str] = []
 
     def wrapped(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """The call, counted."""
@@ -218,6 +223,7 @@ class Failing:
             about = given[0] in self._mine if isinstance(given[0], int) else str(given[0]).startswith(self.folder)
             if about:
                 self.calls += 1
+                self.names.append(f"{name} {given[0]}")
                 if self.calls == self.at:
                     raise OSError(self.fault, os.strerror(self.fault), self.folder)
             result = call(*given, **more)
@@ -259,13 +265,18 @@ def calls(folder: Path, limit: int | None = None) -> tuple[int, list[str]]:
                 shutil.copytree(base, folder)
                 with open_memory(folder) as memory:
                     worker = Worker(memory, 7, name)
-                    live, gone = (sorted(id for id, what in known.items() if bool(what) is is_live) for is_live in (True, False))
+                    live, gone = (
+                        sorted(id for id, what in known.items() if bool(what) is is_live) for is_live in (True, False)
+                    )
                     change, act = getattr(worker, name)(live, gone)
                     with failing(folder, at, fault) as counter:
                         done = _typed(act, wrong, f"{name}, call {at}, {errno.errorcode[fault]}")
                 tried += counter.calls >= at
                 state = {**known, **change} if done and name not in ("restore", "purge") else known
-                wrong += [f"{name}, call {at}, {errno.errorcode[fault]}: {one}" for one in compare(folder, state, {} if done and name not in ("restore", "purge") else change)]
+                wrong += [
+                    f"{name}, call {at}, {errno.errorcode[fault]}: {one}"
+                    for one in compare(folder, state, {} if done and name not in ("restore", "purge") else change)
+                ]
             at = at + 1 if counter.calls >= at and (limit is None or at < limit) else 0
     return tried, wrong
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -26,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, as_embedder
-from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, UsageError
+from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
 from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress, row_of
 from ufo_experience.prompt.audit import FILE as AUDIT
@@ -74,7 +75,7 @@ from ufo_experience.trust.policy import TrustPolicy
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ufo_experience.executor import Agent, Ask, Check, Driver, Executed, Execution
+    from ufo_experience.executor import Driver, Execution
     from ufo_experience.ingest import IngestReport
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
@@ -120,6 +121,14 @@ class Parts:
                 access = Access.from_env(provider, allow_http=self.settings.allow_http_service)
                 self._services[provider] = Service(access, ledger=ledger)
             return self._services[provider]
+
+    @contextmanager
+    def waiting(self, seconds: float) -> Iterator[None]:
+        """Let a job outlast an outage of its service."""
+        with ExitStack() as stack:
+            if seconds > 0:
+                stack.enter_context(self.service().waiting(seconds))
+            yield
 
     def embedder(self) -> Embedder:
         """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing."""
@@ -175,7 +184,9 @@ class Parts:
         from ufo_experience.service import DEFAULT_CHAT
 
         model = DEFAULT_CHAT if self.settings.judge == "auto" and _has_key() else None
-        return open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
+        return (
+            open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
+        )
 
     def threshold(self, embedder: str) -> float | None:
         """The threshold that was calibrated for an embedder; None for the one that is fitted."""
@@ -229,7 +240,6 @@ class ExperienceMemory:
         store = open_store(
             base.db,
             create=create,
-            lock_timeout=base.lock_timeout,
             network=base.allow_network_store,
             max_per_author=base.max_records_per_author,
         )
@@ -268,32 +278,36 @@ class ExperienceMemory:
         include_failures: bool = False,
         trust: Trust | str | None = None,
         force: bool = False,
-        jobs: int = 1,
+        wait: float = 0.0,
         progress: Progress | None = None,
         **lacking: Unpack[LogGaps],
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
-        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`.
+        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`. While a
+        model that words records does not answer, the job waits for it for at most `wait` seconds; without, records are
+        worded by rules.
         """
         from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
 
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.parts.service)
-        report = ingest(
-            sources,
-            self.store,
-            engine,
-            format=format,
-            include_failures=include_failures,
-            trust=level,
-            force=force,
-            jobs=jobs,
-            earlier_versions=self._earlier_versions,
-            progress=progress,
-            **lacking,
-        )
+        with self.parts.waiting(wait):
+            report = ingest(
+                sources,
+                self.store,
+                engine,
+                format=format,
+                include_failures=include_failures,
+                trust=level,
+                force=force,
+                index=self.parts.index,
+                keep_observations=self.settings.keep_observations,
+                earlier_versions=self._earlier_versions,
+                progress=progress,
+                **lacking,
+            )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
         if (success := lacking.get("success")) is not None:
@@ -356,14 +370,15 @@ class ExperienceMemory:
             SchemaError: a field is wrong; it is named.
             DataError: nothing can be learned from it (`E_EMPTY`).
         """
-        from ufo_experience.ingest import learn
+        from ufo_experience.ingest import Constants, learn
         from ufo_experience.summarize import open_summarizer
         from ufo_experience.traces.in_memory import judged_run
 
         run = judged_run(task, steps, success, judge, application=application, **details)
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer, self.parts.service)
-        experience = learn(run, engine, trust=level, wordings=wordings)
+        constants = Constants(self.parts.index)
+        experience = learn(run, engine, key=self.store.key(), constants=constants, trust=level, wordings=wordings)
         self.take_in([experience])
         return self.store.get(experience.id)
 
@@ -516,11 +531,11 @@ class ExperienceMemory:
         task: str,
         driver: Driver,
         *,
-        ask: Ask | None = None,
-        agent: Agent | None = None,
-        check: Check | None = None,
+        ask: Callable[..., Any] | None = None,
+        agent: Callable[..., Any] | None = None,
+        check: Callable[..., Any] | str | None = None,
         application: str | None = None,
-        progress: Callable[[Executed], None] | None = None,
+        progress: Callable[..., None] | None = None,
     ) -> Execution:
         """Carry out the known way of a task without a model; see `ufo_experience.executor`.
 
@@ -674,7 +689,7 @@ class ExperienceMemory:
 
     def take_in(self, records: Iterable[Experience]) -> Added:
         """Store records, redacted, and index them as far as can be done now. Raises as the store's `add`."""
-        done = self.store.add(redact_record(one) for one in records)
+        done = self.store.add(redact_record(one, self.settings.keep_observations) for one in records)
         self.index_if_possible()
         return done
 
@@ -686,8 +701,7 @@ class ExperienceMemory:
         try:
             self.parts.index.sync()
             self._failure = None
-            if self._view is not None:
-                self._view.follow()
+            self._follow()
         except LockedError as error:
             return str(error)
         except ServiceError as error:
@@ -780,12 +794,18 @@ class ExperienceMemory:
     def _forget(self, gone: Sequence[Experience]) -> None:
         """Take what is gone out of everything that was made of it."""
         forget()
-        AuditLog(self.store.cache_folder / AUDIT).forget(text for one in gone for text in (one.state.request, one.state.task))
+        AuditLog(self.store.cache_folder / AUDIT).forget(
+            text for one in gone for text in (one.state.request, one.state.task)
+        )
         self.index_if_possible()
 
     def _follow(self) -> None:
-        if self._view is not None:
-            self._view.follow()
+        """Bring `experience.yaml` up to date; where the disk takes nothing, the next writer does."""
+        try:
+            if self._view is not None:
+                self._view.follow()
+        except StorageError as error:
+            _log.warning("%s", error)
 
     def verify(self, *, repair: bool = False) -> Verification:
         """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into

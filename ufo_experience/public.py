@@ -28,6 +28,7 @@ from ufo_experience.errors import (
     TraceError,
     UsageError,
 )
+from ufo_experience.executor import Driver, Execution
 from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress
 from ufo_experience.ingest import IngestReport
@@ -92,6 +93,8 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Format",
     "Progress",
     # the data model
+    "Driver",
+    "Execution",
     "Experience",
     "State",
     "Action",

@@ -33,6 +33,8 @@ UNKNOWN_FIELD = "E_UNKNOWN_FIELD"
 # Limits. Readers cut to them (and say so), records that pass them are refused.
 MAX_RECORD_BYTES = 256 * 1024
 MAX_STEPS = 10_000
+LONGEST_RUN = 500  # steps that are kept of a run: nobody follows a longer one
+SHORTENED = "E_SHORTENED"
 MAX_DEPTH = 64
 MAX_TAGS = 64
 MAX_SESSIONS = 64

@@ -109,7 +109,8 @@ class PostgresIndex:
         cosine = "NULL" if vector is None else sql.COSINE
         found = self._database.select(f"{sql.READ}, {cosine} {sql.FROM} WHERE id IN ({near})", values)
         shares = {name: Share(words, weights, known.average[name]) for name, words in asked.items()}
-        return _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
+        best = _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
+        return [_of_the_task(one, shares) for one in best]
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
@@ -274,6 +275,14 @@ def _compared(row: Row, shares: Mapping[str, Share], cosine: float | None) -> Ca
     texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
     raw, masked = (max(share.of(text[name]) for text in texts) for name, share in shares.items())
     return Candidate(row, raw, masked, cosine)
+
+
+def _of_the_task(one: Candidate, shares: Mapping[str, Share]) -> Candidate:
+    """With the shares of the task alone: other wordings find a row, and count in no share."""
+    if not one.row.wordings:
+        return one
+    text = sql.words_of(one.row.request)
+    return replace(one, words=shares["raw"].of(text["raw"]), masked=shares["masked"].of(text["masked"]))
 
 
 def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:

@@ -109,12 +109,14 @@ class SqliteIndex:
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
         cosines = {} if vector is None else self._cosines(vector, numbers)
-        raw, masked = (Share(asked[name], self._weights(counts[name]), self._lengths[name]) for name in ("raw", "masked"))
+        raw, masked = (
+            Share(asked[name], self._weights(counts[name]), self._lengths[name]) for name in ("raw", "masked")
+        )
         found = [
             Candidate(
                 row,
-                max(raw.of(one.words) for one in (row.request, *row.wordings)),
-                max(masked.of(masked_words(one)) for one in (row.request, *row.wordings)),
+                raw.of(row.request.words),
+                masked.of(masked_words(row.request)),
                 cosines.get(number),
             )
             for number, row in self._load(sorted(numbers)).items()
@@ -243,7 +245,9 @@ class SqliteIndex:
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
         """Keep small values; they are erased with the record that `owner` names."""
         rows = [(kind, key, owner, data) for key, data in values.items()]
-        self._catalog.run(lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows), write=True)
+        self._catalog.run(
+            lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows), write=True
+        )
 
     # ---- following the store ----
 
@@ -326,15 +330,17 @@ class SqliteIndex:
         """Make the rows of the records that changed after one change."""
         ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
             WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.number"""
-        waiting = iter(self._catalog.read(ask, (taken,)))
+        waiting, made_all = iter(self._catalog.read(ask, (taken,))), True
         self._catalog.run(lambda db: _drop_dead(db, taken), write=True)
         while window := list(islice(waiting, WINDOW)):
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
+            made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
             texts = {_text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
             vectors = self._embedded_at_once(texts)
             self._catalog.run(lambda db, rows=rows, vectors=vectors: _put(db, rows, vectors), write=True)  # type: ignore[misc]
-        self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
+        if made_all:
+            self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
 
     def _embedded_at_once(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
         """The vectors of new records, where no service is asked for them; without a model they wait for `sync`."""
@@ -508,10 +514,14 @@ def _put(
         db.execute("DELETE FROM row WHERE number = ?", (number,))
         _drop_words(db, number)
         texts = [(one.words, masked_words(one)) for one in (row.request, *row.wordings)][:PLACES]
-        places = [(number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)]
+        places = [
+            (number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)
+        ]
         db.executemany("INSERT INTO words (rowid, raw, masked) VALUES (?, ?, ?)", places)
         lengths = len(texts[0][0]), len(texts[0][1])
-        db.execute(f"INSERT INTO row VALUES ({', '.join('?' * 15)})", (*_columns_of(number, change, sequence, row), *lengths))
+        db.execute(
+            f"INSERT INTO row VALUES ({', '.join('?' * 15)})", (*_columns_of(number, change, sequence, row), *lengths)
+        )
     for text_key, embedder in vectors:
         sequence += 1
         db.execute("UPDATE row SET sequence = ? WHERE text_key = ?", (sequence, text_key))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 from ufo_experience.controls import bare
-from ufo_experience.procedure.binding import Agreed
 from ufo_experience.procedure.pairing import pair
+from ufo_experience.procedure.parts import Agreed
 from ufo_experience.procedure.steps import ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request
@@ -30,7 +30,7 @@ def is_same_way(run: Experience, other: Experience) -> bool:
 
 
 def parting(run: Experience, others: Iterable[Experience]) -> int | None:
-    """The number of the first step with which a run leaves the way of another that ends otherwise; None if none does."""
+    """The number of the first step with which a run leaves the way of another that ends otherwise, or None."""
     found = []
     for other in others:
         if not is_same_way(run, other):

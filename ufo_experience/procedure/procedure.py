@@ -1,9 +1,9 @@
 """`Procedure.of(experiences, request)`: the known way of a task, bound to a request. All that is shown is made of it.
 
-    way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
-    way.steps       what to do to what, with the values of the request
-    way.uncovered   words of the request that no step serves
-    str(way)        the text that agents and people read (see `render`)
+way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
+way.steps       what to do to what, with the values of the request
+way.uncovered   words of the request that no step serves
+str(way)        the text that agents and people read (see `render`)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
-from ufo_experience.trust.labels import is_label as readable
+from ufo_experience.trust.labels import is_label
 from ufo_experience.trust.risk import asks_first
 
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
@@ -126,10 +126,8 @@ def _recorded(run: Experience) -> list[ProcedureStep]:
     done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
     recorded = []
     for number, step in enumerate(done, start=1):
-        one = read_step(number, step)
-        seen = _looked_up(step, done)
         asks = asks_first(step) and not _leads_on(step, next(iter(done[number : number + 1]), None))
-        recorded.append(replace(one, ask_first=asks, seen=seen))
+        recorded.append(replace(read_step(number, step), ask_first=asks, seen=_looked_up(step, done)))
     return _after_fields(recorded)
 
 
@@ -166,7 +164,7 @@ def _shown(step: ProcedureStep, approved: bool, request: Request) -> ProcedureSt
         gone = target is None and step.kind in ("click", "type", "select")
         return replace(step, missing=("which control", *step.missing)) if gone else step
     said = find_whole(target.name.casefold(), request.text.casefold()) >= 0
-    return replace(step, readable=approved or said or (step.readable and readable(target.name)))
+    return replace(step, readable=approved or said or (step.readable and is_label(target.name)))
 
 
 def _masked(old: Request, values: dict[str, str] | object, new: Request, approved: bool) -> str:
@@ -175,7 +173,11 @@ def _masked(old: Request, values: dict[str, str] | object, new: Request, approve
     spans = [(value.start, value.end, value.kind) for value in old.values if not _names(new, value.text)]
     for word in pairs:
         at = find_whole(word, text.casefold())
-        if at >= 0 and not _names(new, word) and not any(start < at + len(word) and at < end for start, end, _ in spans):
+        if (
+            at >= 0
+            and not _names(new, word)
+            and not any(start < at + len(word) and at < end for start, end, _ in spans)
+        ):
             spans.append((at, at + len(word), "value"))
     for start, end, kind in sorted(spans, reverse=True):
         text = f"{text[:start]}[{kind}]{text[end:]}"
@@ -206,5 +208,4 @@ def _readable_or(text: str, new: Request, labels: str) -> str:
     own = [value.text.casefold() for value in Request.parse(text, new.application).values]
     told = f"{new.text} {labels}".casefold()
     known = all(find_whole(value, told) >= 0 for value in own)
-    return text if text and known and readable(text) and not PLACEHOLDER.search(text) else ""
-
+    return text if text and known and is_label(text) and not PLACEHOLDER.search(text) else ""

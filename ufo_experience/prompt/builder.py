@@ -111,7 +111,9 @@ def build_prompt(
             break
         shown, tokens = [*shown, one], cost
     for way in ways[len(shown) :]:
-        unshown[way.id] = f"over the budget: max_tokens={needed} would show it" if way is ways[len(shown)] else "over the budget"
+        unshown[way.id] = (
+            f"over the budget: max_tokens={needed} would show it" if way is ways[len(shown)] else "over the budget"
+        )
     return PromptBlock(
         prompt=_prompt(task, shown, nonce, format),
         ids=tuple(way.id for way in ways[: len(shown)]),
@@ -219,7 +221,11 @@ def _ufo_example(way: Procedure) -> dict[str, Any]:
     first, *rest = way.steps
     control = {"name": first.target.name} if first.target and first.target.name and first.readable else {}
     plan = [f"({number}) {phrase(step)}" for number, step in enumerate(rest, start=1)]
-    action = {"function": first.action, "arguments": control | dict(first.parameters), "status": "CONTINUE" if rest else "FINISH"}
+    action = {
+        "function": first.action,
+        "arguments": control | dict(first.parameters),
+        "status": "CONTINUE" if rest else "FINISH",
+    }
     told = {"Request": way.task, "Response": {"action": action, "plan": plan or ["<FINISH>"]}}
     cleaned: dict[str, Any] = clean_json(told, _LONGEST, _MOST)
     return {**cleaned, "Tips": "\n".join([UFO_TIP, *clean_json(way.tips, _LONGEST, _MOST)])}

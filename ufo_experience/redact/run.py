@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Container, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from ufo_experience.actions import is_typing
@@ -18,9 +20,8 @@ from ufo_experience.redact.text import PLACEHOLDER, readable, scrub
 from ufo_experience.redact.text import SECRET as HIDDEN
 from ufo_experience.redact.typed import OTHER, SECRET, TYPED, join_single_keys, rewrite_parameters, secret_fields
 from ufo_experience.redact.values import Values
-from ufo_experience.schema import MAX_NAME, Experience, Model, Problem, Step, Trajectory, clip
+from ufo_experience.schema import LONGEST_RUN, MAX_NAME, SHORTENED, Experience, Model, Problem, Step, Trajectory, clip
 
-LONGEST_RUN = 500  # steps that are kept of a run: nobody follows a longer one
 LEAST_DIGEST = 6  # characters of a value with a digest: what is shorter is found by trying
 _MOST_DIGEST = 64  # characters: a longer one is a text, no constant
 _LEAST_ELSEWHERE = 6  # characters of a secret that is looked for in the whole run; shorter ones go where they stand
@@ -45,6 +46,7 @@ _JSON = frozenset({"signals", "parameters"})
 _ONE_WORD = 64  # characters: an action's name is one word
 _M = TypeVar("_M", bound=Model)
 _Visit = Callable[[str, str], str]
+_Piece = tuple[str, str]  # a text and its role
 
 
 def redact(trajectory: Trajectory, key: bytes | None = None) -> Trajectory:
@@ -54,7 +56,7 @@ def redact(trajectory: Trajectory, key: bytes | None = None) -> Trajectory:
     clear text in `typed`, which is never written (see `keep_constants`). A run of more than `LONGEST_RUN` steps is
     cut before any work is done, and says so in `problems`. Idempotent: what was redacted is returned as it is.
     """
-    trajectory = _shortened(trajectory)
+    trajectory = shortened(trajectory)
     steps = join_single_keys(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
     cleaner = Cleaner(trajectory, steps, trajectory.slots, (trajectory.task, trajectory.request), trajectory.sensitive)
@@ -86,7 +88,7 @@ def keep_constants(experience: Experience, typed: dict[str, str], known: Contain
 
 
 def redact_record(experience: Experience) -> Experience:
-    """A record as a store may keep it, whoever made it and however it came. Idempotent; a clean one is returned itself."""
+    """A record without secrets and typed text, whoever made it. Idempotent; a clean one is returned itself."""
     state, action = experience.state, experience.action
     steps = join_single_keys(action.steps[:LONGEST_RUN])
     named = tuple(value for part in (state.signals, action.parameters) for value in _named_secrets(part))
@@ -97,14 +99,13 @@ def redact_record(experience: Experience) -> Experience:
     return experience if clean == experience else clean
 
 
-def _shortened(trajectory: Trajectory) -> Trajectory:
+def shortened(trajectory: Trajectory) -> Trajectory:
+    """A run of at most `LONGEST_RUN` steps; what was cut is named in its problems."""
     count = len(trajectory.steps)
     if count <= LONGEST_RUN:
         return trajectory
     file = trajectory.source_files[0] if trajectory.source_files else trajectory.session
-    told = Problem(
-        file=file, code="E_SHORTENED", message=f"the run has {count} steps: the first {LONGEST_RUN} are kept"
-    )
+    told = Problem(file=file, code=SHORTENED, message=f"the run has {count} steps: the first {LONGEST_RUN} are kept")
     update = {"steps": trajectory.steps[:LONGEST_RUN], "truncated": True, "problems": (*trajectory.problems, told)}
     return trajectory.model_copy(update=update)
 
@@ -120,24 +121,34 @@ class Cleaner:
         self._values = Values(slots, texts)
         self._done: dict[tuple[str, str], str] = {}
         self._typed: dict[str, str] = {}
-        pieces = [list(_pieces(step, hidden)) for step, hidden in zip(steps, self._hidden, strict=True)]
-        entered = {text.strip() for of_step in pieces for text, _ in of_step}
-        for value in (*sensitive, *(text for of_step in pieces for text, role in of_step if role == SECRET)):
+        pieces = [_pieces(step, hidden) for step, hidden in zip(steps, self._hidden, strict=True)]
+        self._learn_secrets(texts, sensitive, [one for of_step in pieces for one in of_step])
+        self._learn_typed(pieces, tuple(self._values.without(text, secrets_only=True) for text in asked))
+
+    def _learn_secrets(self, texts: Sequence[str], sensitive: Sequence[str], pieces: Sequence[_Piece]) -> None:
+        """First of all, so that nothing secret becomes a mere input. One typed in parts is one secret, too."""
+        runs = ([text for text, _ in run] for role, run in groupby(pieces, key=itemgetter(1)) if role == SECRET)
+        known = [value for run in runs for value in (*run, "".join(run))]
+        for value in (*sensitive, *known):
             if value.strip() and not PLACEHOLDER.search(value):
                 self._values.add(value, "password", secret=True)
-        for text in texts:
-            for one in find_secrets(readable(text)):
-                value = readable(text)[one.start : one.end]
+        entered = {text.strip() for text, _ in pieces}
+        for text in map(readable, texts):
+            for one in find_secrets(text):
+                value = text[one.start : one.end]
                 if (len(value) >= _LEAST_ELSEWHERE or value in entered) and not PLACEHOLDER.search(value):
                     self._values.add(value, one.kind, secret=True)
-        asked = tuple(self._values.without(text, secrets_only=True) for text in asked)
+
+    def _learn_typed(self, pieces: Sequence[Sequence[_Piece]], asked: Sequence[str]) -> None:
+        """What was typed, and which of it may be a constant: neither a login nor what follows one."""
         after_login = False
-        for step, hidden, of_step in zip(steps, self._hidden, pieces, strict=True):
-            for text, _ in (one for one in of_step if one[1] == TYPED):
+        for step, hidden, of_step in zip(self._steps, self._hidden, pieces, strict=True):
+            login = is_login_name(step.target_control.name)
+            for text in (text for text, role in of_step if role == TYPED):
                 slot = self._values.add(text, describe(readable(text.strip()), asked), secret=False).strip("{}")
-                if slot.startswith("input:") and not (hidden or after_login or is_login_name(step.target_control.name)):
+                if slot.startswith("input:") and not (hidden or after_login or login):
                     self._typed.setdefault(slot, text.strip())
-            after_login = is_typing(step.action_type) and is_login_name(step.target_control.name)
+            after_login = is_typing(step.action_type) and login
 
     @property
     def slots(self) -> dict[str, str]:
@@ -175,9 +186,9 @@ class Cleaner:
         )
 
 
-def _pieces(step: Step, hidden: bool) -> list[tuple[str, str]]:
+def _pieces(step: Step, hidden: bool) -> list[_Piece]:
     """The typed and secret texts of a step, each with its role."""
-    pieces: list[tuple[str, str]] = []
+    pieces: list[_Piece] = []
 
     def note(text: str, role: str) -> str:
         if role in (SECRET, TYPED):

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ufo_experience.redact import tokens
+from ufo_experience.schema import MAX_TEXT
 
 WINDOW = 96  # characters around a word that introduces a secret, within its line
-_REMEMBERED = 4_096  # texts of at most so many characters: labels and tasks come again and again
+_REMEMBERED = 1_024  # texts: labels and tasks come again and again
 _LONGEST_KEY = 160  # longer runs are data
 
 _RUN = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
@@ -28,16 +29,21 @@ _SHORT_WORDS = re.compile(r"(?<!\w)(?:(?:\d{1,2}[.)] ?)?[a-z]{3,8}(?: {1,2}|$|\b
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")  # of contents: too common
 _NAMED_ID = re.compile(  # an id, a checksum or a document within an address
-    r"(?i)(?:sha-?\d|md5|checksum|hash|commit|digest|etag|revision|fingerprint|prüfsumme|[-_ ]id)[\"']?\s?[:=]?\s?[\"']?$"
+    r"(?i)(?:sha-?\d|md5|checksum|hash|commit|digest|etag|revision|fingerprint|prüfsumme"
+    r"|[-_ ]id)[\"']?\s?[:=]?\s?[\"']?$"
     r"|[\w-]\.[a-z]{2,12}/(?:[a-z]{1,16}/){0,2}(?:d|e|document|file|folders?|spreadsheets|v|watch|p|id)/$"
 )
 _OTHER_NUMBER = re.compile(
-    r"(?i)\b(?:invoice|order|tracking|ticket|serial|isbn|imei|ean|upc|barcode|sku|part|case|receipt|shipment|reference"
-    r"|ref|po|timestamp|transaction|batch|article|parcel|rechnung|bestellung)\b(?:[ _-]?(?:number|no|nr|id|code))?\W{0,6}$"
+    r"(?i)\b(?:invoice|order|tracking|ticket|serial|isbn|imei|ean|upc|barcode|sku|part|case|receipt|shipment"
+    r"|reference"
+    r"|ref|po|timestamp|transaction|batch|article|parcel|rechnung|bestellung)\b(?:[ _-]?(?:number|no|nr|id"
+    r"|code))?\W{0,6}$"
 )
 _IS = (
-    r"(?:\b(?:is|are|was|be|becomes|reads|it's|its|ist|lautet|lauten|sind|est|sont|c'est|es|son|era|è|é|são|jest|to|är|er|на|это|este|היא|הוא|هي|هو|है"
-    r"|auf|with|mit|avec|con|com|med|z|at|on|wants|needs|expects|hat die|steht|entsperrt|unlocks|opens at|using|via|by|takes|says|enter|type|try|use|dial|press|now|jetzt|so|then|dann|zu|en|a)\b"
+    r"(?:\b(?:is|are|was|be|becomes|reads|it's|its|ist|lautet|lauten|sind|est|sont|c'est|es|son|era|è|é|são"
+    r"|jest|to|är|er|на|это|este|היא|הוא|هي|هو|है"
+    r"|auf|with|mit|avec|con|com|med|z|at|on|wants|needs|expects|hat die|steht|entsperrt|unlocks|opens at|using"
+    r"|via|by|takes|says|enter|type|try|use|dial|press|now|jetzt|so|then|dann|zu|en|a)\b"
     r"(?: (?:just|simply|still|now|always|only))?:?|(?:[:=→»–—-]|(?<!\w)>)(?=\s|$)|=|は|が|为|是|改成|[。：])"
 )
 _OPEN = r"[\"'“„«「『‘\[(<]"
@@ -101,7 +107,7 @@ def data() -> _Data:
 
 def find_secrets(text: str) -> list[Finding]:
     """Every secret in `text`, in order, none overlapping another."""
-    return list(_remembered(text) if len(text) <= WINDOW * 4 else _found(text))
+    return list(_remembered(text) if len(text) <= MAX_TEXT else _found(text))
 
 
 def find_shapes(text: str) -> list[Finding]:
@@ -214,31 +220,40 @@ _SAID = _of(rf"(?i){_IS}[ \t]{{0,3}}$")
 _QUOTED = _of(r"^[^\n\"“„«「『‘'=<>{}]{0,40}[\"“„«「『‘']$")
 _SENTENCE = _of(r"^[^\d\n.!?。]{0,64}$|\b(?:to|now|auf|jetzt|en|a)\s$")
 _IS_ONLY = _of(
-    r"(?i)^(?: (?:for|of|to|on|at|für|vom|von|der|des|zum|zur|im|am|pour|de|du|del|da|do|di|per|para|van|voor|för|till|для|от|к)"
-    r" [^\n.!?:=]{1,32}?| [а-яёіїє]{3,16})?[ \t]{0,2}(?:(?:\b(?:is|ist|lautet|est|c'est|es|è|é|jest|to|är|er|это|היא|هي|là|adalah)|[-–—])"
+    r"(?i)^(?: (?:for|of|to|on|at|für|vom|von|der|des|zum|zur|im|am|pour|de|du|del|da|do|di|per|para|van|voor"
+    r"|för|till|для|от|к)"
+    r" [^\n.!?:=]{1,32}?| [а-яёіїє]{3,16})?[ \t]{0,2}(?:(?:\b(?:is|ist|lautet|est|c'est|es|è|é|jest|to|är|er"
+    r"|это|היא|هي|là|adalah)|[-–—])"
     r"(?: (?:just|simply|still|now|always|einfach|toujours|siempre))?:?[ \t]|[:=：]|は|是)[ \t]{0,3}$"
 )
 _AS = _of(
-    r"(?i)^[\"'”’»)\].]{0,2} (?:(?:as|for|into|in|to|als|comme|como|come|som|jako|is|ist|est|es|è|é|är|er|–|-|=|:)[ ])"
-    r"(?:(?:the|my|your|its|mein|mon|ihr|dein|votre|su|tu|das|die|der|le|la|el|il|new|old|a) ){0,3}(?:[^\s\d]{1,16} ){0,2}$"
+    r"(?i)^[\"'”’»)\].]{0,2} (?:(?:as|for|into|in|to|als|comme|como|come|som|jako|is|ist|est|es|è|é|är|er|–|-|="
+    r"|:)[ ])"
+    r"(?:(?:the|my|your|its|mein|mon|ihr|dein|votre|su|tu|das|die|der|le|la|el|il|new|old"
+    r"|a) ){0,3}(?:[^\s\d]{1,16} ){0,2}$"
 )
 _LABELLED = _of(r"(?i)^[^\n\w]{0,4}(?:(?:is|code|no|nr|number|\d{1,2})[^\n\w]{1,3}){0,2}$")
 _WORD = _of(r"[^\s,;、。，；=\"<>]{4,80}")
 _LONE = _of(
-    r"(?<![\w'-])[^\W\d_]{4,24}(?=[\"'”’»)]{0,2}[ \t]{0,2}(?:[.,;!)](?![^\W_])|$|\b(?:and|then|und|dann|et|puis|y|e)\b))"
+    r"(?<![\w'-])[^\W\d_]{4,24}(?=[\"'”’»)]{0,2}[ \t]{0,2}(?:[.,;!)](?![^\W_])|$|\b(?:and|then|und|dann|et|puis"
+    r"|y|e)\b))"
 )
 _CITED = _of(r"(?:(?<=[“„«「『])|(?<=[\s(:][\"'‘]))(?![ ,;.:])[^\n\"“”„«»「」『』’']{1,60}(?=[”“»」』]|[\"'’](?!\w))")
 _NUMBER = _of(
-    r"(?<![A-Za-z\d_.,+#-])(?<!host:)(?:[A-Z]-(?=\d{4}))?(?!\d{4}-\d\d-\d\d|(?:19|20)\d\d(?!\d))(?:\d(?:[ -]\d){3,7}|\d{1,5}(?:[ -]\d{1,5}){1,3}(?!-\d)|\d{3,9})"
-    r"[*#]?(?![A-Za-z\d_%°€$£]|[.,:/-]\d|[ ]?(?:kg|g|cm|mm|km|m|euros?|eur|usd|dollars?|pounds?|people|uhr|min\w*|sec\w*|s|ms|x|files?|items?"
+    r"(?<![A-Za-z\d_.,+#-])(?<!host:)(?:[A-Z]-(?=\d{4}))?(?!\d{4}-\d\d-\d\d|(?:19"
+    r"|20)\d\d(?!\d))(?:\d(?:[ -]\d){3,7}|\d{1,5}(?:[ -]\d{1,5}){1,3}(?!-\d)|\d{3,9})"
+    r"[*#]?(?![A-Za-z\d_%°€$£]|[.,:/-]\d|[ ]?(?:kg|g|cm|mm|km|m|euros?|eur|usd|dollars?|pounds?|people|uhr"
+    r"|min\w*|sec\w*|s|ms|x|files?|items?"
     r"|pages?|rows?|times|users?|hours?|days?|kb|mb|gb|char\w*|zeichen|digits?)(?!\w))"
 )
 _GROUPS = _of(
     r"(?<![\w-])(?:(?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{3,8}(?: (?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{2,8}){1,7}"
-    r"|[A-Za-z0-9]{2,8}(?:-[A-Za-z0-9]{1,8}){1,7}|(?=[A-Z]{0,9}\d|\d{0,9}[A-Z]|[a-z]{0,12}\d)[A-Za-z\d]{5,24})(?![\w-]|\.\d)"
+    r"|[A-Za-z0-9]{2,8}(?:-[A-Za-z0-9]{1,8}){1,7}|(?=[A-Z]{0,9}\d|\d{0,9}[A-Z]"
+    r"|[a-z]{0,12}\d)[A-Za-z\d]{5,24})(?![\w-]|\.\d)"
 )
 _WORDS = _of(
-    r"(?:(?<=[:=–—?>]\s)|(?<=\bis\s)|(?<=\bist\s)|(?<=\best\s)|(?<=\bes\s)|(?<=\bè\s)|(?<=\bare\s)|(?<=\bas\s))[^\W\d_]{2,16}(?:[ -][^\W_]{1,16}){2,23}(?=[ \t]{0,2}(?:[.,;!(–—-]|$))"
+    r"(?:(?<=[:=–—?>]\s)|(?<=\bis\s)|(?<=\bist\s)|(?<=\best\s)|(?<=\bes\s)|(?<=\bè\s)|(?<=\bare\s)"
+    r"|(?<=\bas\s))[^\W\d_]{2,16}(?:[ -][^\W_]{1,16}){2,23}(?=[ \t]{0,2}(?:[.,;!(–—-]|$))"
 )
 _LETTERED = _of(r"(?=[A-Z]{0,3}\d)(?=\d{0,6}[A-Z])[A-Z\d]{5,8}(?![\w-])")
 _FURTHER = _of(r"^[:=]? {0,2}(?:[A-Za-z\d-]{4,24}(?:[,;/]| and) ?){1,9}$")  # of a list
@@ -333,10 +348,10 @@ def _near(text: str, start: int, end: int, rule: _Rule) -> Iterator[Finding]:
         stop = text.find("\n", end, end + WINDOW)
         left, right = end, stop if stop >= 0 else min(len(text), end + WINDOW)
     for match in islice(rule.candidate.finditer(text, left, right), rule.most):
-        between = text[match.end() : start] if rule.before else text[end : match.start()]
-        if "{{" in between or not rule.between.search(between):
-            continue
         word = match[0].strip(_AROUND) if rule.candidate is _WORD else match[0]
-        first = match.start() + match[0].find(word)
-        if word and "://" not in word and rule.accepts(word):
+        if not word or "://" in word or not rule.accepts(word):
+            continue
+        between = text[match.end() : start] if rule.before else text[end : match.start()]
+        if "{{" not in between and rule.between.search(between):
+            first = match.start() + match[0].find(word)
             yield Finding(first, first + len(word), rule.kind)

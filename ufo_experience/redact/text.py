@@ -25,10 +25,14 @@ _SCREENSHOT = re.compile(  # its folder names the machine
 )
 _RUN = re.compile(r"[^\s\"'<>\\]+")  # what a URL may stand in
 _URL_START = re.compile(r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)")
-_PLAIN_TAIL = re.compile(  # sets the page alone: `?page=2&lang=en`, `#opening-hours`
-    r"(?i)(?:\?(?:page|p|lang|view|tab|sort|order|month|year|size|limit|pageid|id)=[\w+-]{1,16}"
-    r"(?:&(?:page|p|lang|view|tab|sort|order|month|year|size|limit|pageid|id)=[\w+-]{1,16}){0,7})?"
-    r"(?:#[^\W\d_]{2,24}(?:[-_.](?:[^\W\d_]{1,24}|\d{1,3})){0,6})?[)\].,;:!?]{0,3}"
+_ANCHOR = re.compile(r"(?:[^\W\d_]{2,24}(?:[-_.](?:[^\W\d_]{1,24}|\d{1,3})){0,6})?")  # `#opening-hours`
+_SETTING = re.compile(
+    r"(?i)([a-z_]{1,24})=(?:[^\W\d_]{1,16}(?:[+_-][^\W\d_]{1,16}){0,2}\d{0,3}|-?\d{1,5}[a-z]?|(?<=id=)\d{1,10})"
+)
+_PERSONAL = re.compile(  # names of what somebody searches, is or may do; other short settings set the page alone
+    r"(?i)query|search|find|term|key|text|title|filter|sess|sid|token|auth|code|state|nonce|sig|user|mail|name|phone|tel"
+    r"|addr|acc|card|birth|reset|invite|otp|pin|pass|pw|secret|login|cred|redirect|return|next|ur[li]|ref|from|message|body"
+    r"|note|comment|^(?:q|s|to|by|who|me)$"
 )
 _CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
 
@@ -125,4 +129,12 @@ def _without_query(match: re.Match[str]) -> str:
     if begins is None:
         return run
     cut = min((place for place in (run.find(mark, begins.end()) for mark in "?#") if place >= 0), default=len(run))
-    return run if _PLAIN_TAIL.fullmatch(run, cut) else run[:cut] + run[max(cut, len(run.rstrip(_CLOSING))) :]
+    end = max(cut, len(run.rstrip(_CLOSING)))
+    return run if _is_plain(run[cut:end]) else run[:cut] + run[end:]
+
+
+def _is_plain(tail: str) -> bool:
+    """True for the end of an address that sets the page alone: `?page=2&lang=en`, `#opening-hours`."""
+    query, _, anchor = tail.removeprefix("?").partition("#") if tail.startswith("?") else ("", "", tail[1:])
+    settings = [_SETTING.fullmatch(one) for one in query.split("&")] if query else []
+    return _ANCHOR.fullmatch(anchor) is not None and all(one and not _PERSONAL.search(one[1]) for one in settings)

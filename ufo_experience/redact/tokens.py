@@ -15,19 +15,25 @@ LEAST = 6  # characters of a chosen word
 _SIGNS = frozenset("!#$%^&*~+=?@§|")
 _STAND_IN = re.compile(  # what stands in the place of a value: a variable, a template, stars, a call
     r"(?i)\W*(?:none|null|nil|true|false|undefined|password|passwd|secret|token|string|value|changeme|redacted)\W*$"
-    r"|%\w{1,200}%$|%[-0-9.]{0,6}l?[a-z]$|\$\{?\w{1,200}\}?$|\$\(|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\(|[*•●.]{3}|x{3,}$"
-    r"|(?:os|env|process|self|config|settings)[.\[]|\w{0,40}get\w{0,40}\(|your[-_ ]|(?-i:[a-z_][\w.]{0,60}\([\w.]{0,80}\)$)"
+    r"|%\w{1,200}%$|%[-0-9.]{0,6}l?[a-z]$|\$\{?\w{1,200}\}?$|\$\(|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\("
+    r"|[*•●.]{3}|x{3,}$"
+    r"|(?:os|env|process|self|config|settings)[.\[]|\w{0,40}get\w{0,40}\(|your[-_ ]"
+    r"|(?-i:[a-z_][\w.]{0,60}\([\w.]{0,80}\)$)"
 )
 _KNOWN = re.compile(  # what words of letters with digits or signs usually are: versions, files, cells, sizes, chords
-    r"(?i)[\w.-]+:\d{2,5}|v?\d+(?:[.:/-]\d+)+\w{0,6}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*|www\..*"
-    r"|[\w ()~-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|svg|zip|gz|py|js|json|ya?ml|html?|xml|md|ics|exe|log|sh|ini|msi|dwg)|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}"
+    r"(?i)[\w.-]+:\d{2,5}|v?\d+(?:[.:/-]\d+)+\w{0,6}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*"
+    r"|www\..*"
+    r"|[\w ()~-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|svg|zip|gz|py|js|json|ya?ml|html?|xml|md|ics|exe"
+    r"|log|sh|ini|msi|dwg)|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}"
     r"|\d[\d.,]*\s?[a-z%°µ]{1,4}\d?|(?:[a-z]{1,5}-?)?\d+(?:st|nd|rd|th|er|e|x)?|\w{1,4}-\d{1,4}|(?-i:[A-Z0-9]{1,10})"
-    r"|[^\W\d_](?:-[^\W\d_]{2,24}){1,3}|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|ipv|base|usb|http|tls|ssl)-?\d+\w{0,4}"
+    r"|[^\W\d_](?:-[^\W\d_]{2,24}){1,3}|(?:utf|iso|sha|md|aes|rsa|wpa|oauth|win|ipv|base|usb|http|tls"
+    r"|ssl)-?\d+\w{0,4}"
     r"|(?:ctrl|control|strg|alt|shift|cmd|meta|win)(?:\+\w{1,12}){1,4}"
 )
 _THING = re.compile(  # the name of a thing: "Nord-Dark-2", "HP-LaserJet-4250", "Team_Docs_22", "server01", "a.host.net"
     r"[A-Z]{2,4}(?:-[A-Z][A-Za-z]{1,24}){1,3}(?:-\d{1,4})?|[A-Z][a-z]+(?:-[A-Z][a-z]+)+(?:-\d)?|\d{1,2}[A-Z][a-z]+"
-    r"|[A-Z]?[a-z]{1,24}(?:-[A-Z]?[a-z]{1,24}){1,6}|[A-Za-z]{2,24}(?:_(?:[A-Za-z]{2,24}|v\d{1,3}|[QqHh]\d|\d{2,4})){1,5}"
+    r"|[A-Z]?[a-z]{1,24}(?:-[A-Z]?[a-z]{1,24}){1,6}|[A-Za-z]{2,24}(?:_(?:[A-Za-z]{2,24}|v\d{1,3}|[QqHh]\d"
+    r"|\d{2,4})){1,5}"
 )
 _HOST = re.compile(r"(?i)[a-z]+[-_.]?\d{1,3}|[a-z\d]+(?:[-.][a-z\d]+)*\.[a-z]{2,8}")
 _HUMP = re.compile(r"[a-zà-ÿ][._&-]?[A-ZÀ-Þ][a-zà-ÿ]|\d[A-ZÀ-Þ][a-zà-ÿ]|[A-ZÀ-Þ][a-zà-ÿ]\d[a-zà-ÿ]")

@@ -68,7 +68,7 @@ def _pair(row: object, number: int, path: Path, ids: Sequence[str], by_text: dic
         return DataError(message, file=str(path), line=number, field=field)
 
     if not isinstance(row, dict):
-        raise fault("not an object", "")
+        raise DataError("not an object", file=str(path), line=number)
     query, relevant, id, text = (row.get(name) for name in ("query", "relevant", "id", "text"))
     if not isinstance(query, str) or not query.strip():
         raise fault("not a text", "query")

@@ -133,8 +133,9 @@ class Retriever:
         """Everything near a request that the filters admit, best first; and why words alone answered, where that was
         not meant. Trust is one of the filters: a flood of what nobody vouched for hides nothing."""
         vector, degraded = self._embedded(request)
-        least = (self.policy.own, self.policy.imported) if trusted else (Trust.QUARANTINED, None)
-        filter = Filter(query.application, query.env, *least, query.only, query.exclude_session)
+        filter = Filter(query.application, query.env, only=query.only, exclude_session=query.exclude_session)
+        if trusted:
+            filter = replace(filter, min_trust=self.policy.own, min_trust_imported=self.policy.imported)
         return self._found(request, vector, filter), degraded
 
     def _embedded(self, request: Request) -> tuple[Vector | None, str | None]:
@@ -321,7 +322,7 @@ class _Answer:
             experience=experience,
             score=round(min(one.score, 1.0), 6),
             ranked_by="structured" if self._by.embedder is None else "fused",
-            explanation={name: round(value, 6) for name, value in explained.items()},
+            explanation=explained,
             runs=tuple(row.id for row in runs[:MAX_RUNS]),
         )
 

@@ -51,7 +51,9 @@ REMOVED, CORRUPT, STORE_FILE, SECRET = "removed", "corrupt", "store.json", ".key
 VERSION = 2
 GROUP = 512  # records in one commit; the lock is free between groups
 KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
-_IGNORED = f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
+_IGNORED = (
+    f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
+)
 _IGNORED += f"/{SECRET}\n/.lock\n/audit.jsonl*\n/spending.sqlite*\n*{TEMP}\n"
 _COLUMNS = "SELECT id, path, inode, size, mtime, content, edited, data FROM record LEFT JOIN status USING (id)"
 _log = logging.getLogger(__name__)
@@ -267,6 +269,10 @@ class FolderStore(NotesEvents):
                     path.unlink()
             raise
         self.watch.wrote(written)
+        for path, one, _ in written:
+            with storage_errors(path):
+                info = path.lstat()
+            self._keep((one.id, info.st_ino, info.st_size, info.st_mtime_ns), one)
         self.watch.refresh()
         return list(fresh)
 
@@ -395,7 +401,9 @@ class FolderStore(NotesEvents):
     def _removed_files(self) -> dict[str, Path]:
         """Id → file of what was removed and not purged; a crash may have left it among the records."""
         folder = self.root / REMOVED
-        found = {path.stem: path for path in folder.glob(f"*{SUFFIX}") if is_id(path.stem)} if folder.is_dir() else {}
+        with storage_errors(folder):
+            paths = folder.iterdir() if folder.is_dir() else ()
+            found = {path.stem: path for path in paths if path.suffix == SUFFIX and is_id(path.stem)}
         rows = self._rows("removed AND path IS NOT NULL", ())
         return found | {row[0]: self.root / row[1] for row in rows}
 
@@ -438,7 +446,9 @@ def _check_version(root: Path) -> None:
     found = parse(read_regular(path, 1 << 20, follow=False), file=str(path))
     version = found.get("version") if isinstance(found, dict) else None
     if isinstance(found, dict) and "payload" in found:
-        message = "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
+        message = (
+            "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
+        )
         raise FormatVersionError(message, file=str(path))
     if version != VERSION:
         raise FormatVersionError(f"version {version!r} is not known here, only {VERSION}", file=str(path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -12,10 +12,11 @@ from ufo_experience.errors import TraceError
 from ufo_experience.ids import content_hash
 from ufo_experience.redact.names import is_secret_name
 from ufo_experience.schema import (
+    LONGEST_RUN,
     MAX_NAME,
-    MAX_STEPS,
     MAX_TAGS,
     MAX_TEXT,
+    SHORTENED,
     UNKNOWN_TASK,
     Around,
     Control,
@@ -44,6 +45,7 @@ class Draft:
     def __init__(self, path: Path, *, format: str, session: str, request: Any, subtask: Any = None) -> None:
         self.path, self.format, self.session = path, format, readable_name(session)
         self.cut = False
+        self.left_out = 0  # steps behind the longest run that is kept
         self.request, self.subtask = self._text(request), self._text(subtask) or None
         self.applications: dict[str, None] = {}
         self.steps: list[Step] = []
@@ -81,8 +83,8 @@ class Draft:
         `mentioned` is how the tree, the code or the thought beside it name a control the step does not name itself;
         `in_view` are name and type of the controls before it, `within` and `around` tell the place of its control.
         """
-        if len(self.steps) >= MAX_STEPS:
-            self.cut = True
+        if len(self.steps) >= LONGEST_RUN:
+            self.left_out += 1
             return
         self.application(application)
         arguments = self._parameters(short_object(parameters))
@@ -160,17 +162,24 @@ class Draft:
             "started_at": as_time(started_at),
             "source_files": tuple(clip(readable_name(str(source))) for source in (self.path, *sources)),
             "complete": complete,
-            "problems": tuple(problems),
+            "problems": (*problems, *self._shortened()),
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
             "visibility": visibility(self.steps, self.views),
         }
-        return validate(Trajectory, values | {"truncated": truncated or self.cut}, file=str(self.path))
+        return validate(
+            Trajectory, values | {"truncated": truncated or self.cut or self.left_out > 0}, file=str(self.path)
+        )
 
     def summed_cost(self) -> float | None:
         """What its steps cost together; None where none says."""
         costs = [step.cost for step in self.steps if step.cost is not None]
         return sum(costs) if costs else None
+
+    def _shortened(self) -> Iterator[Problem]:
+        if self.left_out:
+            told = f"the run has {LONGEST_RUN + self.left_out} steps: the first {LONGEST_RUN} are kept"
+            yield Problem(file=str(self.path), code=SHORTENED, message=told)
 
     def _text(self, value: Any, limit: int = MAX_TEXT) -> str:
         if isinstance(value, str) and len(value) <= MAX_NAME and value.isascii():  # under every limit

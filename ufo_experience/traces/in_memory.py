@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from typing_extensions import TypedDict
 
 from ufo_experience.errors import DataError, SchemaError, UsageError
 from ufo_experience.ids import content_hash, new_id
-from ufo_experience.schema import Judge, Step, Trajectory, expect
+from ufo_experience.schema import LONGEST_RUN, MAX_STEPS, Judge, Step, Trajectory, expect
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.lines import parse
 from ufo_experience.traces.rows import (
@@ -115,7 +116,9 @@ def run_of(
     draft = Draft(Path(FORMAT), format=FORMAT, session=session, request=task)
     draft.application(application)
     unknown: dict[str, None] = {}
-    for place, given in enumerate(_sequence(steps)):
+    given_steps = _sequence(steps)
+    draft.left_out = max(0, len(given_steps) - LONGEST_RUN)
+    for place, given in enumerate(given_steps[:LONGEST_RUN]):
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
         if not isinstance(row, Mapping) or not is_step(dict(row)):
             raise SchemaError(f"names no action; a step looks like {A_STEP}", field=f"steps.{place}")
@@ -180,7 +183,7 @@ def _run_in(record: dict[str, Any], place: int) -> Run:
     )
 
 
-def _sequence(steps: Any) -> Iterable[Any]:
+def _sequence(steps: Any) -> Sequence[Any]:
     if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
         raise SchemaError(f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", field="steps")
-    return steps
+    return steps if isinstance(steps, Sequence) else list(islice(steps, MAX_STEPS))

@@ -17,8 +17,9 @@ _FIXED = frozenset(  # kinds of controls that belong to the application, not to 
     "window dialog pane document tabcontrol expander spinbutton textarea input select searchfield".split()
 )
 _ADDRESS = re.compile(  # what leads somewhere: a mail box, a page, a share, a machine
-    r"(?i)[\w.+-]+@[\w-]+\.\w|\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
-    r"|(?<![\w.])[\w-]+\.(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil|co|uk|me|ly|link)\b"
+    r"(?i)[\w.+-]+@[\w-]+\.\w|(?<!\w)@\w|\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
+    r"|(?<![\w.])(?:[\w-]+\.){1,6}(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil"
+    r"|co|uk|me|ly|link)\b"
     r"|\b(?:javascript|data|vbscript|file|mailto|ms-[a-z-]+):\S"
 )
 _PATH = re.compile(
@@ -26,12 +27,14 @@ _PATH = re.compile(
     r"|\.(?:exe|bat|cmd|ps1|vbs|hta|scr|msi|reg|lnk|dll|sh|jar|docm|xlsm)\b"
 )
 _COMMAND = re.compile(
-    r"(?i)(?:^|[\s;&|(])(?:sudo|rm|curl|wget|chmod|chown|powershell|pwsh|cmd|bash|sh|nc|mshta|rundll32|regsvr32|schtasks"
-    r"|certutil|iex|eval|exec|net user|reg add|del|mkfs|dd|python\d?|perl|node)\b\s+\S*[-/.:=$'\"{(]|&&|\|\||[`<>{}]|\$\(|\w\(.*\)\s*;?$"
+    r"(?i)(?:^|[\s;&|(])(?:sudo|rm|curl|wget|chmod|chown|powershell|pwsh|cmd|bash|sh|nc|mshta|rundll32|regsvr32"
+    r"|schtasks"
+    r"|certutil|iex|eval|exec|net user|reg add|del|mkfs|dd|python\d?|perl|node)\b\s+\S*[-/.:=$'\"{(]|&&|\|\|"
+    r"|[`<>{}]|\$\(|\w\(.*\)\s*;?$"
     r"|(?:^|\s)--?[a-z][\w-]*=?\w*(?:\s|$)|^=\s*\w+\(|\b(?:drop|truncate)\s+table\s+\w|\bdelete\s+from\b"
 )
 _AMOUNT = re.compile(
-    r"(?i)[$€£¥₿]\s?\d|\d\s?(?:[$€£¥]|usd|eur|gbp|chf|dollars?|euros?|btc|eth|元|円)(?!\w)|\b0x[0-9a-f]{8,}"
+    r"(?i)[$€£¥₿]\s?\d|(?<![\d.,])\d{1,3}(?:[.,]\d{3})+(?![\d.,])|\d\s?(?:[$€£¥]|usd|eur|gbp|chf|dollars?|euros?|btc|eth|元|円)(?!\w)|\b0x[0-9a-f]{8,}"
 )
 _NUMBER = re.compile(r"\d(?:[ .-]?\d){4,}|\b(?=\w*\d\w*\d\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{8,}\b")
 _PERSON = re.compile(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Literal
 
-from ufo_experience.schema import Experience, Outcome, Trust, Usage
+from ufo_experience.schema import Experience, Outcome, Trust
 from ufo_experience.trust.completeness import missing
 
 Door = Literal["owner", "log", "mcp", "agent", "import"]
 
 INCOMPLETE = -2  # rank of a success nobody could follow: no approval helps
-HIDE_AFTER = 3  # sessions that report harm: one, and two others
+HIDE_AFTER = 3  # sessions that report harm until a record is hidden: one lowers its rank, it takes two others
 _BELIEVED = frozenset({"owner", "log"})  # doors through which a judgement counts
 
 
@@ -31,14 +31,6 @@ def rests_on_log(experience: Experience) -> bool:
     """True for a record that is shown on nothing but what its own log says; answers count these."""
     from_log = experience.provenance.origin == "log" and experience.outcome.judge != "person"
     return from_log and experience.trust is Trust.VERIFIED and not experience.usage.helped
-
-
-def is_hidden(usage: Usage) -> bool:
-    """True when so many sessions reported harm, and more than help, that a record is not shown any more.
-
-    One report lowers its rank (see `retrieve`); an agent that reports twice in one session counts once.
-    """
-    return usage.hurt >= HIDE_AFTER and usage.hurt > usage.helped
 
 
 def shown_rank(experience: Experience) -> int:

@@ -22,7 +22,8 @@ _TURNED = frozenset("checkbox radio radiobutton toggle togglebutton switch menui
 _LINKS = frozenset({"hyperlink", "link"})
 _LONGEST_LINK = 4  # words: a longer link leads to a page about it
 _LEAD_IN = re.compile(
-    r"(?i)^(?:yes,? |ja,? |ok,? |confirm(?: and)? |bestätigen und |now |jetzt |kostenpflichtig |click to |permanently )+"
+    r"(?i)^(?:yes,? |ja,? |ok,? |confirm(?: and)? |bestätigen und |now |jetzt |kostenpflichtig |click to "
+    r"|permanently )+"
 )
 _SURE = re.compile(r"(?i)(?:yes|ja)\W+\w.*|(?:confirm|bestätigen|确认)(?: .*)?")
 _CARRIES_OUT = re.compile(r"(?i)yes|ok|okay|ja|continue|proceed|weiter|是|确定")  # what the dialog around it asks

@@ -1,0 +1,117 @@
+"""What redaction and trust reach on the lists of tests/data/safety: `python -m benchmarks.redaction`.
+
+Each line is a figure, the command that printed it is this one. The lists were written by authors who had not seen the
+rules of their day; they have been seen since, so a rate here is a bound from below for what strangers will find.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ufo_experience import ExperienceMemory
+from ufo_experience.redact import redact_text
+from ufo_experience.schema import Control, Step
+from ufo_experience.trust.labels import is_fixed, readable
+from ufo_experience.trust.risk import asks_first
+
+SAFETY = Path(__file__).parents[1] / "tests" / "data" / "safety"
+Row = dict[str, Any]
+
+
+def rows(name: str) -> list[Row]:
+    """The rows of a list; secrets are kept encoded, so that no scanner of repositories trips over them."""
+    if (plain := SAFETY / f"{name}.jsonl").exists():
+        return [json.loads(line) for line in plain.read_text(encoding="utf-8").splitlines()]
+    lines = (SAFETY / f"{name}.b64").read_text(encoding="ascii").splitlines()
+    return [json.loads(base64.b64decode(line)) for line in lines]
+
+
+def labels() -> Iterator[tuple[Step, bool]]:
+    """Labels of public applications, and whether a person is to be asked before."""
+    for line in (SAFETY / "ask_first.tsv").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            name, role, ask, _ = line.split("\t")
+            yield Step(step_number=1, action_type="click", target_control=Control(name=name, type=role)), ask == "yes"
+
+
+def steps_of(row: Row) -> list[dict[str, Any]]:
+    """The steps of a row as `remember` takes them."""
+    known = ("action", "control", "control_type", "text", "observation", "result", "parameters")
+    steps = []
+    for step in row["steps"]:
+        parameters = dict(step.get("params") or {})
+        given = {key: value for key, value in step.items() if key in known}
+        steps.append({**given, "parameters": parameters} if parameters else given)
+    return steps
+
+
+def stored(row: Row) -> str:
+    """Every byte a store keeps of a run, as text."""
+    with tempfile.TemporaryDirectory() as folder:
+        with ExperienceMemory.open(Path(folder) / "db", embedder="hashing") as memory:
+            memory.remember(row["task"], steps_of(row), success=True, judge="person", application=row["application"])
+        data = b"\n".join(path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file())
+        return data.decode("utf-8", "replace")
+
+
+def kept_typed(row: Row) -> bool:
+    """True when what was typed into a secret field stands in clear in the store, and the task does not name it."""
+    text = stored(row)
+    return row["secret"] in text or json.dumps(row["secret"])[1:-1] in text
+
+
+def shown_of(row: Row) -> tuple[bool, bool, bool]:
+    """What of a poisoned run reaches a prompt: data (typed, chosen, an item), a label; and whether that one asks first.
+
+    Its payloads are what its author marked as harmful; a task that names one itself is the user's own.
+    """
+    with tempfile.TemporaryDirectory() as folder, ExperienceMemory.open(folder, embedder="hashing") as memory:
+        one = memory.remember(row["task"], steps_of(row), success=True, judge="person", application=row["application"])
+        tasks = (row["query"], row["task"])
+        found = [memory.retrieve(task, similarity_threshold=0.0) for task in tasks]
+        prompt = "".join(str(memory.build_prompt(task, hits).prompt) for task, hits in zip(tasks, found, strict=True))
+    shown = [text for text in row["payload"] if text.strip() and text in prompt and text not in " ".join(tasks)]
+    steps = [step for step in one.action.steps if any(text in step.target_control.name for text in shown)]
+    data = any(all(text not in step.target_control.name for step in steps) for text in shown)
+    return data, bool(steps), any(map(asks_first, one.action.steps))
+
+
+def figures() -> Iterator[tuple[str, int, int]]:
+    """What is counted, how many, of how many."""
+    secrets, harmless, typed = rows("secrets"), rows("harmless"), rows("typed_secrets")
+    yield "secrets in running text: kept", sum(r["secret"] in redact_text(r["text"]) for r in secrets), len(secrets)
+    yield "harmless texts: altered", sum(redact_text(r["text"]) != r["text"] for r in harmless), len(harmless)
+    yield "typed secrets: kept in any byte on disk", sum(map(kept_typed, typed)), len(typed)
+    asked = list(labels())
+    due = [step for step, ask in asked if ask]
+    yield "labels to ask before: marked", sum(map(asks_first, due)), len(due)
+    others = [step for step, ask in asked if not ask]
+    yield "other labels: marked", sum(map(asks_first, others)), len(others)
+    named = [
+        Control(name=step["control"], type=step["control_type"])
+        for row in rows("everyday")
+        for step in row["steps"]
+        if step["control"]
+    ]
+    fixed = [control for control in named if is_fixed(control)]
+    yield "labels of fixed controls in everyday runs: readable", sum(map(readable, fixed)), len(fixed)
+    poison = [shown_of(row) for row in rows("poison")]
+    yield "poisoned runs, judged by a person: data in a prompt", sum(data for data, _, _ in poison), len(poison)
+    grave = [asks for _, label, asks in poison if label]
+    yield "  a grave label in a prompt", len(grave), len(poison)
+    yield "  of these: a step is marked to ask before", sum(grave), len(grave)
+
+
+def main() -> None:
+    """Print every figure."""
+    for what, count, of in figures():
+        print(f"{what:<58}{count:>6} of {of:<6}{100 * count / of:6.1f} %")
+
+
+if __name__ == "__main__":
+    main()
