@@ -179,9 +179,8 @@ class Retriever:
         asked.add(request.masked)
         if len(self._served) > _REMEMBERED:
             self._served.pop(next(iter(self._served)))
-        if len(asked) < _MANY:
-            return None
-        return f"{id[:8]} was served to {len(asked)} different requests: see whether it is the way of all of them"
+        told = f"{id[:8]} was served to {len(asked)} different requests: see whether it is the way of all of them"
+        return told if len(asked) >= _MANY else None
 
 
 class _Answer:
@@ -346,8 +345,8 @@ class _Answer:
         if row.id in {one.id for one in self._withheld}:
             return
         release = f"ufo-experience approve {row.id[:8]}" if why in ("unproven", "quarantined") else None
-        application = row.application if why == "other application" else None
-        self._withheld.append(Withheld(row.id, row.task, round(score, 6), why, release, application))
+        named = row.application if why == "other application" else None
+        self._withheld.append(Withheld(row.id, row.task, round(score, 6), why, release, named))
 
     def _withhold_elsewhere(self) -> None:
         """Note what would be served if no application were asked for."""
