@@ -69,6 +69,9 @@ def asks_first(step: Step) -> bool:
     name = control.name.strip()
     if is_press(step.action_type) or PLACEHOLDER.fullmatch(name):
         return False
+    chosen = [value for value in step.parameters.values() if isinstance(value, str)]
+    if any(_has(text.casefold(), "guards") and _has(text.casefold(), "turns") for text in (name, *chosen)):
+        return True
     if _CARRIES_OUT.fullmatch(name) and control.within:
         return _label_asks(control.within.rstrip("?？ "), "")
     return _label_asks(name or " ".join(_WORD.findall(step.action_type)), plain(control.type or ""))
@@ -82,7 +85,7 @@ def _label_asks(name: str, role: str) -> bool:
         return False
     if _has(label, "but"):
         return False
-    if role in _TURNED and _has(label, "guards"):
+    if _has(label, "guards") and (role in _TURNED or _has(label, "turns")):
         return True
     if role in _LINKS and len(label.split()) > _LONGEST_LINK:
         return False
