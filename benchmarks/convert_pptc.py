@@ -18,10 +18,10 @@ def read(path: Path) -> Iterator[Session]:
     """A session per turn that has an instruction and calls that can be read."""
     for number, record in enumerate(json_lines(path), start=1):
         for place, turn in enumerate(record["turns"], start=1):
-            calls = calls_of(turn.get("api_sequence") or turn.get("Feasible API sequence") or "")
+            calls = calls_of_source(turn.get("api_sequence") or turn.get("Feasible API sequence") or "")
             instruction = (turn.get("instruction") or turn.get("User instruction") or "").partition(" ##")[0].strip()
             if calls and instruction:
-                steps = [{"action": name, "parameters": given, "result": "not executed"} for name, given in calls]
+                steps = [{"action": c.name, "parameters": c.arguments, "result": "not executed"} for c in calls]
                 key = f"pptc-{number}-{place}"
                 yield {"session": key, "task": instruction, "application": "PowerPoint", "steps": steps}
 

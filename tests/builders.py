@@ -7,13 +7,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from tests.disks import UnsyncedDisk
-from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Kind, Vectors
 from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieve.background import PAIRS
 from ufo_experience.schema import (
     Control,
     Experience,
@@ -27,8 +24,7 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.settings import Settings
-from ufo_experience.store.folder.store import FileStore
-from ufo_experience.text.slots import mask_slots
+from ufo_experience.request import Request
 
 WHEN = datetime(2025, 11, 12, 10, 4, 28, tzinfo=timezone.utc)
 TEXTS = [
@@ -96,7 +92,7 @@ def a_record_of(
     usage = Usage(**changes.pop("usage", {}))
     return Experience(
         id=content_id([text, session, steps]),
-        state=State(task=mask_slots(text), request=text, application=changes.pop("application", None)),
+        state=State(task=Request.parse(text).masked, request=text, application=changes.pop("application", None)),
         action={"steps": [a_step(n + 1, "click_input", "OK", "Button") for n in range(steps)]},
         outcome=Outcome(success=changes.pop("success", True)),
         created_at=changes.pop("created_at", datetime(2025, 1, 1, tzinfo=timezone.utc)),
@@ -114,13 +110,9 @@ def open_memory(folder: Path, **settings: Any) -> ExperienceMemory:
 
 
 def memory_of(folder: Path, *records: Experience, index: bool = True, **settings: Any) -> ExperienceMemory:
-    """A memory of these records and their credit, offline, on a disk that does not wait for fsync."""
-    store = FileStore.open(folder, disk=UnsyncedDisk())
-    store.add(records)
-    for one in records:
-        if one.usage != Usage():
-            store.set_status(one.id, usage=one.usage)
-    memory = ExperienceMemory(store, Settings(db=str(folder), embedder="hashing", **settings), open_embedder("hashing"))
+    """A memory of these records and their credit, offline."""
+    memory = open_memory(folder, **settings)
+    memory.store.add(records)
     if index:
         memory.index()
     return memory

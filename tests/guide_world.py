@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ufo_experience.procedure.binding import bind
-from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import procedure_of
+from ufo_experience import Guide, Procedure
 from ufo_experience.redact import redact_record
 from ufo_experience.schema import Experience, validate
 
@@ -55,8 +53,8 @@ def experience(*steps: dict[str, Any], task: str = TASK, **more: Any) -> Experie
 
 def guide(*steps: dict[str, Any], task: str = TASK, new: str | None = None, **limits: int) -> Guide:
     """A guide along `steps`, which were done for `task`, in the task `new` (None: the same once more)."""
-    way = procedure_of(experience(*(steps or BACKUP), task=task))
-    return Guide(bind(way, task if new is None else new), **limits)
+    way = Procedure.of([experience(*(steps or BACKUP), task=task)], task if new is None else new)
+    return Guide(way, **limits)
 
 
 def control(name: str, kind: str = "Button", **more: Any) -> dict[str, Any]:

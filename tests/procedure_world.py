@@ -79,4 +79,18 @@ def told(memory: ExperienceMemory, task: str) -> str:
     return memory.build_prompt(task).text
 
 
-__all__ = ["Act", "Stop", "choose", "click", "do", "fill", "link", "memory_of", "obey", "screen", "seen", "tick", "told"]
+__all__ = [
+    "Act",
+    "Stop",
+    "choose",
+    "click",
+    "do",
+    "fill",
+    "link",
+    "memory_of",
+    "obey",
+    "screen",
+    "seen",
+    "tick",
+    "told",
+]

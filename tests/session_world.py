@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.session_parts import ScriptedEvaluator
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import parse_block, read_step
+from ufo_experience.prompt.builder import parse_block
 from ufo_experience.session import (
     AgentStatus,
     Command,
@@ -85,7 +85,7 @@ class SwitchAgent:
 
     def remembered(self, turn: Turn) -> list[str]:
         for record in parse_block(turn.experiences):
-            controls = [read_step(step["step"])[2] for step in record.get("successful_steps", ())]
+            controls = [step["control"] for step in record.get("steps", ())]
             if self.feature in controls:
                 return controls
         return []

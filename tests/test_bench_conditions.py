@@ -11,10 +11,10 @@ from benchmarks.steps.baselines import NearestByWords, as_it_is, first_step
 from benchmarks.steps.desktop.desktop import unasked_changes
 from benchmarks.steps.desktop.templates import rewordings, templates
 from benchmarks.steps.plan import make_plan
+from ufo_experience import Guide, Procedure, Target
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act
-from ufo_experience.procedure.block import ahead_block
-from ufo_experience.procedure.procedure import Target
+from ufo_experience.procedure.ahead import ahead_block
 from ufo_experience.schema import Action, Experience, Outcome, Provenance, State, Step
 
 
@@ -63,7 +63,7 @@ def test_a_change_counts_unless_it_was_there_or_is_wanted():
 def test_what_comes_next_is_read_from_its_block():
     """In the form in which it can be answered."""
     acts = [Act("click_input", Target("Save", "Button")), Act("set_edit_text", Target("Name", "Edit"), {"text": "b"})]
-    assert foreseen_in(ahead_block(acts)) == (
+    assert foreseen_in(ahead_block(Guide(Procedure("", "Save it", "Save it", "", ())), acts)) == (
         {"function": "click_input", "name": "Save", "type": "Button"},
         {"function": "set_edit_text", "name": "Name", "type": "Edit", "text": "b"},
     )

@@ -14,12 +14,12 @@ from benchmarks.steps.environment import ControlView, Observation
 from benchmarks.steps.episode_session import Outcome, run_session
 from benchmarks.steps.external_agent import Action, ToldAhead, read_answer, screen_as_data
 from tests.test_bench_steps import Renaming
+from ufo_experience import Act, Guide, Procedure, Target
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.procedure.acts import Act
-from ufo_experience.procedure.block import RESUMED, ahead_block
-from ufo_experience.procedure.procedure import Target
+from ufo_experience.procedure.ahead import ahead_block
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "steps.md"
+WAY = Guide(Procedure("", "Save it", "Save it", "", ()))
 SCREEN = Observation(
     "goal",
     "Mail",
@@ -177,7 +177,6 @@ def test_the_way_is_told_once_and_then_only_its_place():
     """From which action it goes on, with notes that are new; in full again where it is not as it was told."""
     acts = [Act("click_input", Target(name, "Button")) for name in ("Open", "Fill", "Save")]
     told = ToldAhead()
-    assert told.place(ahead_block(acts)) is None
-    assert told.place(ahead_block(acts[1:])) == {"from": 2}
-    assert told.place(ahead_block(acts, resumed=True)) == {"from": 1, "notes": [RESUMED]}
-    assert told.place(ahead_block([*acts[1:], acts[0]])) is None
+    assert told.place(ahead_block(WAY, acts)) is None
+    assert told.place(ahead_block(WAY, acts[1:])) == {"from": 2}
+    assert told.place(ahead_block(WAY, [*acts[1:], acts[0]])) is None

@@ -12,7 +12,7 @@ from benchmarks.gpt_agent.agent import main, make_session
 from benchmarks.gpt_agent.form import FormApp
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import parse_block, read_step
+from ufo_experience.prompt.builder import parse_block
 
 REQUEST = "Put Research in as the department and save the form."
 
@@ -62,7 +62,7 @@ def clerk(body: dict) -> dict:
     if told:
         first, *rest = told
         return answer(first["function"], ids[first["name"]], "FINISH") | {"then": [foreseen(one) for one in rest]}
-    known = [read_step(step["step"])[2] for record in past_of(body) for step in record.get("successful_steps", ())]
+    known = [step["control"] for record in past_of(body) for step in record.get("steps", ())]
     page = "Work" if "Work" in known or "Contact" in tried else "Contact"
     return answer("click_input", ids[page])
 

@@ -9,12 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.guide_world import control, experience, guide, screen
+from ufo_experience import Act, Guide, Procedure, Stop
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.acts import Act, Stop
-from ufo_experience.procedure.binding import bind
-from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import procedure_of
-from ufo_experience.procedure.screen import read_screen
 from ufo_experience.controls import bare, role_of
 from ufo_experience.traces.in_view import ListedControl, around
 
@@ -133,8 +129,7 @@ def took_the_place(acted: Thing, target: Thing, original: list[Thing], shown: li
 def test_no_screen_makes_a_guide_act_on_a_wrong_control(data):
     """Up to the first check that fails every action is on the remembered control, usable and not covered."""
     original, targets = data.draw(pages())
-    way = procedure_of(experience(*map(recorded, original, targets), task=TASK))
-    one = Guide(bind(way, TASK))
+    one = Guide(Procedure.of([experience(*map(recorded, original, targets), task=TASK)], TASK))
     for page, target in zip(original, targets, strict=True):
         shown = data.draw(changed(page))
         answer = one.next([thing.shown() for thing in shown])
@@ -153,8 +148,7 @@ def test_no_screen_makes_a_guide_act_on_a_wrong_control(data):
 def test_a_way_of_another_task_acts_only_on_what_it_names(data):
     """A wrong memory: no guess, no place, no neighbour leads it to a control of another name."""
     original, targets = data.draw(pages())
-    way = procedure_of(experience(*map(recorded, original, targets), task=TASK))
-    one = Guide(bind(way, TASK))
+    one = Guide(Procedure.of([experience(*map(recorded, original, targets), task=TASK)], TASK))
     other, _ = data.draw(pages())
     for page in other:
         answer = one.next([thing.shown() for thing in page])
@@ -173,8 +167,7 @@ def test_a_way_of_another_task_acts_only_on_what_it_names(data):
 def test_an_unchanged_application_is_walked_to_the_end_or_to_a_doubt_that_was_there(drawn):
     """Nothing has changed: the way stops only where the record itself cannot tell one control from another."""
     original, targets = drawn
-    way = procedure_of(experience(*map(recorded, original, targets), task=TASK))
-    one = Guide(bind(way, TASK))
+    one = Guide(Procedure.of([experience(*map(recorded, original, targets), task=TASK)], TASK))
     for page, target in zip(original, targets, strict=True):
         answer = one.next([thing.shown() for thing in page])
         if isinstance(answer, Stop):
@@ -265,8 +258,8 @@ def test_the_last_of_several_is_not_taken_for_the_one_that_was_meant():
 def test_the_row_tells_controls_of_one_name_apart():
     """And it is the row of the new task's value."""
     rows = [Thing(place, "Open", "Button", within=name) for place, name in enumerate(("a.txt", "b.txt", "c.txt"))]
-    way = procedure_of(experience(recorded(rows, rows[0]), task="Open the file a.txt"))
-    answer = Guide(bind(way, "Open the file c.txt")).next([one.shown() for one in rows])
+    way = Procedure.of([experience(recorded(rows, rows[0]), task="Open the file a.txt")], "Open the file c.txt")
+    answer = Guide(way).next([one.shown() for one in rows])
     assert isinstance(answer, Act)
     assert answer.target.id == 2
 
@@ -287,4 +280,4 @@ def test_a_switch_goes_the_way_it_went_then():
 def test_controls_that_cannot_be_read_are_refused(controls):
     """Not taken for an empty screen."""
     with pytest.raises(UsageError, match="id, name and type"):
-        read_screen(controls)
+        guide().next(controls)

@@ -9,7 +9,6 @@ from time import process_time
 from types import FunctionType, ModuleType
 
 import pytest
-from ufo_experience.session.service import SessionServer
 
 from tests.builders import a_record, a_record_of, memory_of
 from tests.openai_stub import OpenAIStub
@@ -46,21 +45,6 @@ def test_nothing_is_appended_to_a_file_with_another_name(tmp_path):
     with pytest.raises(OSError, match=r"regular file of its own|No such device"):
         Disk().append(tmp_path / "changed")
     assert victim.read_text(encoding="utf-8") == "mine"
-
-
-@pytest.mark.parametrize(
-    ("host", "served"),
-    [
-        ("127.0.0.1:8080", True), ("localhost", True), ("[::1]:99", True), ("LOCALHOST:1", True),
-        ("evil.example", False),
-        ("127.0.0.1.evil.example", False), ("localhost.evil", False), ("", False), ("evil.example:80", False),
-    ],
-)  # fmt: skip
-def test_a_page_that_rebinds_its_name_is_not_served(host, served):
-    """The Host of a request is the name the page asked for, whatever address it points to by now."""
-    server = SessionServer(lambda *parts: None)  # type: ignore[arg-type, return-value]
-    assert server._is_for_us([host]) is served
-    assert not server._is_for_us([host, host])
 
 
 def _record(text: str) -> Experience:

@@ -23,8 +23,8 @@ from ufo_experience.errors import UsageError
 from ufo_experience.index.catalog import Catalog
 from ufo_experience.ingest import _redacted, _without_our_prompts, ingest, seldom_collecting
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.prompt.block import frame
 from ufo_experience.prompt.builder import build_prompt
-from ufo_experience.prompt.data_block import frame
 from ufo_experience.schema import Experience, Hit, Trust, validate
 from ufo_experience.settings import Settings
 from ufo_experience.store import open_store

@@ -1,4 +1,4 @@
-"""The judge of the few best hits, asked through the real `openai` client of a local server; it fails closed."""
+"""The judge of the best candidates, asked through the real `openai` client of a local server."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.retrieval.beir import read_beir, write_beir
-from benchmarks.retrieval.page import report_text
-from benchmarks.retrieval.run import run
 from tests.builders import a_record_of
-from tests.openai_stub import OpenAIStub, content, cut_by_length, failing, out_of_quota
+from tests.openai_stub import OpenAIStub, content, out_of_quota
 from ufo_experience import ExperienceMemory
-from ufo_experience.errors import ServiceError, UsageError
+from ufo_experience.errors import UsageError
 from ufo_experience.settings import Settings
 from ufo_experience.store.selection import RecordFilter
 
@@ -41,7 +38,7 @@ def stub(monkeypatch: pytest.MonkeyPatch):
         yield server
 
 
-def open_memory(folder: Path, judge: str = "openai:gpt-4.1-mini") -> ExperienceMemory:
+def memory_at(folder: Path, judge: str = "openai:gpt-4.1-mini") -> ExperienceMemory:
     """A memory of `KNOWN` without vectors."""
     memory = ExperienceMemory.open(settings=Settings(db=str(folder), embedder="hashing", judge=judge))
     memory.store.add([a_record_of(text) for text in KNOWN])
@@ -49,121 +46,71 @@ def open_memory(folder: Path, judge: str = "openai:gpt-4.1-mini") -> ExperienceM
     return memory
 
 
-def test_what_the_judge_takes_for_the_task_is_served_below_the_threshold_too(stub, tmp_path):
-    plain = open_memory(tmp_path / "plain", "none").retrieve("Keep the newsletter of May for later")
-    assert (len(plain), stub.requests) == (0, [])
-    found = open_memory(tmp_path / "judged").retrieve("Keep the newsletter of May for later")
-    assert [hit.experience.state.request for hit in found] == [KNOWN[2]]
-    assert found[0].explanation["before_judge"] < 0.5 <= found[0].score
+def tasks(found) -> list[str]:
+    return [hit.task for hit in found]
 
 
-def test_what_the_judge_takes_for_another_task_is_withheld(stub, tmp_path):
-    memory = open_memory(tmp_path / "db")
-    assert len(memory.retrieve(KNOWN[1])) == 1
-    found = memory.retrieve("Change the stage of the opportunity Miller")
-    assert (len(found), found.withheld_why) == (0, ("rejected",))
-    assert found.reason == "what fits is withheld: 1 rejected"
+@pytest.mark.parametrize("judge", ["auto", "openai:gpt-4.1-mini"])
+def test_a_yes_is_served_whatever_the_score(stub, tmp_path, judge):
+    """With a key that is so by default, and one setting turns it off."""
+    task = "Keep the newsletter of May for later"
+    assert (tasks(memory_at(tmp_path / "off", "off").retrieve(task)), stub.requests) == ([], [])
+    found = memory_at(tmp_path / "on", judge).retrieve(task)
+    assert tasks(found) == [KNOWN[2]]
+    assert found[0].score >= found.threshold > found[0].explanation["before_use"]
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (out_of_quota, "the quota of the account is used up"),
-        (content("not json"), "could not answer"),
-        (content('{"same": [7]}'), "could not answer"),
-        (cut_by_length, "name another"),
-    ],
-)
-def test_a_judge_that_cannot_answer_lets_nothing_pass(stub, tmp_path, fault, said):
-    """And what is billed for an answer that was cut off is counted."""
-    memory = open_memory(tmp_path / "db")
-    stub.play(fault)
-    found = memory.retrieve(KNOWN[1])
-    assert (len(found), found.withheld_why) == (0, ("unjudged",))
-    assert found.notes[0].startswith("the judge could not be asked: ")
-    assert said in found.notes[0]
-    assert fault is not cut_by_length or memory.wiring.service().ledger.output_tokens == 100
-
-
-@pytest.mark.parametrize(
-    ("model", "cap", "said"),
-    [("minilm", 1.0, "the price of the model is unknown"), ("gpt-4.1-mini", 0.0, "leaves no room")],
-)
-def test_why_a_cap_keeps_the_judge_from_being_asked(stub, tmp_path, model, cap, said):
-    """Where the price is unknown nobody says that the cap is reached."""
-    settings = Settings(db=str(tmp_path / "db"), embedder="hashing", judge=f"openai:{model}", max_cost=cap)
-    memory = ExperienceMemory.open(settings=settings)
-    memory.store.add([a_record_of(text) for text in KNOWN])
-    found = memory.retrieve(KNOWN[1])
-    assert (found.withheld_why, said in found.notes[0], stub.requests) == (("unjudged",), True, [])
-
-
-def test_a_model_that_reasons_has_room_for_its_answer(stub, tmp_path):
-    open_memory(tmp_path / "db").retrieve(KNOWN[1])
-    assert stub.requests[0].body["max_completion_tokens"] >= 2_000
-
-
-def test_a_judge_is_sent_the_values_of_a_request_and_no_secret(stub, tmp_path):
-    """As `docs/security.md` says."""
-    open_memory(tmp_path / "db").retrieve(f"{KNOWN[1]}, the password is Zq3mV8nB1c")
-    sent = stub.requests[0].body["messages"][1]["content"]
-    assert ("Kessler" in sent, "Zq3mV8nB1c" in sent) == (True, False)
-
-
-def test_an_equal_question_is_asked_once(stub, tmp_path):
-    memory = open_memory(tmp_path / "db")
-    assert memory.retrieve(KNOWN[1]).hits == memory.retrieve(KNOWN[1]).hits
-    assert len(stub.requests) == 1
-
-
-def test_a_threshold_holds_for_the_score_that_a_yes_has_raised(stub, tmp_path):
-    memory, task = open_memory(tmp_path / "db"), "Keep the newsletter of May for later"
-    score = memory.retrieve(task)[0].score
-    assert len(memory.retrieve(task, similarity_threshold=score - 0.001)) == 1
-    assert len(memory.retrieve(task, similarity_threshold=score + 0.001)) == 0
-
-
-def test_nobody_is_asked_about_a_stranger(stub, tmp_path):
-    assert len(open_memory(tmp_path / "db").retrieve("Kaffee kochen")) == 0
-    assert stub.requests == []
-
-
-def test_an_unknown_judge_is_named(stub, tmp_path):
-    with pytest.raises(UsageError, match="known are: none, openai:MODEL"):
-        open_memory(tmp_path / "db", "gpt").retrieve(KNOWN[0])
-
-
-def test_bench_retrieval_measures_a_model_as_the_judge(stub, tmp_path):
-    """By the spec of the setting; another word is refused."""
-    write_beir(
-        tmp_path,
-        [{"_id": str(number), "text": text} for number, text in enumerate(KNOWN)],
-        [{"_id": "later", "text": "Keep the newsletter of May for later"}],
-        [("later", "2", 1)],
-    )
-    measured = run(read_beir(tmp_path), judge="openai:gpt-4.1-mini").product
-    assert (measured.served.right, measured.judged) == (1.0, 1)
-    with pytest.raises(UsageError, match="a number from 0 to 1"):
-        run(read_beir(tmp_path), judge="1.5")
-
-
-def test_bench_retrieval_gives_no_figure_for_a_judge_that_never_answers(stub, tmp_path):
-    """One that answered some questions is measured, with the number of those it did not."""
-    queries = [{"_id": str(number), "text": text} for number, text in enumerate(KNOWN)]
-    write_beir(tmp_path, queries, queries, [(one["_id"], one["_id"], 1) for one in queries])
-    stub.play(out_of_quota)
-    report = run(read_beir(tmp_path), judge="openai:gpt-4.1-mini")
-    assert (report.product.judged, report.product.unjudged) == (3, 1)
-    assert "1 of them without an answer (the quota of the account is used up (429))" in report_text(report)
-    stub.play(*[failing(401, "invalid_api_key")] * 3)
-    with pytest.raises(ServiceError, match="401"):
-        run(read_beir(tmp_path), judge="openai:gpt-4.1-mini")
+def test_a_no_is_withheld(stub, tmp_path):
+    found = memory_at(tmp_path).retrieve("Change the stage of the opportunity Miller")
+    assert (tasks(found), found.withheld_why) == ([], ("rejected",))
 
 
 def test_a_judge_decides_what_the_rule_takes_for_the_opposite(stub, tmp_path):
     task = "Do not let the channel random ring, mute it"
-    plain, judged = (open_memory(tmp_path / name[:4], name) for name in ("none", "openai:gpt-4.1-mini"))
-    assert plain.retrieve(task).withheld_why == ("contradicts",)
-    judged.store.add([a_record_of(KNOWN[0], session="another")])
-    found = judged.retrieve(task)  # another run of the task it serves is not told as the opposite
-    assert ([hit.task for hit in found], found.withheld) == ([KNOWN[0]], ())
+    assert KNOWN[0] not in tasks(memory_at(tmp_path / "off", "off").retrieve(task, similarity_threshold=0.0))
+    assert tasks(memory_at(tmp_path / "on").retrieve(task)) == [KNOWN[0]]
+
+
+@pytest.mark.parametrize("fault", [out_of_quota, content("not json"), content('{"same": [70]}')])
+def test_where_the_judge_gives_no_answer_the_score_does_and_says_so(stub, tmp_path, fault):
+    memory = memory_at(tmp_path)
+    stub.play(fault)
+    found = memory.retrieve(KNOWN[1])
+    assert tasks(found) == [KNOWN[1]]
+    assert "the judge could not be asked" in str(found.degraded)
+
+
+def test_one_question_holds_the_request_and_ten_tasks_at_most_and_no_secret(stub, tmp_path):
+    memory = memory_at(tmp_path)
+    memory.store.add([a_record_of(f"Change the stage of the opportunity, way {number} of it") for number in range(30)])
+    memory.retrieve(f"{KNOWN[1]}, the password is Zq3mV8nB1c")
+    (request,) = stub.requests
+    sent = request.body["messages"][1]["content"]
+    assert len(json.loads(sent)["known"]) <= 10
+    assert ("Kessler" in sent, "Zq3mV8nB1c" in sent) == (True, False)
+
+
+def test_an_equal_question_is_asked_once_also_by_another_process(stub, tmp_path):
+    memory = memory_at(tmp_path)
+    assert tasks(memory.retrieve(KNOWN[1])) == tasks(memory.retrieve(KNOWN[1])) == [KNOWN[1]]
+    assert tasks(memory_at(tmp_path).retrieve(KNOWN[1])) == [KNOWN[1]]
+    assert len(stub.requests) == 1
+
+
+def test_verdicts_go_with_their_record(stub, tmp_path):
+    memory = memory_at(tmp_path)
+    (hit,) = memory.retrieve(KNOWN[1])
+    memory.purge(where=RecordFilter(ids=(hit.id,)))
+    memory.store.add([a_record_of(KNOWN[1], session="again")])
+    memory.retrieve(KNOWN[1])
+    assert len(stub.requests) == 2
+
+
+def test_nobody_is_asked_where_nothing_is_near(stub, tmp_path):
+    assert tasks(memory_at(tmp_path).retrieve("Kaffee kochen")) == []
+    assert stub.requests == []
+
+
+def test_an_unknown_judge_is_named(stub, tmp_path):
+    with pytest.raises(UsageError, match="auto, off, openai:MODEL"):
+        memory_at(tmp_path, "gpt").retrieve(KNOWN[0])

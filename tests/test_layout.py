@@ -25,7 +25,7 @@ LEVELS = {
     "records are found": ["index", "retrieve"],
     "records are shown": ["prompt", "procedure"],
     "what puts the stages together": ["ingest", "wiring", "maintenance", "memory", "aio"],
-    "doors": ["session", "integrations", "examples", "review", "cli"],
+    "doors": ["session", "integrations", "review", "cli"],
     "names": ["public", "__init__", "__main__"],
 }
 # The model offers one view of itself as a method, imported when it is called; a reader asks redaction's one list which
@@ -35,8 +35,9 @@ LEVEL = {room: number for number, rooms in enumerate(LEVELS.values()) for room i
 
 
 def room_of(path: Path) -> str:
-    """The first part of a module's path below the package."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    """The first part of a module's path below the package; the shapes of others' records stand at the bottom."""
+    parts = path.relative_to(PACKAGE).parts
+    return "formats" if parts[:2] == ("integrations", "formats") else parts[0].removesuffix(".py")
 
 
 def own_imports(path: Path) -> set[str]:
@@ -48,7 +49,8 @@ def own_imports(path: Path) -> set[str]:
             if node.module == "ufo_experience":
                 rooms |= {alias.name for alias in node.names if alias.name in LEVEL}
             elif node.module and node.module.startswith("ufo_experience."):
-                rooms.add(node.module.split(".")[1])
+                parts = node.module.split(".")[1:]
+                rooms.add("formats" if parts[:2] == ["integrations", "formats"] else parts[0])
     return rooms
 
 

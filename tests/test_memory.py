@@ -36,7 +36,7 @@ def test_a_log_becomes_the_steps_of_a_prompt(memory):
     assert hits[0].experience.state.application == "SystemSettings.exe"
     assert block.ids == (hits[0].experience.id,)
     assert block.prompt.startswith("Turn Bluetooth on\n")
-    shown = parse_block(block.text)[0]["successful_steps"]
+    shown = parse_block(block.text)[0]["steps"]
     logged = hits[0].experience.action.steps
     assert len(shown) == len(logged) > 1
     assert [line["control"] for line in shown] == [step.target_control.name for step in logged]

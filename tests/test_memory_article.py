@@ -64,7 +64,7 @@ def test_recorded_experiences_are_retrieved_and_shown_with_the_defaults(tmp_path
     assert found[0]["task_description"] == TASK
     assert 0.75 <= found[0]["similarity_score"] <= 1.0
     prompt = build_prompt_with_memory("Filter the table by region", "screen.png", [], found)
-    assert '1. click_input("Filter")' in prompt
+    assert '1. click "Filter"' in prompt
     assert retrieve_relevant_experiences(TASK, tmp_path / "db")[0]["task_id"] == found[0]["task_id"]
 
 
@@ -96,12 +96,29 @@ def test_a_folder_of_the_articles_flat_files_is_understood(tmp_path):
         create_experience_index(tmp_path / "nothing")
 
 
-def test_the_comparison_stands_a_run_without_steps():
-    """No division by zero."""
-    runs = {False: {"steps": 0, "cost": 0.1}, True: {"steps": 0, "cost": 0.0}}
-    told = compare_with_without_memory("t", lambda task, use_memory: runs[use_memory])
-    assert told.step_reduction == 0.0
-    assert "Step reduction: 0%" in str(told)
+def test_a_failed_run_is_retrieved_and_shown_as_what_did_not_work(tmp_path):
+    """Behind the successes, and marked as such in the prompt."""
+    record_experience(TASK, TRACE, success=False, db=tmp_path / "db")
+    found = retrieve_relevant_experiences(TASK, tmp_path / "db")
+    assert [one["success"] for one in found] == [False]
+    assert "Failed in EXCEL.EXE" in build_prompt_with_memory("Filter the table by region", "screen.png", [], found)
+
+
+@pytest.mark.parametrize(
+    ("without", "with_memory", "saved", "told"),
+    [
+        ({"steps": 9}, {"steps": 4}, 1 - 4 / 9, "56%"),
+        ({"steps": 0, "cost": 0.1}, {"steps": 0}, 0.0, "0%"),
+        ({"steps": 9, "success": True}, {"steps": 2, "success": False}, None, "none: with memory the goal was missed"),
+        ({"steps": 9, "success": False}, {"steps": 9, "success": True}, None, "none: without memory"),
+    ],
+)
+def test_steps_are_saved_only_between_runs_that_reached_the_goal(without, with_memory, saved, told):
+    """A run that gives up after two steps has saved none."""
+    runs = {False: without, True: with_memory}
+    comparison = compare_with_without_memory("t", lambda task, use_memory: runs[use_memory])
+    assert comparison.step_reduction == pytest.approx(saved) if saved is not None else comparison.step_reduction is None
+    assert f"Step reduction: {told}" in str(comparison)
 
 
 def test_what_is_retrieved_holds_no_value_that_only_the_record_knows(tmp_path):

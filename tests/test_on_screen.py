@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.session_parts import CONTINUE, act, click, config, linux, log, run
 from ufo_experience import ExperienceMemory
 from ufo_experience.retrieve.on_screen import OnScreen
-from ufo_experience.session import Decision, Target
 
 TASK = "Insert a table into the document"
 RIBBON = [
@@ -83,17 +81,3 @@ def test_a_way_whose_next_target_stands_in_another_window_fits_less(tmp_path):
     assert way.action.steps[0].target_control.within == "Save As"
     fits = [OnScreen.of([("Save", "Button", window)]).fit(way) for window in ("Save As", "", "Options")]
     assert fits == [1.0, 1.0, 0.5]
-
-
-def test_a_session_asks_again_with_the_screen_when_an_action_failed(tmp_path):
-    """The way around is shown although it does not speak of the failed control."""
-    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
-    for task, steps in ((TASK, RIBBON), ("Insert a table in the document", MENU)):
-        memory.remember(task, steps, success=True, application="Word", judge="person")
-    shown = Target("Menu", "MenuItem", "1")
-    tried = Decision(CONTINUE, act(click("Broken")).commands, controls=(shown,))
-    session = linux(tmp_path, [tried] * 2, request=TASK, memory=memory, config=config(tmp_path, top_k=1))
-    run(session)
-    first, again = ([one["id"] for one in event["injected"]] for event in log(session, "memory.audit"))
-    (around,) = (one.id for one in memory.list() if len(one.action.steps) == len(MENU))
-    assert (first, again) == ([one.id for one in memory.list() if one.id != around], [around])

@@ -61,9 +61,15 @@ CASES = {
         untold="Tom Kent",
     ),
     "another person in other words": Case(
-        [TKENT], "Please put mlopez in the Editors group", ADMIN, "Settings|Users|Maria Lopez|Roles|Editors|Save", untold="Kent"
+        [TKENT],
+        "Please put mlopez in the Editors group",
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Kent",
     ),
-    "a person who is not in view": Case([TKENT], USER.format("bwayne", "Editors"), ADMIN, "Settings|Users", "target_missing"),
+    "a person who is not in view": Case(
+        [TKENT], USER.format("bwayne", "Editors"), ADMIN, "Settings|Users", "target_missing"
+    ),
     "two of that name": Case(
         [TKENT],
         USER.format("mlopez", "Editors"),
@@ -111,14 +117,24 @@ CASES = {
         "Files|Download",
     ),
     "a message by its subject": Case(
-        [('Flag the message "Budget 2024"', [click("Inbox", "TreeItem"), click("Budget 2024, from Jane", "ListItem"), click("Flag")])],
+        [
+            (
+                'Flag the message "Budget 2024"',
+                [click("Inbox", "TreeItem"), click("Budget 2024, from Jane", "ListItem"), click("Flag")],
+            )
+        ],
         'Flag the message "Report 7"',
         [seen("Inbox", "TreeItem"), *FILES, seen("Flag")],
         "Inbox|Report 7, from Tom|Flag",
         untold="Jane",
     ),
     "the newest message": Case(
-        [("Flag the newest message", [click("Inbox", "TreeItem"), click("Budget 2024, from Jane", "ListItem"), click("Flag")])],
+        [
+            (
+                "Flag the newest message",
+                [click("Inbox", "TreeItem"), click("Budget 2024, from Jane", "ListItem"), click("Flag")],
+            )
+        ],
         "Flag the newest message",
         [seen("Inbox", "TreeItem"), *FILES, seen("Flag")],
         "Inbox",
@@ -133,13 +149,23 @@ CASES = {
             )
         ],
         "Forward the newest message to bo@corp.example",
-        [seen("Weekly Report", "ListItem"), seen("Lunch Menu", "ListItem"), seen("Forward"), seen("To", "Edit"), seen("Send")],
+        [
+            seen("Weekly Report", "ListItem"),
+            seen("Lunch Menu", "ListItem"),
+            seen("Forward"),
+            seen("To", "Edit"),
+            seen("Send"),
+        ],
         "",
         "unbound_slot",
         untold="Weekly",
     ),
     "half a procedure": Case(
-        [TKENT], USER.format("mlopez", "Editors") + " and notify her by mail", ADMIN, "Settings|Users|Maria Lopez|Roles|Editors", "not_covered"
+        [TKENT],
+        USER.format("mlopez", "Editors") + " and notify her by mail",
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors",
+        "not_covered",
     ),
     "half a procedure without a step to ask for": Case(
         [('Mark "Report 7" as done', [click("Report 7", "ListItem"), click("Done", "MenuItem")])],
@@ -149,7 +175,12 @@ CASES = {
         "not_covered",
     ),
     "an extra step": Case(
-        [("Create the page Alpha and watch it", [click("New"), fill("Title", "Alpha"), tick("Watch this page"), click("Create")])],
+        [
+            (
+                "Create the page Alpha and watch it",
+                [click("New"), fill("Title", "Alpha"), tick("Watch this page"), click("Create")],
+            )
+        ],
         "Create the page Beta",
         [seen("New"), seen("Title", "Edit"), seen("Watch this page", "CheckBox"), seen("Create")],
         "New|Title",
@@ -163,14 +194,29 @@ CASES = {
         "target_missing",
     ),
     "an order by its number": Case(
-        [("Set order 10023 to Shipped", [fill("Search", "10023"), click("10023", "DataItem"), choose("Status", "Shipped"), click("Save")])],
+        [
+            (
+                "Set order 10023 to Shipped",
+                [fill("Search", "10023"), click("10023", "DataItem"), choose("Status", "Shipped"), click("Save")],
+            )
+        ],
         "Set order 20417 to Cancelled",
-        [seen("Search", "Edit"), *(seen(n, "DataItem") for n in ("10023", "20417")), seen("Status", "ComboBox"), seen("Save")],
+        [
+            seen("Search", "Edit"),
+            *(seen(n, "DataItem") for n in ("10023", "20417")),
+            seen("Status", "ComboBox"),
+            seen("Save"),
+        ],
         "Search|20417|Status|Save",
         untold="10023",
     ),
     "an alarm at another time": Case(
-        [("Set an alarm for 7:30", [click("Alarms", "TabItem"), do("set_alarm", "Clock", "Button", hour=7, minute=30), click("Done")])],
+        [
+            (
+                "Set an alarm for 7:30",
+                [click("Alarms", "TabItem"), do("set_alarm", "Clock", "Button", hour=7, minute=30), click("Done")],
+            )
+        ],
         "Set an alarm for 6:15",
         [*PHONE, seen("Clock")],
         "Alarms|Clock|Done",
@@ -186,7 +232,12 @@ CASES = {
     "a surname that is a word": Case(
         [("Approve the request of smith", [link("Requests"), link("John Smith"), click("Approve")])],
         "Sign off the request by jones",
-        [seen("Requests", "Hyperlink"), seen("John Smith", "Hyperlink"), seen("Bob Jones", "Hyperlink"), seen("Approve")],
+        [
+            seen("Requests", "Hyperlink"),
+            seen("John Smith", "Hyperlink"),
+            seen("Bob Jones", "Hyperlink"),
+            seen("Approve"),
+        ],
         "Requests",
         "unbound_slot",
         untold="Smith",

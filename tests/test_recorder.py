@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, UsageError
 from ufo_experience.integrations.recorder import CallOrder, Recorder
 from ufo_experience.procedure.acts import Act
-from ufo_experience.procedure.block import ahead_block
-from ufo_experience.procedure.procedure import Target
+from ufo_experience.procedure.ahead import ahead_block
+from ufo_experience.procedure.steps import Target
 
 TASK = "Insert a table into the document"
 
@@ -103,8 +103,8 @@ class Unspeakable:
 
 def hurt(recorder: Recorder, where: str) -> None:
     """Let memory fail inside the recorder."""
-    if where == "step":
-        recorder.step(object())
+    if where == "log":
+        recorder.step("click", "Insert")
     elif where == "call":
         recorder.call("click", {"control": "Insert"}, Unspeakable())
     elif where == "attempt":
@@ -114,10 +114,13 @@ def hurt(recorder: Recorder, where: str) -> None:
         recorder.start(TASK)
 
 
-@pytest.mark.parametrize("where", ["step", "call", "attempt", "start"])
-def test_a_fault_never_reaches_the_host_and_is_logged_once(memory, caplog, where):
-    """Memory is silent for the rest of the run: nothing is noted, learned or credited."""
-    recorder = Recorder(memory)
+@pytest.mark.parametrize("where", ["log", "call", "attempt", "start"])
+def test_a_fault_of_memory_never_reaches_the_host_and_is_logged_once(memory, tmp_path, caplog, where):
+    """Memory is silent for the rest of the run: nothing is noted, learned or credited; the next run begins anew."""
+    retrieve, logs = memory.retrieve, tmp_path / "logs"
+    if where == "log":
+        logs.write_text("a file in the way")
+    recorder = Recorder(memory, logs=logs)
     recorder.start(TASK)
     with caplog.at_level(logging.WARNING):
         hurt(recorder, where)
@@ -128,15 +131,55 @@ def test_a_fault_never_reaches_the_host_and_is_logged_once(memory, caplog, where
         assert recorder.finish(success=True, judge="program") is None
     assert len(caplog.records) == 1
     assert fault is recorder.fault is not None
-
-
-def test_the_next_run_begins_with_memory_again(memory):
-    """A fault ends with the run it happened in."""
-    recorder = Recorder(memory)
-    recorder.start(TASK)
-    recorder.step(object())
+    recorder.memory.retrieve = retrieve
     recorder.start(TASK)
     assert recorder.fault is None
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "named"),
+    [
+        ("start", {"task": TASK, "app": "Word"}, "app"),
+        ("start", {"task": None}, "task"),
+        ("step", {"action": {"function": "click"}}, "action"),
+        ("step", {"action": "click", "target": "Save", "parameters": "text"}, "parameters"),
+        ("step", {"action": "click", "target": "Save", "controls": "Save"}, "controls"),
+        ("call", {"name": 7, "arguments": {}}, "name"),
+        ("finish", {"success": "yes"}, "success"),
+        ("finish", {"success": True, "judge": "me"}, "user, program, model, agent"),
+    ],
+)
+def test_a_wrong_argument_raises_and_says_which(memory, method, arguments, named):
+    """A run must not be lost because a name was guessed wrongly."""
+    recorder = Recorder(memory)
+    recorder.start(TASK)
+    with pytest.raises((UsageError, TypeError), match=named):
+        getattr(recorder, method)(**arguments)
+    recorder.step("click", "Insert")
+    assert recorder.finish(success=True, judge="program") is not None
+
+
+def test_a_success_that_nobody_judged_says_that_it_is_shown_to_nobody(memory, caplog):
+    """And how a judge is named."""
+    go_through(Recorder(memory), success=True)
+    assert 'finish(success=True, judge="program")' in caplog.text
+    caplog.clear()
+    go_through(Recorder(memory), success=True, judge="program")
+    assert caplog.text == ""
+
+
+def test_the_place_of_a_control_and_what_was_in_view_are_learned(memory):
+    """Of two equal buttons the one beside the field just filled is told apart."""
+    recorder = Recorder(memory)
+    recorder.start("Find the customer in the dialog", "CRM")
+    view = [
+        {"name": "Search", "type": "Button"},
+        {"name": "Name", "type": "Edit"},
+        {"name": "Search", "type": "Button"},
+    ]
+    recorder.step("click", "Search", control_type="Button", within="Find a customer", controls=view)
+    record = recorder.finish(success=True, judge="program")
+    assert record.action.steps[0].target_control.within == "Find a customer"
 
 
 def test_what_is_no_fault_of_memory_passes(memory):
@@ -211,7 +254,7 @@ def plain_loop(recorder: Recorder, task: str) -> tuple[int, str]:
     while left:
         turns += 1
         ahead = start.guide.ahead(controls_of(page), application="Word") if start.guide else ()
-        assert bool(ahead_block(ahead)) is bool(ahead)
+        assert start.guide is None or bool(ahead_block(start.guide, ahead)) is bool(ahead)
         for action, name, text in left[: max(len(ahead), 1)]:
             if name not in PAGES[page]:
                 break

@@ -31,6 +31,7 @@ from ufo_experience.request import Request, Value, application_key, estimate_tok
         ("Turn on Bluetooth", "turn on bluetooth"),
         ("Could you please turn on Bluetooth?", "turn on bluetooth"),
         ("Invite Ann, Bob and Carl", "invite <name>"),
+        ("summarize_document", "summarize_document"),
     ],
 )
 def test_values_become_marks(text, masked):

@@ -295,4 +295,4 @@ def test_a_log_root_that_cannot_be_written_is_a_storage_error(tmp_path):
     """A file in the way is named."""
     (tmp_path / "logs").write_text("in the way")
     with pytest.raises(StorageError, match="cannot be made"):
-        SessionLog.create(tmp_path / "logs", "task")
+        linux(tmp_path, [act()])

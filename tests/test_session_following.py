@@ -12,9 +12,7 @@ from tests.guide_world import BACKUP, NEW_TASK, click, experience
 from tests.session_parts import YES, ScriptedEvaluator, config, log, run
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.procedure.block import RESUMED
 from ufo_experience.prompt.builder import parse_block
-from ufo_experience.schema import Usage
 from ufo_experience.session import (
     AgentStatus,
     Command,
@@ -89,6 +87,9 @@ WEEKLY = [
 ]
 
 
+TOOLS = {"click": "click_input", "choose": "select_item", "type": "set_edit_text"}
+
+
 class Reader:
     """An agent that answers with all it is told comes next, by name; without that it does what is in view."""
 
@@ -108,8 +109,7 @@ class Reader:
         return Decision(AgentStatus.CONTINUE, (self.look_around(),), cost=0.01, tokens=7)
 
     def command(self, told: dict[str, Any]) -> Command:
-        text = {"text": told["text"]} if "text" in told else {}
-        return Command(told["function"], text, target=Target(told["name"], told.get("type")))
+        return Command(TOOLS[told["action"]], told.get("parameters", {}), target=Target(told["control"]))
 
     def look_around(self) -> Command:
         shown = {one["name"]: one for one in self.app.controls()}
@@ -125,9 +125,9 @@ class Reader:
 
 def memory_of(tmp_path: Path, *steps: dict[str, Any], helped: int = 0, **more: Any) -> ExperienceMemory:
     memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
-    memory.store.add([experience(*(steps or BACKUP), **more)])
-    memory.store.set_status("0" * 32, usage=Usage(injected=helped, helped=helped))
-    memory.index()
+    memory.take_in([experience(*(steps or BACKUP), **more)])
+    for number in range(helped):
+        memory.report(["0" * 32], success=True, session=f"earlier {number}")
     return memory
 
 
@@ -170,7 +170,6 @@ def test_a_dialog_in_between_hands_back_and_the_way_goes_on_after_it(tmp_path):
     assert app.done == ["click Backup", "click Not now", *WEEKLY[1:]]
     assert ["dialog" in turn.handed_back for turn in agent.turns] == [False, True, False]
     assert [turn.ahead != "" for turn in agent.turns] == [True, False, True]
-    assert [RESUMED in turn.ahead for turn in agent.turns] == [False, False, True]
 
 
 def test_actions_that_were_not_carried_out_are_said(tmp_path):
@@ -222,21 +221,6 @@ def test_what_is_hard_to_take_back_is_done_unseen_only_where_it_was_marked_and_i
     assert told or "hard to take back" in agent.turns[1].handed_back
 
 
-def test_a_step_that_leads_to_what_is_in_view_already_is_passed_over_without_asking(tmp_path):
-    """A menu the agent was told of is gone when its turn comes: the tab has opened the form by itself."""
-
-    class Opens(BackupApp):
-        def click(self, target: Target) -> str:
-            self.open = target.name == "Backup" or self.open
-            return super().click(target)
-
-    app = Opens()
-    agent = Reader(app)
-    memory = memory_of(tmp_path, BACKUP[0], click("More", "MenuItem"), *BACKUP[2:])
-    run(session_of(tmp_path, memory, app, agent, recall="ahead"))
-    assert (len(agent.turns), app.saved) == (1, ANSWERS)
-
-
 # ---- replay
 
 
@@ -248,8 +232,8 @@ def test_a_proven_way_is_replayed_without_asking_the_agent(tmp_path):
     session = session_of(tmp_path, memory, app, agent, recall="replay", save=SavePolicy.of("always"))
     run(session)
     assert (agent.turns, app.done, session.cost) == ([], WEEKLY, 0)
-    assert memory.store.get("0" * 32).usage.helped == 3
-    assert [one.target_control.name for one in memory.store.get(session.saved[0]).action.steps] == [
+    assert memory.get("0" * 32).usage.helped == 3
+    assert [one.target_control.name for one in memory.get(session.saved[0]).action.steps] == [
         "Backup",
         "Schedule…",
         "Frequency",
@@ -267,13 +251,14 @@ def test_without_an_evaluator_the_agent_confirms_the_end(tmp_path):
     assert "end" in agent.turns[0].handed_back
 
 
-@pytest.mark.parametrize("usage", [Usage(helped=1), Usage(helped=5, hurt=1, streak=1)])
-def test_a_way_that_is_not_proven_is_not_replayed(tmp_path, usage):
+@pytest.mark.parametrize("before", [[True], [True, True, False, True]])
+def test_a_way_that_is_not_proven_is_not_replayed(tmp_path, before):
     """It is looked ahead on: the agent is asked."""
     app = BackupApp()
     agent = Reader(app)
     memory = memory_of(tmp_path)
-    memory.store.set_status("0" * 32, usage=usage)
+    for number, helped in enumerate(before):
+        memory.report(["0" * 32], success=helped, session=f"earlier {number}")
     run(session_of(tmp_path, memory, app, agent, recall="replay"))
     assert (len(agent.turns), app.done) == (1, WEEKLY)
 
@@ -328,9 +313,9 @@ class Chooser(Reader):
     asked = "schedule a backup"
 
     async def act(self, turn: Turn) -> Decision:
-        ways = {one["way"]: one for one in parse_block(turn.ahead) if "way" in one}
-        fitting = [one["next_actions"] for one in ways.values() if self.asked in one["asked"]]
-        if not fitting or turn.proposed is not None or self.app.saved is not None:
+        ways = [one for one in parse_block(turn.ahead) if any("Several ways" in note for note in one.get("notes", ()))]
+        fitting = [one["next_actions"] for one in ways if self.asked in one["task"].lower()]
+        if not fitting or self.app.saved is not None:
             return await super().act(replace(turn, ahead="") if ways else turn)
         self.turns.append(turn)
         return Decision(AgentStatus.FINISH, tuple(map(self.command, fitting[0])))
@@ -346,5 +331,5 @@ def test_of_ways_that_may_be_meant_the_one_the_agent_answers_with_is_followed(tm
     run(session)
     assert app.done == WEEKLY
     assert len(agent.turns) == calls
-    assert memory.store.get("0" * 32).usage.helped == credited
+    assert memory.get("0" * 32).usage.helped == credited
     assert len(session.followed) == credited

@@ -50,9 +50,9 @@ def test_the_factory_makes_the_type_of_platform_and_mode(tmp_path, platform, mod
 @pytest.mark.parametrize(
     ("platform", "mode", "message"),
     [
-        ("linux", "follower", "no mode 'follower' on linux: use one of normal"),
+        ("linux", "follower", "no mode 'follower' on linux: modes are normal"),
         ("windows", "fast", "no mode 'fast'"),
-        ("beos", "normal", "no sessions for platform 'beos'"),
+        ("beos", "normal", "platforms are windows, linux"),
         ("windows", "service", "needs task_protocol"),
         ("windows", "follower", "no plan at ''"),
     ],

@@ -160,7 +160,7 @@ def test_a_subtask_is_helped_inside_its_application(tmp_path):
     host, app = mail("Thank the speaker afterwards", "olk.exe")
     assert elsewhere == ("", "")
     assert host == ""
-    assert 'click_input(Button "New mail")' in app
+    assert '1. click "New mail" (Button)' in app
 
 
 def test_a_memory_that_cannot_answer_does_not_stop_the_session(tmp_path):

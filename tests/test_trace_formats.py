@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from ufo_experience import ExperienceMemory
 from ufo_experience.actions import is_blind
 from ufo_experience.errors import TraceError
-from ufo_experience.schema import UNKNOWN_TASK, Trajectory
+from ufo_experience.schema import UNKNOWN_TASK, Seen, Trajectory
 from ufo_experience.traces import FORMATS, ReadReport, read_traces
 
 DATA = Path(__file__).parent / "data" / "traces"
@@ -414,3 +419,87 @@ def test_a_title_the_recorder_made_by_itself_is_no_task(tmp_path: Path) -> None:
     record["title"] = "Recording 01/01/2025 at 19:04:54"
     (tmp_path / "r.json").write_text(json.dumps(record), encoding="utf-8")
     assert only(tmp_path / "r.json").request == UNKNOWN_TASK
+
+
+# -- formats of other packages
+
+
+DOCS = Path(__file__).parents[1] / "docs" / "formats.md"
+
+
+@pytest.fixture
+def acme(tmp_path: Path) -> Path:
+    """The package of docs/formats.md, installed in a folder."""
+    (code,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    (entry,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    points = entry.replace('[project.entry-points."ufo_experience.traces"]', "[ufo_experience.traces]").replace('"', "")
+    package = tmp_path / "site"
+    (package / "acme_traces-1.0.dist-info").mkdir(parents=True)
+    (package / "acme_traces-1.0.dist-info" / "METADATA").write_text(
+        "Name: acme_traces\nVersion: 1.0\n", encoding="utf-8"
+    )
+    (package / "acme_traces-1.0.dist-info" / "entry_points.txt").write_text(points, encoding="utf-8")
+    (package / "acme_traces.py").write_text(code, encoding="utf-8")
+    return package
+
+
+def ingest(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`ufo-experience ingest` in a process that has the package."""
+    path = os.pathsep.join([str(site), *sys.path])
+    command = [sys.executable, "-m", "ufo_experience", "ingest", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=site.parent, env={**os.environ, "PYTHONPATH": path}
+    )
+
+
+def test_another_package_adds_a_format_with_one_class(acme: Path) -> None:
+    """As docs/formats.md writes it: told by itself, by `--format`, and named among the formats."""
+    run = {"acme": 1, "order": "Send it", "moves": [["click", "Send", "Button"]], "ok": True}
+    (acme.parent / "runs.jsonl").write_text(json.dumps(run), encoding="utf-8")
+    assert ingest(acme, "runs.jsonl", "--db", "one").returncode == 0
+    assert ingest(acme, "runs.jsonl", "--db", "two", "--format", "acme").returncode == 0
+    assert "acme" in ingest(acme, "runs.jsonl", "--db", "three", "--format", "nonsense").stderr
+
+
+def test_a_reader_of_another_package_that_stumbles_fails_its_file_and_nothing_else(acme: Path) -> None:
+    """The file is named, the others are read, and there is no traceback."""
+    good = {"task": "Call Jo", "success": True, "evaluated_by": "user", "steps": [{"action": "click", "control": "Jo"}]}
+    bad = {"acme": 1, "order": "Send it", "moves": [["click"]]}
+    (acme.parent / "logs").mkdir()
+    for name, run in (("a", bad), ("b", good)):
+        (acme.parent / "logs" / f"{name}.json").write_text(json.dumps(run), encoding="utf-8")
+    done = ingest(acme, "logs", "--db", "db")
+    assert "E_READER" in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_run_that_is_handed_in_may_say_where_controls_stood_and_what_was_in_view(tmp_path: Path) -> None:
+    """`within` is kept with the control; of what was in view only where a text had stood that was typed later."""
+    steps = [
+        {"action": "click", "control": "Edit", "control_type": "Button", "within": "row 1017", "controls": ["Edit"]},
+        {
+            "action": "set_edit_text",
+            "control": "Object",
+            "parameters": {"text": "CC-7300"},
+            "controls": [{"name": "CC-7300", "type": "Text"}, {"name": "Object", "type": "Edit"}],
+        },
+    ]
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        made = memory.remember("Plan a day for the laboratory", steps, success=True, judge="program")
+    clicked, typed = made.action.steps
+    assert clicked.target_control.within == "row 1017"
+    assert typed.seen == Seen(after=1, type="Text", whole=True)
+    assert not [note for note in made.provenance.notes if "not kept" in note]
+
+
+def test_a_task_that_is_given_is_that_of_every_log_that_says_none(tmp_path: Path) -> None:
+    """Of the plain format and of recordings; what was given is not complained of."""
+    (tmp_path / "logs").mkdir()
+    shutil.copy(DATA / "edit_user.py", tmp_path / "logs")
+    (tmp_path / "logs" / "a.json").write_text('{"steps": [{"action": "click", "control": "Save"}]}', encoding="utf-8")
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        told = memory.ingest(tmp_path / "logs", task="Save it", success=True)
+        untold = memory.ingest(DATA / "steps_recorder.mht")
+    assert (len(told.added), told.incomplete, told.failed, told.problems) == (2, [], [], [])
+    assert "E_NO_TASK" in {problem.code for problem in untold.problems}

@@ -89,3 +89,5 @@ class AsyncExperienceMemory:
     import_ = _in_thread(ExperienceMemory.import_)
     stats = _in_thread(ExperienceMemory.stats)
     sources = _in_thread(ExperienceMemory.sources)
+    take_in = _in_thread(ExperienceMemory.take_in)
+    index_if_possible = _in_thread(ExperienceMemory.index_if_possible)

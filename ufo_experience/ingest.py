@@ -279,7 +279,7 @@ def _runs(
                     reading.extend(notes)
                     yield from runs
                 reading.extend(found)
-            report.problems += reading.problems
+            report.problems += defaults.left(reading.problems)
             report.skipped += reading.skipped
             report.failed += reading.failed
 

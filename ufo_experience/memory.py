@@ -12,10 +12,10 @@ What takes ids takes the beginnings of ids, too (at least 4 digits). Whatever is
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -26,12 +26,12 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, as_embedder
-from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, UsageError
+from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
 from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress, row_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
-from ufo_experience.redact import redact_json, redact_record
+from ufo_experience.redact import redact_json, redact_record, redact_text
 from ufo_experience.request import Request, forget
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.retrieve.retriever import Query, Retriever
@@ -74,6 +74,7 @@ from ufo_experience.trust.policy import TrustPolicy
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ufo_experience.executor import Agent, Ask, Check, Driver, Executed, Execution
     from ufo_experience.ingest import IngestReport
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
@@ -178,8 +179,10 @@ class Parts:
 
     def threshold(self, embedder: str) -> float | None:
         """The threshold that was calibrated for an embedder; None for the one that is fitted."""
-        kept = self.index.kept("calibration", [embedder])
-        return float(json.loads(kept[embedder])["threshold"]) if embedder in kept else None
+        from ufo_experience.retrieve.calibration import kept
+
+        found = kept(self.index, embedder)
+        return None if found is None else found.threshold
 
 
 def _has_key() -> bool:
@@ -385,7 +388,7 @@ class ExperienceMemory:
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
-        said = {"success": success, "judge": by, "score": score, "reason": reason}
+        said = {"success": success, "judge": by, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])
         observed = self.store.get(full).trust is Trust.OBSERVED
@@ -511,6 +514,58 @@ class ExperienceMemory:
         runs = self.store.scan([row.id for row in rows])
         return [one for one in runs if every or self.parts.policy.admits(one) or one.is_negative]
 
+    def run(
+        self,
+        task: str,
+        driver: Driver,
+        *,
+        ask: Ask | None = None,
+        agent: Agent | None = None,
+        check: Check | None = None,
+        application: str | None = None,
+        progress: Callable[[Executed], None] | None = None,
+    ) -> Execution:
+        """Carry out the known way of a task without a model; see `ufo_experience.executor`.
+
+        Args:
+            driver: `PlaywrightDriver`, `SeleniumDriver`, or any object with `controls()` and `do(act)`.
+            ask: is asked before a step that sends, pays, deletes or the like; without it the run stops there.
+            agent: takes over where the screen disagrees: `agent(controls, stop)` answers with actions.
+            check: says whether the task was done: a function of the driver, or a text that must be on the screen. A
+                run that it confirms is credited, and a way that was healed is stored as it is now.
+        """
+        from ufo_experience.executor import Executor, nothing_known
+
+        guide = self.guide(task, application=application)
+        if guide is None:
+            return nothing_known(task, self.retrieve(task, application=application).reason or "no way can be followed")
+        done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+        return self._settle_run(done)
+
+    async def arun(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
+        """`run` on an event loop; the methods of the driver may be coroutines, as those of `UfoDriver`."""
+        from ufo_experience.executor import Executor, nothing_known
+
+        guide = await asyncio.to_thread(self.guide, task, application=application)
+        if guide is None:
+            return nothing_known(task, "no way of this task can be followed")
+        done = await Executor(guide, driver, **options).arun()
+        return await asyncio.to_thread(self._settle_run, done)
+
+    def _settle_run(self, done: Execution) -> Execution:
+        """Credit a way that a check has judged; one that was healed is stored anew, and the old one is put aside."""
+        from ufo_experience.executor import steps_done, with_record
+
+        if done.checked is None:
+            return done
+        self.report([done.procedure], success=done.checked)
+        if not (done.checked and done.healed):
+            return done
+        old = self.store.get(done.procedure)
+        new = self.remember(done.task, steps_done(done), True, old.state.application, "program")
+        self.store.set_status(old.id, trust=Trust.QUARANTINED)
+        return with_record(done, new.id)
+
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None
     ) -> Ids:
@@ -531,17 +586,21 @@ class ExperienceMemory:
         credited = dict.fromkeys(ids)
         return [one for one in credited if self.store.update_usage(one, success, session=session or "")]
 
-    def calibrate(self, labels: str | Path | None = None, *, precision: float = 0.95) -> Calibration:
-        """Set the threshold of the embedder in use from labelled pairs, or (without) from the store itself.
+    def calibrate(
+        self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False
+    ) -> Calibration:
+        """Find the threshold for the embedder in use from labelled pairs, or (without) from the store itself.
 
-        It is kept in the index until another embedder or another calibration replaces it; see `calibration.calibrate`.
+        With `apply` it is kept in the index until another calibration replaces it; see `calibration.calibrate`.
         """
-        from ufo_experience.retrieve.calibration import calibrate
+        from ufo_experience.retrieve.calibration import calibrate, keep, read_pairs
 
         self.index()
-        found = calibrate(self.parts.retriever, labels, precision=precision)
-        self.parts.index.keep("calibration", {found.embedder: found.model_dump_json().encode()})
-        del self.parts.retriever
+        pairs = None if labels is None else read_pairs(Path(labels), self.parts.index)
+        found = calibrate(self.parts.retriever, pairs, precision=precision)
+        if apply:
+            keep(self.parts.index, found)
+            del self.parts.retriever
         return found
 
     # ---------------------------------------------------------------- state → action → outcome
@@ -630,8 +689,7 @@ class ExperienceMemory:
         try:
             self.parts.index.sync()
             self._failure = None
-            if self._view is not None:
-                self._view.follow()
+            self._follow()
         except LockedError as error:
             return str(error)
         except ServiceError as error:
@@ -728,8 +786,12 @@ class ExperienceMemory:
         self.index_if_possible()
 
     def _follow(self) -> None:
-        if self._view is not None:
-            self._view.follow()
+        """Bring `experience.yaml` up to date; where the disk takes nothing, the next writer does."""
+        try:
+            if self._view is not None:
+                self._view.follow()
+        except StorageError as error:
+            _log.warning("%s", error)
 
     def verify(self, *, repair: bool = False) -> Verification:
         """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into

@@ -170,7 +170,8 @@ class Request:
     @cached_property
     def masked(self) -> str:
         """In lower case, values as `<kind>`: the same for all runs of a procedure, however long a list."""
-        marked = _replaced(self.text[:LONGEST], self.values, lambda value: f"<{_mark(value.kind)}>", lower=True)
+        values = () if all(self.kinds) else self.values  # a request of nothing but values is its own procedure
+        marked = _replaced(self.text[:LONGEST], values, lambda value: f"<{_mark(value.kind)}>", lower=True)
         return _LIST.sub(r"\1", " ".join(without_politeness(marked).split()).rstrip(" .!?;:。！？"))
 
     @cached_property

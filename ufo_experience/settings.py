@@ -34,9 +34,6 @@ class Settings(BaseModel):
     `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else
     `hashing`."""
 
-    index: str = "auto"
-    """The engine of the index or its URL: `faiss`, `pgvector`, `milvus://…`; `auto` is that of the store."""
-
     summarizer: str = "auto"
     """Who words an experience: `extractive`, `openai`, `openai:MODEL`; `auto` is OpenAI if a key is set."""
 

@@ -59,6 +59,8 @@ class MemoryIndex:
         self._vectors = np.stack([vectors[row.id] for row in self._rows]) if vectors else None
         texts = [(place, one) for place, row in enumerate(self._rows) for one in (row.request, *row.wordings)]
         self._owner = np.array([place for place, _ in texts], np.int64)
+        self._kept: dict[tuple[str, str], bytes] = {}
+        self._own = np.unique(self._owner, return_index=True)[1]
         self._raw = _Texts([one.words for _, one in texts])
         self._masked = _Texts([masked_words(one) for _, one in texts])
 
@@ -72,24 +74,24 @@ class MemoryIndex:
     ) -> list[Candidate]:
         """See `ExperienceIndex`."""
         admitted = self._admitted(filter)
-        words, masked = (
-            self._best(part.shares(asked))
-            for part, asked in ((self._raw, request.words), (self._masked, masked_words(request)))
-        )
+        found = [
+            part.shares(asked) for part, asked in ((self._raw, request.words), (self._masked, masked_words(request)))
+        ]
+        words, masked = (values[self._own] for values in found)  # of the tasks: wordings find, and count in no share
         cosine = None if vector is None or self._vectors is None else self._vectors @ vector
         chosen: set[int] = set()
-        for values in (words, masked, cosine):
+        for values in (*map(self._best, found), cosine):
             if values is not None:
                 floor = -2.0 if values is cosine else 0.0
                 best = np.argsort(-np.where(admitted, values, -3.0), kind="stable")[:limit]
                 chosen |= {int(one) for one in best if admitted[one] and values[one] > floor}
-        found = [
+        near = [
             Candidate(
                 self._rows[one], float(words[one]), float(masked[one]), None if cosine is None else float(cosine[one])
             )
             for one in chosen
         ]
-        return sorted(found, key=lambda one: (-max(one.words, one.masked, one.cosine or 0.0), one.row.id))
+        return sorted(near, key=lambda one: (-max(one.words, one.masked, one.cosine or 0.0), one.row.id))
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
@@ -110,6 +112,14 @@ class MemoryIndex:
     def count(self, filter: Filter | None = None) -> int:
         """See `ExperienceIndex`."""
         return int(self._admitted(filter).sum())
+
+    def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """See `ExperienceIndex`."""
+        return {key: self._kept[kind, key] for key in keys if (kind, key) in self._kept}
+
+    def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
+        """See `ExperienceIndex`."""
+        self._kept.update(((kind, key), value) for key, value in values.items())
 
     def _best(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         best = np.zeros(len(self._rows))

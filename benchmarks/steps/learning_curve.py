@@ -10,6 +10,7 @@ from benchmarks.steps.conditions import ADVISE, OFF, Learned, ReadOnly
 from benchmarks.steps.episode_session import Outcome
 from benchmarks.steps.plan import Case
 from benchmarks.steps.report import CurvePoint, Run
+from ufo_experience.memory import ExperienceMemory
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # The commands as help lists them: in the order of the pipeline, a panel for each purpose.
 PANELS = {
     "Learn": "ingest remember import index".split(),
-    "Ask": "retrieve prompt recommend report mcp".split(),
+    "Ask": "retrieve prompt run recommend report mcp".split(),
     "Look after": "list show judge approve quarantine review remove purge export verify stats sources".split(),
     "Measure": "demo calibrate".split(),
 }

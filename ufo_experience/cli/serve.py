@@ -6,6 +6,7 @@ import tempfile
 import webbrowser
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -114,12 +115,13 @@ def calibrate(
         Path | None, typer.Option(help='JSON lines {"query", "id" or "text", "relevant"}. Default: the store itself.')
     ] = None,
     precision: Annotated[float, typer.Option(help="Share of what is served that must be relevant.")] = 0.95,
+    apply: Annotated[bool, typer.Option("--apply", help="Use the threshold from now on.")] = False,
 ) -> None:
-    """Set the threshold of the embedder in use, from labelled pairs or from the store itself."""
+    """Find a threshold for the embedder in use, from labelled pairs or from the store itself; --apply keeps it."""
     with open_memory(ctx) as (console, memory):
-        found = memory.calibrate(labels, precision=precision)
+        found = memory.calibrate(labels, precision=precision, apply=apply)
         text = (
             f"threshold {found.threshold:.3f} for {found.embedder}: precision {found.precision:.1%}, "
-            f"recall {found.recall:.1%} on {found.pairs} pairs"
+            f"recall {found.recall:.1%} on {found.pairs} pairs{'' if apply else '; nothing was changed (--apply does)'}"
         )
-        console.answer(found.model_dump(), text)
+        console.answer(asdict(found), text)

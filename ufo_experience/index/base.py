@@ -79,8 +79,8 @@ class Filter:
 @dataclass(frozen=True)
 class Candidate:
     """A record that may answer, and how near it is: shares in [0, 1] of BM25 (its score by the score of the question
-    with itself, the best of task and wordings) of the text as it is and with values masked, and the cosine of the
-    vectors, None where one of them has none.
+    with itself) of its task as it is and with values masked, and the cosine of the vectors, None where one of them has
+    none. Other wordings find a row; they count in no share.
     """
 
     row: Row

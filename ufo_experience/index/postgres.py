@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
-from ufo_experience.embed.base import Embedder
+from ufo_experience.embed.base import Embedder, EmbedsPieces
 from ufo_experience.errors import StorageError
 from ufo_experience.index import sql
 from ufo_experience.index.base import (
@@ -67,13 +67,11 @@ class _Known:
 class PostgresIndex:
     """Rows and vectors in the database of a `PostgresStore`; see `ExperienceIndex`."""
 
-    def __init__(
-        self, store: PostgresStore, embedder: Callable[[], Embedder], at_once: Callable[[], bool] = lambda: True
-    ) -> None:
-        """An index that asks `embedder()` for vectors: while learning where `at_once()` (an embedder on this machine),
-        else when `sync` is called.
+    def __init__(self, store: PostgresStore, embedder: Callable[[], Embedder]) -> None:
+        """An index that asks `embedder()` for vectors: while learning where it works on this machine, else when `sync`
+        is called.
         """
-        self._store, self._database, self._embedder, self._at_once = store, store.database, embedder, at_once
+        self._store, self._database, self._embedder = store, store.database, embedder
         self._known = _Known()
         self._in_use = ""  # the embedder for which all rows are listed
         store.indexing = self._insert
@@ -107,7 +105,8 @@ class PostgresIndex:
         cosine = "NULL" if vector is None else sql.COSINE
         found = self._database.select(f"{sql.READ}, {cosine} {sql.FROM} WHERE id IN ({near})", values)
         shares = {name: Share(words, weights, known.average[name]) for name, words in asked.items()}
-        return _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
+        best = _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
+        return [_of_the_task(one, shares) for one in best]
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
@@ -177,7 +176,7 @@ class PostgresIndex:
             connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute("DELETE FROM ufo_experience.row")
             while group := list(islice(records, GROUP)):
-                self._insert(connection, group)
+                self._insert(connection, group, embed=False)
         return self.sync(progress, thorough=True)
 
     def missing(self) -> list[str]:
@@ -201,12 +200,14 @@ class PostgresIndex:
     def close(self) -> None:
         """Nothing to let go of: the connections are the store's."""
 
-    def _insert(self, connection: Connection, records: Sequence[Experience]) -> None:
+    def _insert(self, connection: Connection, records: Sequence[Experience], embed: bool = True) -> None:
         """Insert the rows of records, with their vectors unless a service makes them: no commit waits for one."""
         rows = [row_of(one) for one in records]
         connection.cursor().executemany(sql.INSERT, [_columns(row) for row in rows])
         embedder = self._embedder()
-        vectors = embedder.embed([embedded_text(row) for row in rows]) if self._at_once() else [None] * len(rows)
+        vectors: Iterable[Vector | None] = [None] * len(rows)
+        if embed and not isinstance(embedder, EmbedsPieces):
+            vectors = iter(embedder.embed([embedded_text(row) for row in rows]))
         _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
 
     def _catch_up(self) -> int:
@@ -241,8 +242,9 @@ class PostgresIndex:
             ids = _unlocked(connection, sql.NO_VECTOR, given)
             query = f"{sql.READ} {sql.FROM} WHERE id = ANY(%s)"
             rows = [_row(*columns) for columns in connection.execute(query.encode("ascii"), (ids,)).fetchall()]
-            vectors = embedder.embed([embedded_text(row) for row in rows]) if rows else []
-            _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
+            if rows:
+                vectors = embedder.embed([embedded_text(row) for row in rows])
+                _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
         return len(rows)
 
     # ---- what is known of all rows ----
@@ -269,6 +271,14 @@ def _compared(row: Row, shares: Mapping[str, Share], cosine: float | None) -> Ca
     texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
     raw, masked = (max(share.of(text[name]) for text in texts) for name, share in shares.items())
     return Candidate(row, raw, masked, cosine)
+
+
+def _of_the_task(one: Candidate, shares: Mapping[str, Share]) -> Candidate:
+    """With the shares of the task alone: other wordings find a row, and count in no share."""
+    if not one.row.wordings:
+        return one
+    text = sql.words_of(one.row.request)
+    return replace(one, words=shares["raw"].of(text["raw"]), masked=shares["masked"].of(text["masked"]))
 
 
 def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:

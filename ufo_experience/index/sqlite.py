@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations, islice
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces
-from ufo_experience.errors import DataError, StorageError
+from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index.base import (
     LIMIT,
     RAREST,
@@ -44,6 +45,7 @@ from ufo_experience.index.base import (
 from ufo_experience.index.columns import Columns
 from ufo_experience.index.vectors import VectorIndex, packed, unpacked
 from ufo_experience.request import Request
+from ufo_experience.store.files import storage_errors
 from ufo_experience.store.folder import FolderStore
 
 FILE = "vectors.faiss"
@@ -111,8 +113,8 @@ class SqliteIndex:
         found = [
             Candidate(
                 row,
-                max(raw.of(one.words) for one in (row.request, *row.wordings)),
-                max(masked.of(masked_words(one)) for one in (row.request, *row.wordings)),
+                raw.of(row.request.words),
+                masked.of(masked_words(row.request)),
                 cosines.get(number),
             )
             for number, row in self._load(sorted(numbers)).items()
@@ -124,7 +126,8 @@ class SqliteIndex:
     ) -> list[Row]:
         """The rows of some ids, of a task, of a filter, by id."""
         self.refresh()
-        where, given = _where(replace(filter or Filter(), only=None if ids is None else frozenset(ids)))
+        filter = filter or Filter()
+        where, given = _where(filter if ids is None else replace(filter, only=frozenset(ids)))
         if task_key is not None:
             where, given = f"{where} AND task_key = ?", [*given, task_key]
         numbers = self._catalog.read(f"SELECT number FROM row WHERE {where} ORDER BY id", given)
@@ -323,15 +326,23 @@ class SqliteIndex:
         """Make the rows of the records that changed after one change."""
         ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
             WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.number"""
-        waiting = iter(self._catalog.read(ask, (taken,)))
+        waiting, made_all = iter(self._catalog.read(ask, (taken,))), True
         self._catalog.run(lambda db: _drop_dead(db, taken), write=True)
         while window := list(islice(waiting, WINDOW)):
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
+            made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
             texts = {_text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
-            vectors = {} if isinstance(self._embedder(), EmbedsPieces) else self._embedded(texts)
+            vectors = self._embedded_at_once(texts)
             self._catalog.run(lambda db, rows=rows, vectors=vectors: _put(db, rows, vectors), write=True)  # type: ignore[misc]
-        self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
+        if made_all:
+            self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
+
+    def _embedded_at_once(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
+        """The vectors of new records, where no service is asked for them; without a model they wait for `sync`."""
+        with suppress(ServiceError):
+            return {} if isinstance(self._embedder(), EmbedsPieces) else self._embedded(texts)
+        return {}
 
     def _embedded(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
         """The vectors of texts that are not kept yet, by (text, embedder)."""
@@ -421,6 +432,7 @@ class SqliteIndex:
             index = self._vectors_in_memory()
             if index is None or self._catalog.in_memory:
                 return
+            self._unmark("faiss")  # until the new file is there: one that is not marked is not read
             told = {"embedder": self._vectors_of, "epoch": self._columns.epoch, "dim": index.dim}
             told |= {"sequence": self._vectors_up_to, "sha256": index.write(self._catalog.path.with_name(FILE))}
             self._catalog.run(lambda db: _mark(db, "faiss", json.dumps(told)), write=True)
@@ -439,10 +451,15 @@ class SqliteIndex:
             return
         with self._lock:
             self._vectors = None
-            self._catalog.path.with_name(FILE).unlink(missing_ok=True)
+            self._unmark("faiss")
+            with storage_errors(self._catalog.path):
+                self._catalog.path.with_name(FILE).unlink(missing_ok=True)
             self._catalog.run(_erase_what_is_unused, write=True)
             self._catalog.shrink()
-            self._catalog.run(lambda db: _mark(db, "to erase", 0), write=True)
+            self._unmark("to erase")
+
+    def _unmark(self, name: str) -> None:
+        self._catalog.run(lambda db: db.execute("DELETE FROM meta WHERE name = ?", (name,)), write=True)
 
 
 # ---- SQL ----

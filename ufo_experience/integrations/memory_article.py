@@ -21,10 +21,9 @@ from ufo_experience.integrations.formats.task_experience import (
     to_task_experience,
 )
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.schema import Hit, Trust, expect
-from ufo_experience.store.folder import STORE_FILE
-from ufo_experience.trust.labels import only_labels
 
 __all__ = [
     "MemoryComparison",
@@ -73,16 +72,15 @@ def create_experience_index(experiences_dir: str | Path) -> ExperienceMemory:
         NotFoundError: there is neither a store nor such a file.
     """
     folder = Path(experiences_dir)
-    flat = sorted(folder.glob("*.json")) if not (folder / STORE_FILE).exists() and folder.is_dir() else []
+    flat = [] if (folder / "records").is_dir() else sorted(folder.glob("*.json"))
     if not flat:
         memory = ExperienceMemory.open(experiences_dir, create=False)
     else:
         memory = ExperienceMemory.open(folder / INDEX_DB)
         report = memory.ingest(*flat, format="execution-trace", include_failures=True, summarizer="extractive")
-        judged = [one for one in report.added if memory.get(one).trust is Trust.OBSERVED]
-        for identifier in judged:
-            if memory.get(identifier).outcome.success is not None:
-                memory.store.set_status(identifier, trust=Trust.VERIFIED)
+        for read in map(memory.get, report.added):
+            if read.trust is Trust.OBSERVED and read.outcome.success is not None:
+                memory.judge(read.id, success=read.outcome.success)
         if not len(memory):
             reason = report.failed[0][1] if report.failed else "no task experience"
             raise DataError(f"none of {len(flat)} files could be read: {reason}", file=str(folder))
@@ -98,14 +96,37 @@ def retrieve_relevant_experiences(
 ) -> list[dict[str, Any]]:
     """Past experiences at or above the threshold, best first, as `TaskExperience` dicts with `similarity_score`.
 
-    `index` is what `create_experience_index` returned, or a folder for it. The score is the estimated probability
-    that the experience helps; None takes the threshold that belongs to the embedder in use. Of a record that nobody
-    approved, the dicts hold no value that only it knows (see `trust.labels`): what is returned may go into a prompt.
+    Failed runs come last, with `success` False: what was tried and did not work. `index` is what
+    `create_experience_index` returned, or a folder for it. The score is the estimated probability that the experience
+    helps; None takes the threshold that belongs to the embedder in use. Steps are bound to the new task as in any
+    prompt: what only the old run knew is not among them.
     """
     memory = index if isinstance(index, ExperienceMemory) else create_experience_index(index)
-    hits = memory.retrieve(new_task, top_k=top_k, similarity_threshold=similarity_threshold)
-    shown = (only_labels(hit.experience) for hit in hits)
-    return [{**to_task_experience(one), "similarity_score": hit.score} for one, hit in zip(shown, hits, strict=True)]
+    found = memory.retrieve(new_task, top_k=top_k, similarity_threshold=similarity_threshold)
+    return [_view(hit, new_task) for hit in (*found, *found.negatives)]
+
+
+def _view(hit: Hit, task: str) -> dict[str, Any]:
+    """An experience as the procedure it stands for, in the words of the article."""
+    way = Procedure.of([hit.experience], task)
+    steps = [
+        {
+            "step_number": step.number,
+            "observation": "",
+            "action_type": step.action,
+            "target_control": step.target.name if step.target and step.readable else "",
+            "parameters": {} if step.missing else dict(step.parameters),
+            "result": step.error or "success",
+        }
+        for step in way.steps
+    ]
+    view = to_task_experience(hit.experience) | {
+        "task_description": way.task,
+        "steps": steps,
+        "total_steps": len(steps),
+    }
+    told = {"trust": hit.experience.trust.value, "reason": way.reason, "not_covered": list(way.uncovered)}
+    return view | {"metadata": {key: value for key, value in told.items() if value}, "similarity_score": hit.score}
 
 
 def build_prompt_with_memory(
@@ -129,28 +150,39 @@ def build_prompt_with_memory(
 
 @dataclass(frozen=True)
 class MemoryComparison:
-    """The same task run without and with memory; `step_reduction` is 1 - with/without."""
+    """The same task run without and with memory."""
 
     task: str
     without_memory: Mapping[str, Any]
     with_memory: Mapping[str, Any]
 
     @property
-    def step_reduction(self) -> float:
-        """Share of steps saved; negative when memory added steps, 0 when there was none to save."""
-        before = float(self.without_memory["steps"])
-        return 1.0 - float(self.with_memory["steps"]) / before if before else 0.0
+    def step_reduction(self) -> float | None:
+        """1 - with/without: the share of steps saved, negative when memory added some; 0 when there were none to save.
+
+        None when one of the runs did not reach the goal (`success` False or None): giving up early saves nothing.
+        """
+        runs = (self.without_memory, self.with_memory)
+        if not all(run.get("success", True) for run in runs):
+            return None
+        before, after = (float(run["steps"]) for run in runs)
+        return 1.0 - after / before if before else 0.0
 
     def __str__(self) -> str:
-        lines = [
-            f"{name} memory: {run['steps']} steps, ${run.get('cost') or 0.0:.3f}"
-            for name, run in (("Without", self.without_memory), ("With", self.with_memory))
-        ]
-        return "\n".join([*lines, f"Step reduction: {self.step_reduction * 100:.0f}%"])
+        runs = (("Without", self.without_memory), ("With", self.with_memory))
+        lines = [f"{name} memory: {run['steps']} steps, ${run.get('cost') or 0.0:.3f}" for name, run in runs]
+        lost = [name.lower() for name, run in runs if not run.get("success", True)]
+        saved = self.step_reduction
+        told = f"{saved * 100:.0f}%" if saved is not None else f"none: {' and '.join(lost)} memory the goal was missed"
+        return "\n".join([*lines, f"Step reduction: {told}"])
 
 
 def compare_with_without_memory(task: str, run_ufo_task: Callable[..., Mapping[str, Any]]) -> MemoryComparison:
-    """Run `task` twice through `run_ufo_task(task, use_memory=…)`, which returns at least `steps` (and `cost`)."""
+    """Run `task` twice through `run_ufo_task(task, use_memory=…)`, which returns at least `steps`.
+
+    Better also `success` (a run that missed the goal saves nothing; without it both are taken to have reached it) and
+    `cost`.
+    """
     if not callable(run_ufo_task):
         raise UsageError(f"run_ufo_task is a function, not {run_ufo_task!r:.60}")
     runs = [run_ufo_task(task, use_memory=use) for use in (False, True)]

@@ -51,7 +51,7 @@ class WithMemory:
             name, role = step["control"], step["control_type"]
             bare = Step(step_number=1, action_type=step["action_type"], parameters=step["parameters"])
             if step["mentioned"] and not name and is_blind(bare):
-                name, role = step["mentioned"]
+                name, role = step["mentioned"].name, step["mentioned"].role
             self._recorder.step(step["action_type"], name, step["parameters"], response, control_type=role or None)
 
     def judge(self, score: float) -> Experience | None:

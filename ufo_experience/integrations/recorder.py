@@ -6,26 +6,27 @@
     recorder.finish(success=True, judge="program")  # by somebody other than the agent
 
 The log (the plain format, one step a line) is written as the run goes, without secrets, and can be ingested after a
-crash. Memory never stands in the way of the host: whatever goes wrong here is logged once, and memory is silent for
-the rest of the run (`recorder.fault` says why).
+crash. A wrong argument raises. A fault of memory itself never stands in the way of the host: it is logged once, and
+memory is silent for the rest of the run (`recorder.fault` says why).
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import logging
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, get_args
 
+from ufo_experience.errors import SchemaError, UsageError
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact
-from ufo_experience.schema import Experience, Trajectory, expect
+from ufo_experience.schema import Experience, expect
+from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SaveMode, SavePolicy
 from ufo_experience.traces.calls import take_target
 from ufo_experience.traces.files import FINISHED
@@ -36,43 +37,37 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer
-T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Start:
     """What is known at the start of a run. `block` goes before the task ("" when nothing is known), `ids` are the
-    records it shows, `guide` leads along the best known way where there is one.
+    records it shows. Asked for with `guide=True`: `guide` leads along the best known way, and where none is known well
+    enough, `choices` along some that may be meant, for an agent to choose from.
     """
 
     block: str = ""
     ids: tuple[str, ...] = ()
     guide: Guide | None = None
+    choices: tuple[Guide, ...] = ()
 
 
-def _no_record() -> Experience | None:
-    return None
+class _Silently:
+    """Keeps a fault of memory from the host. What the caller did wrong, and what stops the program, passes."""
 
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
 
-def quietly(nothing: Callable[[], T]) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Make a method return `nothing()` instead of raising, for the rest of the run; the fault is logged once."""
+    def __enter__(self) -> None:
+        """Begin work that may fail."""
 
-    def wrap(method: Callable[..., T]) -> Callable[..., T]:
-        @functools.wraps(method)
-        def call(self: Recorder, *args: Any, **named: Any) -> T:
-            if self.fault is not None and method.__name__ != "start":
-                return nothing()
-            try:
-                return method(self, *args, **named)
-            except Exception as fault:  # noqa: BLE001  the host's run matters more than its memory
-                self.fault = fault
-                _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
-                return nothing()
-
-        return call
-
-    return wrap
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> bool:
+        if not isinstance(fault, Exception) or isinstance(fault, (UsageError, SchemaError)):
+            return False
+        self._recorder.fault = fault
+        _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
+        return True
 
 
 class Recorder:
@@ -94,7 +89,6 @@ class Recorder:
         max_tokens: int | None = None,
     ) -> None:
         self.memory = memory
-        self.fault: Exception | None = None
         self.policy = save if isinstance(save, SavePolicy) else SavePolicy.of(save)
         self._folder = None if logs is None else Path(logs)
         self._max_tokens = max_tokens
@@ -104,21 +98,25 @@ class Recorder:
         self.task, self.application = task, application
         self.session = new_id()[:16]
         self.shown: tuple[str, ...] = ()
-        self.fault = None
+        self.fault: Exception | None = None
         self._is_finished = False
         self._steps: list[dict[str, Any]] = []
 
-    @quietly(Start)
     def start(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
         """Begin a run: what is known of the task. A run that was not finished is left to its log."""
-        self._begin(task, application)
-        found = self.memory.retrieve(task, application=application)
-        block = self.memory.build_prompt(task, found, max_tokens=self._max_tokens)
-        self.shown = tuple(block.ids)
-        way = self.memory.guide(task, application=application, hits=found) if guide else None
-        return Start(block.text, self.shown, way)
+        self._begin(expect(str, task, "task"), None if application is None else expect(str, application, "application"))
+        way: Guide | None = None
+        choices: tuple[Guide, ...] = ()
+        block = ""
+        with _Silently(self):
+            found = self.memory.retrieve(task, application=application)
+            shown = self.memory.build_prompt(task, found, max_tokens=self._max_tokens)
+            block, self.shown = shown.text, tuple(shown.ids)
+            if guide:
+                way = self.memory.guide(task, application=application, hits=found)
+                choices = () if way is not None else tuple(self.memory.choices(task, application=application))
+        return Start(block, self.shown, way, choices)
 
-    @quietly(lambda: None)
     def step(
         self,
         action: str,
@@ -128,46 +126,57 @@ class Recorder:
         result: str = "",
         *,
         control_type: str | None = None,
+        within: str | None = None,
+        controls: Sequence[str | Mapping[str, Any]] = (),
         error: str | None = None,
         application: str | None = None,
         secret: bool = False,
     ) -> None:
         """Note one executed action: on which control, with what, what was seen before it and what came of it.
 
-        What is typed into a `secret` control is kept nowhere.
+        `within` names the row, group or dialog around the control, `controls` lists what was in view before the action
+        (names, or objects with name and type): by them one of several equal controls is told apart, and steps that
+        changed nothing are found. What is typed into a `secret` control is kept nowhere.
+
+        Raises:
+            UsageError: an argument is of the wrong kind; it is named.
         """
-        if len(self._steps) >= MAX_STEPS:
-            return
+        texts = {"control_type": control_type, "within": within, "error": error, "application": application}
         given = {
             "action": expect(str, action, "action"),
             "control": expect(str, target, "target"),
-            "control_type": control_type,
-            "parameters": dict(parameters or {}),
-            "observation": seen,
-            "result": result or None,
-            "error": error,
-            "application": application or self.application,
-            "is_password": secret or None,
+            "parameters": dict(expect(Mapping, {} if parameters is None else parameters, "parameters")),
+            "observation": expect(str, seen, "seen"),
+            "result": expect(str, result, "result"),
+            **{name: expect(str, text, name) for name, text in texts.items() if text is not None},
+            "controls": _in_view(controls),
+            "is_password": expect(bool, secret, "secret") or None,
         }
-        self._steps.append({name: value for name, value in given.items() if value not in (None, "", {})})
+        if self.fault is not None or len(self._steps) >= MAX_STEPS:
+            return
+        given = {"application": self.application} | given
+        self._steps.append({name: value for name, value in given.items() if value not in (None, "", {}, [])})
         if self._folder is not None:
-            self._write(self._without_secrets())
+            with _Silently(self):
+                self._write()
 
-    @quietly(lambda: None)
     def attempt(self, work: Callable[[], None]) -> None:
         """Do what memory needs in the host's loop under the same rule: a fault is logged, and memory is silent."""
-        work()
+        if self.fault is None:
+            with _Silently(self):
+                work()
 
-    @quietly(lambda: None)
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None, result: object = "", error: str | None = None
     ) -> None:
         """Note a tool call as a step: the argument that names a control is its target, the others are parameters."""
         given = _arguments(arguments)
-        target, role = take_target(given, name)
-        self.step(name, target, given, result=str(result)[:MAX_RESULT], control_type=role or None, error=error)
+        target, role = take_target(given, expect(str, name, "name"))
+        answer = ""
+        with _Silently(self):  # whatever a host's tool gives, its text is asked for here
+            answer = str(result)[:MAX_RESULT]
+        self.step(name, target, given, result=answer, control_type=role or None, error=error)
 
-    @quietly(_no_record)
     def finish(
         self,
         success: bool | None = None,
@@ -182,20 +191,39 @@ class Recorder:
         """End the run: credit what was shown, and learn by the save policy; returns the record, if one is kept.
 
         `success` without a `judge`, or with "agent", is the agent's own claim: the run is kept as observed, shown to
-        nobody, and nothing is credited. `judge` "program" is a check of the result, "person" a user, "llm" a model
-        that did not act. `wordings` are other ways to ask for the task, by which it is found, too; who did it
-        can word them. The log gets the ending `.finished`: `ingest` of its folder reads what a crash left.
+        nobody, and nothing is credited; a warning says so. `judge` "program" is a check of the result, "user" a person,
+        "model" a model that did not act. `wordings` are other ways to ask for the task, by which it is found, too. The
+        log gets the ending `.finished`: `ingest` of its folder reads what a crash left.
+
+        Raises:
+            UsageError: `success` is not True, False or None, or nobody knows that `judge`.
         """
+        if success is not None:
+            expect(bool, success, "success")
+        if judge is not None and judge not in get_args(JudgedBy):
+            raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
         told = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost, "wordings": wordings}
-        made = self._learn(success, judge, **told)
-        self._close_log()
+        made = None
+        if self.fault is None:
+            with _Silently(self):
+                made = self._learn(success, judge, **told)
+        if made is not None and success and judge in (None, "agent"):
+            _log.warning(
+                "this run is shown to nobody, since only its agent says that it worked: say who checked it, "
+                'finish(success=True, judge="program"), or afterwards: ufo-experience judge %s --success',
+                made.id[:8],
+            )
+        with _Silently(self):
+            self._close_log()
         return made
 
     def _learn(self, success: bool | None, judge: JudgedBy | None, **known: Any) -> Experience | None:
         judged = success is not None and judge not in (None, "agent")
         if judged and self.shown:
             self.memory.report(list(self.shown), success=bool(success), session=self.session)
-        if not self._steps or not self.policy.wants(_evaluation(success, known["score"], judged=judged), lambda: True):
+        score = float(bool(success)) if known["score"] is None else known["score"]
+        evaluation = {"complete": "yes" if success else "no", "score": score} if judged else None
+        if not self._steps or not self.policy.wants(evaluation, lambda: True):
             return None
         return self.memory.remember(
             self.task,
@@ -235,33 +263,24 @@ class Recorder:
         if running is not None and self.log is not None and running.exists():
             running.replace(self.log)
 
-    def _without_secrets(self) -> Trajectory:
-        """The run so far: what was typed into a password field is taken out of the later steps, too."""
-        run = run_of(self.task, self._steps, success=None, session=self.session, application=self.application)
-        return redact(run.trajectory)
-
-    def _write(self, run: Trajectory) -> None:
-        """The last step as one line, on the disk before the host goes on."""
-        step, path = run.steps[-1], self.log
-        fields = step.model_dump(
-            mode="json", exclude_defaults=True, exclude={"step_number", "source", "target_control"}
-        )
+    def _write(self) -> None:
+        """The last step as one line, as redaction leaves it: typed text goes, also out of the steps after it."""
+        run = redact(run_of(self.task, self._steps, success=None, session=self.session).trajectory)
+        step = run.steps[-1]
+        fields = step.model_dump(mode="json", exclude_defaults=True, exclude={"step_number", "source"})
+        control = fields.pop("target_control", {})
         row = {
             "session": self.session,
             "task": run.task,
             "application": self.application,
             "action": fields.pop("action_type", ""),
-            "control": step.target_control.name,
-            "control_type": step.target_control.type,
+            "control": control.get("name"),
+            "control_type": control.get("type"),
+            "within": control.get("within"),
             **fields,
         }
-        if path is None:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        if self.log is not None:
+            append_line(self.log, json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False))
 
 
 class CallOrder:
@@ -313,8 +332,7 @@ def _arguments(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
     return read if isinstance(read, dict) else {"arguments": given}
 
 
-def _evaluation(success: bool | None, score: float | None, *, judged: bool) -> dict[str, Any] | None:
-    """The outcome in the words of a save policy: None when nobody but the agent has judged."""
-    if not judged:
-        return None
-    return {"complete": "yes" if success else "no", "score": score if score is not None else float(bool(success))}
+def _in_view(controls: Iterable[Any]) -> list[Any]:
+    if isinstance(controls, (str, Mapping)) or not all(isinstance(one, (str, Mapping)) for one in controls):
+        raise UsageError("controls is a list of what is in view: names, or objects with name and type")
+    return [one if isinstance(one, str) else dict(one) for one in controls]

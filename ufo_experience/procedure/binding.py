@@ -52,6 +52,7 @@ class Part:
     what: str  # "name", "within" or "option"
     text: str
     value: str = ""  # the old value it serves
+    is_item: bool = True  # False where the record does not say what kind of control it is
 
 
 class Binding:
@@ -87,6 +88,8 @@ class Binding:
         parameters = {key: self._bound(value, missing) for key, value in step.parameters.items()}
         if step.kind == "open" and not self._may_go(parameters):
             return replace(step, parameters={}, missing=("the address",), value_from="open")
+        if step.kind == "other" and not self._approved:
+            missing += [key for key, value in parameters.items() if not self._may_be_given(value)]
         source = self._source(step, parameters, missing)
         step = replace(step, parameters=parameters, missing=(*step.missing, *dict.fromkeys(missing)), value_from=source)
         if step.kind == "select" and source == "constant" and not self._approved:
@@ -129,6 +132,10 @@ class Binding:
         """An address is told where the task says it or a person approved the record."""
         return self._approved or all(one in self._new.text for one in texts_of(parameters))
 
+    def _may_be_given(self, value: Any) -> bool:
+        """False for a text of another action, as a command, that neither the task says nor looks like a setting."""
+        return not isinstance(value, str) or not value or value in self._new.text or bool(_LABEL.fullmatch(value))
+
     def _where_seen(self, seen: LookedUp) -> LookedUp:
         number = int(seen.key) if seen.key else 0
         return replace(seen, key=self._pairing.by_number.get(abs(number), ""), before=number < 0)
@@ -160,7 +167,7 @@ class Binding:
             value = name if whole else self._value_in(name)
             return replace(step, target=replace(target, name=value), item_of="" if whole else value)
         if not self._is_explained(place, step, target):
-            self._parts.append(Part(place, "name", target.name))
+            self._parts.append(Part(place, "name", target.name, is_item=bool(step.role)))
         return step
 
     def _placed(self, place: int, step: ProcedureStep) -> ProcedureStep:
@@ -199,7 +206,8 @@ class Binding:
         every_value_is_served = all(value in self._served for value in self._values)
         places = {(part.place, part.what) for part in found}
         for part in self._parts:
-            if (part.place, part.what) not in places and not (every_value_is_served and self._is_label(part)):
+            served = every_value_is_served or not part.is_item
+            if (part.place, part.what) not in places and not (served and self._is_label(part)):
                 self._leave_open(part)
 
     def _serve(self, part: Part) -> None:
@@ -222,7 +230,7 @@ class Binding:
         step, agreed = self._steps[part.place], self._agreed[part.place]
         if agreed.varies or (part.what == "name" and step.role in ROWS):
             return False
-        is_link = part.what == "name" and step.role in ("hyperlink", "") and bool(self._values)
+        is_link = part.what == "name" and step.role == "hyperlink" and bool(self._values)
         return agreed.confirmed or is_link or _LABEL.fullmatch(part.text) is not None
 
     def _leave_open(self, part: Part) -> None:
@@ -303,12 +311,14 @@ class Binding:
         return max(held, key=len, default=text)
 
     def _unasked(self, step: ProcedureStep) -> ProcedureStep:
-        """A choice that only words of the old request speak of, where the new one says the same without them."""
+        """A choice that only words of the old request speak of, where the new one says nothing in their place."""
         pairing = self._pairing
-        shorter = pairing.alike and pairing.dropped and not pairing.words and not pairing.added
-        if not shorter or not (step.kind in ("type", "select") or step.role in _CHOSEN) or step.target is None:
+        longer = pairing.alike and (pairing.words or pairing.added)
+        if longer or not (step.kind in ("type", "select") or step.role in _CHOSEN) or step.target is None:
             return step
-        only_before = stems_of(step.target.name) & stems_of(" ".join(pairing.dropped))
+        dropped = stems_of(" ".join(word for word in pairing.dropped if not says(word, stems_of(self._new.text))))
+        own = stems_of(step.target.name)
+        only_before = own & dropped if pairing.alike else own and own <= dropped
         return replace(step, missing=(*step.missing, "asked for this time?")) if only_before else step
 
     @property
@@ -351,7 +361,7 @@ def _matched(parts: Sequence[Part], values: Sequence[str]) -> list[Part]:
     done = {part.text for part in found}
     rest = [value for value in values if value not in {part.value for part in found}]
     left = [part for part in parts if part.text not in done]
-    others = [part for part in left if not _LABEL.fullmatch(part.text)] or left
+    others = [part for part in left if not _LABEL.fullmatch(part.text)] or [part for part in left if part.is_item]
     if len(rest) == 1 and len({part.text for part in others}) == 1:
         found += [replace(part, value=rest[0]) for part in others]
     return found

@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Literal
 
-from ufo_experience.controls import bare, role_of
+from ufo_experience.controls import bare, is_fixed, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, needs_consent, target_of
 from ufo_experience.procedure.looking import called, named_in_task, option_meant, read_value, where_seen
@@ -67,7 +67,9 @@ class Guide:
             self._steps = tuple(one for one in self._steps if one.number < procedure.parts_at)
         self._known = frozenset(bare(one.target.name) for one in self._steps if one.target and one.target.name)
         self._at = self._looks = 0
+        self._click = next((one.action for one in self._steps if one.kind == "click" and one.is_plain_click), "")
         self._failed: dict[int, int] = {}
+        self._searched: set[str] = set()
         self._door: Control | None = None
         self._uncovered = list(procedure.uncovered)
         self._strayed = False  # the agent did something else since the last step of the way
@@ -185,27 +187,6 @@ class Guide:
         ready = replace(act, target=target_of(found)) if found is not None else act
         return for_a_person(ready) if step.ask_first and not consent else ready
 
-    def repair(
-        self, acts: Sequence[Act], controls: Screen | Iterable[Any], *, application: str | None = None
-    ) -> Act | int:
-        """What `next` would do where the first of `acts`, the next step of the way, has no target in view.
-
-        How many of `acts` are passed over, since what they lead to is in view; or an action that looks for the target
-        next door, after which they are tried again; 0 when neither helps.
-        """
-        screen = read_screen(controls)
-        if self._given_up or not acts or self._place_of(acts[0]) != self._at:
-            return 0
-        missed = self._check(self._at, screen, application)
-        if not isinstance(missed, Miss) or missed.in_view:
-            return 0
-        passed = self._passed_over(screen)
-        if passed is None:
-            return self._opened_first(screen) or 0
-        behind = min(self.agrees(acts), passed - self._at)
-        self._at = passed
-        return behind
-
     def agrees(self, acts: Sequence[Act]) -> int:
         """How many of `acts`, from the first on, are the next steps of the way, or bring its application in front."""
         home = [act for act in acts[:1] if self._leads_home(act) and self._is_home(act)]
@@ -309,6 +290,9 @@ class Guide:
             stop = self._held_back(step, fill and step.can_be_filled, consent and not fill)
             if stop is not None:
                 return stop
+            opened = self._opened_first(screen)
+            if opened is not None:
+                return opened
             home = self._way_home(step, screen, application)
             if home is not None:
                 return home
@@ -318,7 +302,7 @@ class Guide:
             elif isinstance(checked, Miss):
                 passed = None if checked.in_view else self._passed_over(screen)
                 if passed is None:
-                    return self._opened_first(screen) or self._doubt(checked)
+                    return self._next_door(screen) or self._doubt(checked)
                 self._at = passed
             else:
                 self._looks = 0
@@ -429,16 +413,38 @@ class Guide:
 
     def _opened_first(self, screen: Screen) -> Act | None:
         """Open the folder or tab in view that the task names and no step: where the run began it was open.
-
-        Only while nothing was typed or chosen that leaving the place could lose.
         """
-        step = self._steps[self._at]
-        if step.kind != "click" or screen.dialog or any(one.kind in STAYS for one in self._steps[: self._at]):
+        if not self._may_look_around(screen):
             return None
         named = ([one for one in screen.named(value) if one.role in _PLACES] for value in self._uncovered)
-        place = next((ones[0] for ones in named if len(ones) == 1 and ones[0].usable and not ones[0].selected), None)
-        self._door = place
-        return None if place is None else Act(step.action, target_of(place))
+        place = next((ones[0] for ones in named if len(ones) == 1 and ones[0].usable), None)
+        if place is not None and place.selected:
+            self._uncovered = [one for one in self._uncovered if bare(one) != place.bare]
+        elif place is not None:
+            self._door = place
+            return Act(self._click, target_of(place))
+        return None
+
+    def _next_door(self, screen: Screen) -> Act | None:
+        """Look for the item that bears a value of the task in the folder or tab beside the one that is open, each once."""
+        step = self._steps[self._at]
+        named = step.item_of or (step.target.name if step.target else "")
+        is_item = step.kind == "click" and not is_fixed(step.role) and named in self.procedure.request
+        here = next((ones for role in _PLACES if (ones := screen.chosen(role))), ())
+        if not is_item or len(here) != 1 or not self._may_look_around(screen):
+            return None
+        self._searched.add(here[0].bare)
+        beside = (one for one in screen.controls if (one.role, one.within) == (here[0].role, here[0].within))
+        self._door = next((one for one in beside if one.usable and one.bare not in self._searched), None)
+        if self._door is None:
+            return None
+        self._searched.add(self._door.bare)
+        return Act(self._click, target_of(self._door))
+
+    def _may_look_around(self, screen: Screen) -> bool:
+        """True while nothing was typed or chosen that leaving the place could lose."""
+        typed = any(one.kind in STAYS for one in self._steps[: self._at])
+        return bool(self._click) and not screen.dialog and not typed and self._steps[self._at].kind != "switch"
 
     def _doubt(self, miss: Miss) -> Stop:
         self._lose_the_way(miss.detail)

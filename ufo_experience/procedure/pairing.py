@@ -20,7 +20,7 @@ from ufo_experience.request import Request, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 
-SMALL = SKIPPED | frozenset("and or on at by from with is be not no so also then please".split())
+SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please".split())
 _ALIKE = 0.5  # of the words of two requests beside their values, before they are laid side by side
 _SAME_MEANING = 0.5  # cosine of two words, from which on one says the other
 _LONGEST = 4  # words of a value that stands without quotes or capitals

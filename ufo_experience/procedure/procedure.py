@@ -128,8 +128,16 @@ def _recorded(run: Experience) -> list[ProcedureStep]:
     for number, step in enumerate(done, start=1):
         one = read_step(number, step)
         seen = _looked_up(step, done)
-        recorded.append(replace(one, ask_first=asks_first(step), seen=seen))
+        asks = asks_first(step) and not _leads_on(step, next(iter(done[number : number + 1]), None))
+        recorded.append(replace(one, ask_first=asks, seen=seen))
     return _after_fields(recorded)
+
+
+def _leads_on(step: Step, after: Step | None) -> bool:
+    """True for what only opens something further: "Share…" asks with whom, and a menu item before another is a menu."""
+    if step.target_control.name.rstrip().endswith(("…", "...")):
+        return True
+    return after is not None and all(role_of(one.target_control.type) == "menuitem" for one in (step, after))
 
 
 def _after_fields(steps: Sequence[ProcedureStep]) -> list[ProcedureStep]:
@@ -155,8 +163,8 @@ def _shown(step: ProcedureStep, approved: bool, request: Request) -> ProcedureSt
     """A step that says whether its name may be read; an item named by the task is as good as a label."""
     target = step.target
     if target is None or not target.name:
-        gone = target is None and step.kind in ("click", "type", "select") and not step.missing
-        return replace(step, missing=("which control",)) if gone else step
+        gone = target is None and step.kind in ("click", "type", "select")
+        return replace(step, missing=("which control", *step.missing)) if gone else step
     said = find_whole(target.name.casefold(), request.text.casefold()) >= 0
     return replace(step, readable=approved or said or (step.readable and readable(target.name)))
 
@@ -200,7 +208,3 @@ def _readable_or(text: str, new: Request, labels: str) -> str:
     known = all(find_whole(value, told) >= 0 for value in own)
     return text if text and known and readable(text) and not PLACEHOLDER.search(text) else ""
 
-
-def role_is_known(step: ProcedureStep) -> bool:
-    """True where the record says what kind of control it was."""
-    return bool(step.target and role_of(step.target.type))

@@ -99,7 +99,7 @@ def _verb(step: ProcedureStep) -> str:
     if step.kind in _VERBS:
         return _VERBS[step.kind]
     if step.kind == "other":
-        return re.sub(r"[^\w.:/-]+", "_", step.action) or "act"
+        return re.sub(r"[^\w.:/-]+", "_", clean(step.action, 60)) or "act"
     if "double" in step.action or step.parameters.get("double") in (True, "true", "True"):
         return "double-click"
     if "right" in step.action or step.parameters.get("button") == "right":
@@ -113,7 +113,7 @@ def _what(step: ProcedureStep) -> str:
     target = step.target
     if target is None:
         return "" if step.kind in ("keys", "other") else "a control"
-    kind = re.sub(r"[^\w ]+", "", target.type).strip()
+    kind = re.sub(r"[^\w ]+", "", clean(target.type, 40)).strip()
     option = step.kind == "select" and step.item_of
     if step.item_of and not option:
         return f"the row of {_plain(step.item_of)}"
@@ -169,7 +169,7 @@ def _quoted(text: str, limit: int = _LONGEST) -> str:
 
 def _plain(text: str) -> str:
     """A word as it is, anything else in quotes."""
-    return text if re.fullmatch(r"\w[\w.@-]*(?: \w[\w.-]*){0,4}\??", text) and len(text) <= _LONGEST else _quoted(text)
+    return text if re.fullmatch(r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}\??", text) and len(text) <= _LONGEST else _quoted(text)
 
 
 def _prose(text: str) -> str:
@@ -184,7 +184,7 @@ def _age(learned: datetime | None, now: datetime | None) -> str:
 # ---- reading
 
 _Q = r'"(?:[^"\\]|\\.)*"'
-_WORDS = r"\w[\w.@-]*(?: \w[\w.-]*){0,4}"
+_WORDS = r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}"
 _HEAD = re.compile(
     rf"(Worked|Failed|Tried)(?: (once|\d+ of \d+ times)|, outcome unknown)?(?: in ({_Q}|{_WORDS}))?"
     rf"(?: \((\d+ months) ago\))?: ({_Q})\.(?: (?:For this task|What was done):)?"
@@ -192,7 +192,7 @@ _HEAD = re.compile(
 _AHEAD = re.compile(rf"Next on a known way, learned for: ({_Q})\.")
 _MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
 _STEP = re.compile(
-    rf"(?P<number>\d+)\. (?P<action>switch to|[\w.:/-]+)(?: (?P<value>{_Q}|{OPEN})(?= in |$)(?: in(?= ))?)?"
+    rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?|(?P<action>[\w.:/-]+))"
     rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})|an? (?P<kind>\w+)))?"
     rf"(?: in the row of (?P<row_of>{_Q}|{_WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: \w+=(?:{_Q}|[^\s\"]+))*)"
@@ -268,11 +268,11 @@ def _read_step(line: str) -> dict[str, Any] | None:
         return None
     parts = {name: _unquoted(value) for name, value in found.groupdict().items() if value}
     more = dict(one.split("=", 1) for one in parts.pop("more", "").split())
+    parts["action"] = parts.pop("does", "") or parts["action"]
     step: dict[str, Any] = {"step": line, **parts, "number": int(found["number"]), "control": parts.get("control", "")}
-    if step["action"] in ("press", "open", "switch to") and not found["value"] and found["control"]:
-        step["value"] = step["control"] if step["action"] != "switch to" else ""
-        step["control"] = "" if step["action"] != "switch to" else step["control"]
     value = step.pop("value", "")
+    if step["action"] == "switch to":
+        step["control"], value = value, ""
     step["parameters"] = ({"text": value} if value and value != OPEN else {}) | {k: json.loads(v) for k, v in more.items()}
     step["open"] = [one for mark in marks if mark.startswith("open: ") for one in mark[6:].split(", ")]
     step["confirm"] = "ask first" in marks

@@ -21,6 +21,7 @@ from ufo_experience.procedure.agreement import is_same_way
 from ufo_experience.procedure.procedure import Procedure, request_of
 from ufo_experience.procedure.render import phrase, render
 from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
+from ufo_experience.prompt.cleaning import clean_json
 from ufo_experience.request import Request, estimate_tokens
 from ufo_experience.schema import Experience, Hit, expect
 
@@ -31,6 +32,7 @@ TokenCounter = Callable[[str], int]
 RunsOf = Callable[[Experience], Iterable[Experience]]
 
 RECORD_TOKENS = 600  # a procedure is told with fewer steps above this, or above half of a larger budget
+_LONGEST, _MOST = 200, 12  # characters of a text, entries of a list in UFO's form
 _STEPS = (40, 24, 16, 12, 8, 4)
 UFO_TIP = "- This is a past run, an example and not an instruction: check that each control exists."
 
@@ -200,7 +202,7 @@ def _of_one_task(run: Experience, others: Iterable[Experience]) -> list[Experien
 def _are_one(one: Experience, other: Experience) -> bool:
     """True for runs of one procedure that ended the same way."""
     alike = one.outcome.success == other.outcome.success and _of_one_task(one, [other])
-    return bool(alike) and bool(one.action.steps) and is_same_way(one, other)
+    return bool(alike and one.action.steps and other.action.steps) and is_same_way(one, other)
 
 
 def _in_few_words(way: Procedure, cap: int, count: TokenCounter, now: datetime) -> str:
@@ -218,11 +220,9 @@ def _ufo_example(way: Procedure) -> dict[str, Any]:
     control = {"name": first.target.name} if first.target and first.target.name and first.readable else {}
     plan = [f"({number}) {phrase(step)}" for number, step in enumerate(rest, start=1)]
     action = {"function": first.action, "arguments": control | dict(first.parameters), "status": "CONTINUE" if rest else "FINISH"}
-    return {
-        "Request": way.task,
-        "Response": {"action": action, "plan": plan or ["<FINISH>"]},
-        "Tips": "\n".join([UFO_TIP, *way.tips]),
-    }
+    told = {"Request": way.task, "Response": {"action": action, "plan": plan or ["<FINISH>"]}}
+    cleaned: dict[str, Any] = clean_json(told, _LONGEST, _MOST)
+    return {**cleaned, "Tips": "\n".join([UFO_TIP, *clean_json(way.tips, _LONGEST, _MOST)])}
 
 
 def _added(shown: Sequence[Any], nonce: str, format: Format) -> str:

@@ -2,8 +2,8 @@
 
 A word counts as held by the other side exactly (1) or by a word related to it in the thesaurus (0.7). Rare words count
 more, values and the smallest words less; so does what introduces a value ("to Jane") or is in no thesaurus, where the
-other side has it not: that may be a name. The clause that asks (`Request.asks`) is compared once more by itself, for a
-long request says much that is no part of the task.
+other side has it not: that may be a name. Verb, object and meaning are those of the clause that asks (`Request.asks`):
+a long request says much that is no part of the task.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ _BEFORE_VALUES = frozenset(map(stem, _WORDS["before_values"].split()))
 _NONE: Entries = frozenset()
 
 PAIR = (
-    "query_coverage", "record_coverage", "missing", "surplus", "asks_coverage", "asks_record_coverage", "asks_missing",
-    "asks_surplus", "agreement", "agreement_related", "agreement_values", "shared_words", "verb_held", "verb_named",
-    "object_held", "object_named", "same_kinds", "same_values",
+    "query_coverage", "record_coverage", "missing", "surplus", "agreement", "agreement_related", "agreement_values",
+    "shared_words", "verb_held", "verb_named", "object_held", "object_named", "same_kinds", "same_values",
 )  # fmt: skip
 MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least")
 STORE = ("words", "masked", *PAIR, *MEANT)
@@ -62,7 +61,6 @@ class Prepared:
     own: Entries  # what the words stand for that are no values
     near: Entries  # and what is related to it
     kinds: frozenset[str]
-    asked: tuple[int, int]
     verb: int
     objects: tuple[int, ...]
     said: Said
@@ -110,7 +108,6 @@ def prepared(request: Request) -> Prepared:
         own,
         near,
         frozenset(kinds) - {"", "name"},
-        (start, end),
         verb,
         objects,
         meanings().said([one for one in weights if not one[0].isdigit()]),
@@ -163,10 +160,13 @@ def pair_features(asked: Prepared, had: Prepared, rarity: Mapping[str, float], r
             count += 1
         else:
             related += weight * share
-    whole = (0, len(held)), (0, len(named))
+    coverage, missing = _coverage(asked, held, rarity)
+    record_coverage, surplus = _coverage(had, named, rarity)
     return [
-        *_both(asked, had, held, named, rarity, *whole),
-        *_both(asked, had, held, named, rarity, asked.asked, had.asked),
+        coverage,
+        record_coverage,
+        missing,
+        surplus,
         exact,
         related,
         values,
@@ -189,36 +189,18 @@ def _shares(side: Prepared, other: Prepared) -> list[float]:
     ]
 
 
-def _both(
-    asked: Prepared,
-    had: Prepared,
-    held: Sequence[float],
-    named: Sequence[float],
-    rarity: Mapping[str, float],
-    own: tuple[int, int],
-    its: tuple[int, int],
-) -> tuple[float, float, float, float]:
-    """Coverage of both sides, and the share of known words each lacks; only the words in these spans count."""
-    coverage, missing = _coverage(asked, held, rarity, *own)
-    record_coverage, surplus = _coverage(had, named, rarity, *its)
-    return coverage, record_coverage, missing, surplus
-
-
-def _coverage(
-    side: Prepared, shares: Sequence[float], rarity: Mapping[str, float], start: int, end: int
-) -> tuple[float, float]:
+def _coverage(side: Prepared, shares: Sequence[float], rarity: Mapping[str, float]) -> tuple[float, float]:
     """How much of a side the other one has, and the share of what it says that is known and missing there."""
     total = held = missing = 0.0
     said = 1e-9
-    stems, shared, lost, says, known = side.stems, side.shared, side.lost, side.says, side.known
-    for place in range(start, end):
-        share = shares[place]
-        weight = rarity[stems[place]] * (shared[place] if share else lost[place])
+    columns = zip(side.stems, shares, side.shared, side.lost, side.says, side.known, strict=True)
+    for word, share, shared, lost, says, known in columns:
+        weight = rarity[word] * (shared if share else lost)
         total += weight
         held += weight * share
-        if says[place]:
+        if says:
             said += weight
-            if not share and known[place]:
+            if not share and known:
                 missing += weight
     return (held / total if total else 0.0), missing / said
 

@@ -35,6 +35,7 @@ MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
 OPPOSITE_FROM = 0.2  # score from which on the opposite of a task is told of
 EQUAL = 0.05  # procedures within this score are equals: which fits the screen decides
+MAX_EQUALS = 20  # runs of a procedure that are read to see which of them goes on from the screen
 MAX_RUNS = 50  # ids of runs that a hit names
 _MANY = 8  # different requests that one record was served to, from which on the answer warns
 _REMEMBERED = 1_024  # records whose requests are remembered for that
@@ -132,8 +133,9 @@ class Retriever:
         """Everything near a request that the filters admit, best first; and why words alone answered, where that was
         not meant. Trust is one of the filters: a flood of what nobody vouched for hides nothing."""
         vector, degraded = self._embedded(request)
-        least = (self.policy.own, self.policy.imported) if trusted else (Trust.QUARANTINED, None)
-        filter = Filter(query.application, query.env, *least, query.only, query.exclude_session)
+        filter = Filter(query.application, query.env, only=query.only, exclude_session=query.exclude_session)
+        if trusted:
+            filter = replace(filter, min_trust=self.policy.own, min_trust_imported=self.policy.imported)
         return self._found(request, vector, filter), degraded
 
     def _embedded(self, request: Request) -> tuple[Vector | None, str | None]:
@@ -259,13 +261,21 @@ class _Answer:
         count = self._query.k if count is None else count
         wanted = MAX_K if self._query.on_screen else count
         hits: list[Hit] = []
-        for one in _one_each(self._ranked(found), _best_of_equals):
+        for one in _one_each(self._ranked(found), self._best_here if self._query.on_screen else _best_of_equals):
             experience = self._record(one) if len(hits) < wanted else None
             if experience is not None:
                 hits.append(self._hit(one, experience))
         if self._query.on_screen is not None:
             hits = [*among_equals(hits, self._query.on_screen, EQUAL)]
         return tuple(hits[:count])
+
+    def _best_here(self, group: Sequence[Found]) -> Found:
+        """Of runs of one procedure whose score is near the best the one that can be gone on from this screen."""
+        screen = self._query.on_screen
+        runs = sorted(group, key=lambda one: (one.score < group[0].score - EQUAL, one.row.id))[:MAX_EQUALS]
+        best = _best_of_equals(runs)
+        fit = {one.row.id: screen.fit(record) if screen and (record := self._record(one)) else 0.0 for one in runs}
+        return max(runs, key=lambda one: (fit[one.row.id], one is best))
 
     def _ranked(self, found: Iterable[Found]) -> list[Found]:
         """Best first: by score with vectors, by the structured ranker without."""
@@ -312,7 +322,7 @@ class _Answer:
             experience=experience,
             score=round(min(one.score, 1.0), 6),
             ranked_by="structured" if self._by.embedder is None else "fused",
-            explanation={name: round(value, 6) for name, value in explained.items()},
+            explanation=explained,
             runs=tuple(row.id for row in runs[:MAX_RUNS]),
         )
 

@@ -47,32 +47,34 @@ NAMES = (*STORE, *STANDING)
 
 @dataclass(frozen=True)
 class Trees:
-    """Full binary trees of one depth: of each its splits by level (`feature`, `threshold`), and the `value` of its
-    leaves. What is greater than the threshold goes right. The logit is `base` and the values of all trees."""
+    """Boosted trees in one table of nodes. What is at most the threshold of its feature goes left; a leaf is its own
+    child. The logit is `base` and the leaves' values of all trees, which begin at `roots`."""
 
     names: tuple[str, ...]
     base: float
+    depth: int
+    roots: NDArray[np.int64]
     feature: NDArray[np.int64]
     threshold: Floats
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
     value: Floats
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Trees:
         """Trees from an object of the file."""
-        feature, threshold, value = (np.array(data[name]) for name in ("feature", "threshold", "value"))
-        return cls(tuple(data["names"]), float(data["base"]), feature.astype(np.int64), threshold, value)
+        roots, feature, left, right = (np.array(data[name], np.int64) for name in ("roots", "feature", "left", "right"))
+        threshold, value = (np.array(data[name], np.float64) for name in ("threshold", "value"))
+        return cls(tuple(data["names"]), data["base"], data["depth"], roots, feature, threshold, left, right, value)
 
     def logit(self, table: Floats) -> Floats:
         """One number for each row of a table whose columns are `names`."""
-        (count, inner), rows = self.feature.shape, len(table)
-        asked = np.ascontiguousarray(table.T).take(self.feature.ravel(), axis=0)
-        is_right = (asked > self.threshold.reshape(-1, 1)).ravel()  # of each split and row
-        first = np.arange(0, count * inner * rows, inner * rows)[:, None] + np.arange(rows)
-        node = np.zeros((count, rows), np.int64)
-        for level in range(int(self.value.shape[1]).bit_length() - 1):
-            node = 2 * node + is_right.take(first + rows * (node + (2**level - 1)))
-        leaves = self.value.take((node + np.arange(0, self.value.size, inner + 1)[:, None]).T)
-        return np.asarray(self.base + np.ascontiguousarray(leaves).sum(axis=1), np.float64)
+        rows = np.arange(len(table))[:, None]
+        node = np.broadcast_to(self.roots, (len(table), len(self.roots)))
+        for _ in range(self.depth):
+            goes_left = table[rows, self.feature[node]] <= self.threshold[node]
+            node = np.where(goes_left, self.left[node], self.right[node])
+        return np.asarray(self.base + self.value[node].sum(axis=1), np.float64)
 
 
 @lru_cache(maxsize=1)

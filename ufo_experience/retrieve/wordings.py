@@ -21,10 +21,17 @@ _NEAR = 0.5  # of the words of both, from which on a wording is near
 def lifted(request: Request, row: Row, score: float) -> float:
     """The score of a record whose wordings count as far as they may."""
     near = max((_likeness(request, one) for one in row.wordings), default=0.0)
-    if near <= _NEAR or conflict(request, row.request) is not None:
+    if near <= _NEAR or not _does(request, row.request) or conflict(request, row.request) is not None:
         return score
     logit = math.log(max(score, 1e-6) / max(1 - score, 1e-6)) + MOST * (near - _NEAR) / (1 - _NEAR)
     return 1 / (1 + math.exp(-logit))
+
+
+def _does(request: Request, task: Request) -> bool:
+    """True where the task says what the request asks to do, in the same word or a related one."""
+    asked, told = prepared(request), prepared(task)
+    verb = asked.verb
+    return verb < 0 or asked.stems[verb] in told.words or not asked.related[verb].isdisjoint(told.own)
 
 
 def _likeness(request: Request, wording: Request) -> float:

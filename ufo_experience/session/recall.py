@@ -91,7 +91,7 @@ class Recall:
         if self.guide is not None:
             self._guides.append(self.guide)
             self._injected[self.guide.procedure.id] = None
-        self._write_down(moment, task, found, shown)
+        self._write_down(moment, task, application, found, shown)
         return shown
 
     def _find_way(self, task: str, application: str | None, found: Retrieval) -> None:
@@ -107,12 +107,15 @@ class Recall:
             wider = self._memory.retrieve(task, application=application, top_k=self._config.top_k, near=LOOKED_THROUGH)
             self.choices = tuple(self._memory.choices(task, hits=[*wider, *wider.near]))
 
-    def _write_down(self, moment: str, task: str, found: Retrieval, block: PromptBlock | None) -> None:
+    def _write_down(
+        self, moment: str, task: str, application: str | None, found: Retrieval, block: PromptBlock | None
+    ) -> None:
         hits = {hit.experience.id: hit for hit in (*found, *found.negatives)}
         shown = [hits[identifier] for identifier in (block.ids if block else ())]
         event: dict[str, Any] = {
             "moment": moment,
             "query_sha256": _digest(task),
+            "application": application,
             "threshold": found.threshold,
             "degraded": found.degraded,
             "found": len(found),

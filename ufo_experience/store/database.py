@@ -53,13 +53,12 @@ class Database:
         UsageError: libpq cannot read the URL.
     """
 
-    def __init__(self, url: str, *, lock_timeout: float = 10.0, read_only: bool = False) -> None:
+    def __init__(self, url: str, *, lock_timeout: float = 10.0) -> None:
         self._parts = _read(url)
         self.label = _label(self._parts)
         self._settings = {
             "lock_timeout": f"{max(1, int(lock_timeout * 1000))}ms",
             "statement_timeout": f"{STATEMENT_S}s",
-            "default_transaction_read_only": "on" if read_only else "off",
         }
         self._idle: list[Connection] = []
         self._start()
@@ -111,7 +110,7 @@ class Database:
         with suppress(IndexError):  # another thread may take the last one
             while True:
                 connection = self._idle.pop()
-                if not wait([connection], 0):
+                if not wait([connection.fileno()], 0):
                     return connection
                 connection.close()
         return None

@@ -60,8 +60,11 @@ _log = logging.getLogger(__name__)
 class FolderStore(NotesEvents):
     """Experiences in a folder. Open it with `FolderStore.open`. Safe to use from many threads and processes."""
 
-    def __init__(self, root: Path, *, lock_timeout: float, network: bool, max_per_author: int | None) -> None:
-        self.root, self._timeout, self._network, self._most = root, lock_timeout, network, max_per_author
+    def __init__(
+        self, root: Path, location: str, *, lock_timeout: float, network: bool, max_per_author: int | None
+    ) -> None:
+        self.root, self._location = root, location
+        self._timeout, self._network, self._most = lock_timeout, network, max_per_author
         self._signing = signing_key(root)
         self.catalog = Catalog(root)
         self.watch = Watch(root, self.catalog, self._signing)
@@ -93,7 +96,7 @@ class FolderStore(NotesEvents):
         root = Path(path).absolute()
         if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
             if not create:
-                raise NotFoundError("no experience store", file=str(root))
+                raise NotFoundError("no experience store", file=str(path))
             _make(root, network)
         _check_version(root)
         for name in (RECORDS, REMOVED, CORRUPT, INDEX, EVENTS):
@@ -101,12 +104,12 @@ class FolderStore(NotesEvents):
                 raise RefusedError(f"{root / name}: a link; a store lies in one folder")
         if carried_by(root):
             _log.warning("%s lies on %s", root, carried_by(root))
-        return cls(root, lock_timeout=lock_timeout, network=network, max_per_author=max_per_author)
+        return cls(root, str(path), lock_timeout=lock_timeout, network=network, max_per_author=max_per_author)
 
     @property
     def location(self) -> str:
-        """The folder."""
-        return str(self.root)
+        """The folder, as it was named."""
+        return self._location
 
     @property
     def cache_folder(self) -> Path:
@@ -264,6 +267,10 @@ class FolderStore(NotesEvents):
                     path.unlink()
             raise
         self.watch.wrote(written)
+        for path, one, _ in written:
+            with storage_errors(path):
+                info = path.lstat()
+            self._keep((one.id, info.st_ino, info.st_size, info.st_mtime_ns), one)
         self.watch.refresh()
         return list(fresh)
 
@@ -392,7 +399,9 @@ class FolderStore(NotesEvents):
     def _removed_files(self) -> dict[str, Path]:
         """Id → file of what was removed and not purged; a crash may have left it among the records."""
         folder = self.root / REMOVED
-        found = {path.stem: path for path in folder.glob(f"*{SUFFIX}") if is_id(path.stem)} if folder.is_dir() else {}
+        with storage_errors(folder):
+            paths = folder.iterdir() if folder.is_dir() else ()
+            found = {path.stem: path for path in paths if path.suffix == SUFFIX and is_id(path.stem)}
         rows = self._rows("removed AND path IS NOT NULL", ())
         return found | {row[0]: self.root / row[1] for row in rows}
 

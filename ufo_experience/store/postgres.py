@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_cache_path
 
@@ -23,6 +23,10 @@ from ufo_experience.store.base import Added, Event, NotesEvents, Status, StoreRe
 from ufo_experience.store.database import Connection, Database
 from ufo_experience.store.records import decode, encode, is_sealed, sealed, signing_key, without_seal
 from ufo_experience.store.tables import CLOCKS, open_tables
+
+if TYPE_CHECKING:
+    from ufo_experience.embed.base import Embedder
+    from ufo_experience.index.postgres import PostgresIndex
 
 GROUP = 512  # records in one transaction
 PAGE = 500  # rows fetched at once
@@ -71,7 +75,7 @@ class PostgresStore(NotesEvents):
         *,
         create: bool = True,
         lock_timeout: float = 10,
-        read_only: bool = False,
+        network: bool = True,
         max_per_author: int | None = None,
     ) -> PostgresStore:
         """Open the store in a database, making its tables first if allowed.
@@ -79,6 +83,7 @@ class PostgresStore(NotesEvents):
         Args:
             url: `postgresql://user@host:5432/database`; the password belongs into `PGPASSWORD` or `~/.pgpass`.
             lock_timeout: seconds a write waits for another writer of the same record.
+            network: nothing to allow, a server is made for it.
             max_per_author: the most records one role of the server may have added; a role that writes SQL of its own
                 is not held by it.
 
@@ -88,8 +93,8 @@ class PostgresStore(NotesEvents):
             FormatVersionError: another version made it; nothing was touched.
             StorageError: its tables cannot be made.
         """
-        database = Database(url, lock_timeout=lock_timeout, read_only=read_only)
-        return cls(database, open_tables(database, create and not read_only), max_per_author)
+        database = Database(url, lock_timeout=lock_timeout)
+        return cls(database, open_tables(database, create), max_per_author)
 
     @property
     def location(self) -> str:
@@ -110,6 +115,12 @@ class PostgresStore(NotesEvents):
     def key(self) -> bytes:
         """The store's secret for keyed digests; see `ExperienceStore.key`."""
         return bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
+
+    def open_index(self, embedder: Callable[[], Embedder]) -> PostgresIndex:
+        """The index in the same database."""
+        from ufo_experience.index.postgres import PostgresIndex
+
+        return PostgresIndex(self, embedder)
 
     def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
         """Commit records, in transactions of up to 512; durable when it returns. See `ExperienceStore.add`."""

@@ -26,6 +26,7 @@ SUFFIX = ".json"
 MAX_FILE_BYTES = 4 * MAX_RECORD_BYTES  # indented, and with what a person adds
 KEY, KEY_FILE = "UFO_EXPERIENCE_HMAC_KEY", "UFO_EXPERIENCE_HMAC_KEY_FILE"
 _LEAST_KEY = 16
+_WIDTH = 120  # characters of a line in a record
 _NAME_BYTES = 80  # of the words in a file name: a path stays under 260 characters, as Windows wants it
 _ORDER = ("id", "state", "outcome", "action", "slots", "digests", "preconditions", "avoid_when", "trust", "created_at")
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in range(1, 10))})
@@ -41,7 +42,7 @@ def encode(experience: Experience, key: bytes | None = None) -> bytes:
     data["trust"] = experience.trust.value
     ordered = {name: data[name] for name in _ORDER if name in data} | {"schema_version": SCHEMA_VERSION}
     try:
-        text = json.dumps(sealed({**ordered, **data}, key), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        text = _for_people(sealed({**ordered, **data}, key)) + "\n"
         encoded = text.encode("utf-8")
     except ValueError as error:  # NaN, half of a surrogate pair
         raise SchemaError(f"not JSON: {error}", file=experience.id) from error
@@ -49,6 +50,21 @@ def encode(experience: Experience, key: bytes | None = None) -> bytes:
         raise SchemaError(f"larger than {MAX_RECORD_BYTES} bytes", file=experience.id)
     parse(encoded, file=experience.id)
     return encoded
+
+
+def _for_people(value: Any, depth: int = 0) -> str:
+    """JSON with what fits in one line in one line: a short step is read at a glance."""
+    flat = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if not isinstance(value, (dict, list)) or len(flat) + depth <= _WIDTH:
+        return flat
+    indent = " " * (depth + 1)
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key, ensure_ascii=False)}: {_for_people(one, depth + 1)}" for key, one in value.items()]
+    else:
+        parts = [_for_people(one, depth + 1) for one in value]
+    inside = ",\n".join(f"{indent}{part}" for part in parts)
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n{inside}\n{' ' * depth}{last}"
 
 
 def decode(data: bytes, file: str, key: bytes | None = None) -> tuple[Experience, str, bool]:

@@ -97,10 +97,10 @@ class View:
 
     def _file(self) -> str:
         """What tells that nobody else has written the file."""
-        try:
+        with storage_errors(self._path):
+            if not os.path.lexists(self._path):
+                return ""
             info = os.lstat(self._path)
-        except FileNotFoundError:
-            return ""
         return json.dumps([info.st_ino, info.st_size, info.st_mtime_ns])
 
     def _count(self) -> int:

@@ -21,7 +21,7 @@ from ufo_experience.schema import Experience, Problem, validate
 from ufo_experience.store.base import Event, Status
 from ufo_experience.store.catalog import Catalog
 from ufo_experience.store.files import open_regular, read_regular, storage_errors
-from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, is_sealed, without_seal
+from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, digest, is_sealed, without_seal
 from ufo_experience.store.strict_json import parse
 
 RECORDS, EVENTS = "records", "events.jsonl"
@@ -65,14 +65,16 @@ class Watch:
         self._root, self._catalog, self._key = root, catalog, key
         self._last: Look | None = None
         self._damaged: list[str] = []
-        catalog.require("store", "1", SCHEMA)
+        signed = digest({"key": key.hex()}) if key else ""  # with another key other files are as they were written
+        catalog.require("store", f"1 {signed}", SCHEMA)
 
     def refresh(self, *, everything: bool = False) -> None:
         """Take in what was changed since; `everything` looks at every file, not only at the times of folders."""
-        look = self._look()
-        if look == self._last and not everything:
-            return
-        self._catalog.run(lambda db: self._take_in(db, look, everything), write=True)
+        with storage_errors(self._root):
+            look = self._look()
+            if look == self._last and not everything:
+                return
+            self._catalog.run(lambda db: self._take_in(db, look, everything), write=True)
         newest = max(look.folders.values(), default=0)
         self._last = look if newest < time.time_ns() - SETTLED_NS else None
 
@@ -90,18 +92,17 @@ class Watch:
         written = list(written)
         with storage_errors(self._root):
             self._catalog.run(act, write=True)
-        self._last = self._look()
+            self._last = self._look()
 
     def _look(self) -> Look:
         folders = self._root / RECORDS
-        with storage_errors(folders):
-            events = _stat(self._root / EVENTS)
-            found = {}
-            with os.scandir(folders) if folders.is_dir() else nullcontext(()) as entries:
-                for one in entries:
-                    if one.is_dir(follow_symlinks=False):
-                        found[f"{RECORDS}/{one.name}"] = one.stat(follow_symlinks=False).st_mtime_ns
-            damaged = tuple(self._there(self._root / path) for path in self._damaged)
+        events = _stat(self._root / EVENTS)
+        found = {}
+        with os.scandir(folders) if folders.is_dir() else nullcontext(()) as entries:
+            for one in entries:
+                if one.is_dir(follow_symlinks=False):
+                    found[f"{RECORDS}/{one.name}"] = one.stat(follow_symlinks=False).st_mtime_ns
+        damaged = tuple(self._there(self._root / path) for path in self._damaged)
         return Look((events.st_size, events.st_mtime_ns) if events else (0, 0), found, damaged)
 
     def _take_in(self, db: sqlite3.Connection, look: Look, everything: bool) -> None:
@@ -125,7 +126,7 @@ class Watch:
     def _take_folder(self, db: sqlite3.Connection, folder: str, change: int, everything: bool) -> None:
         """Read the files of a folder that are new, or others than before: a file that takes another's place is a new
         one for the system. What an editor wrote into a file is found by its time, when everything is looked at."""
-        with storage_errors(self._root / folder), os.scandir(self._root / folder) as entries:
+        with os.scandir(self._root / folder) as entries:
             names = {f"{folder}/{one.name}": one.inode() for one in entries if one.name.endswith(SUFFIX)}
         known = {place.path: place for place in _places_in(db, folder)}
         damaged = {path for (path,) in db.execute("SELECT path FROM damaged")}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -25,19 +25,23 @@ from ufo_experience.traces.datasets import (
     AndroidWorldReader,
     Mind2WebReader,
 )
+from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
 from ufo_experience.traces.miniwob import MiniWobReader
 from ufo_experience.traces.osworld import OSWorldReader
 from ufo_experience.traces.plain import ExecutionTraceReader, GenericReader, SavedSessionReader
 from ufo_experience.traces.playwright import PlaywrightCodegenReader, PlaywrightMcpReader, PlaywrightTraceReader
 from ufo_experience.traces.recordings import ChromeRecorderReader, SeleniumIdeReader
+from ufo_experience.traces.rows import RowsReader
 from ufo_experience.traces.spans import SpansReader
 from ufo_experience.traces.ufo import UfoReader
 from ufo_experience.traces.ufo_files import DataflowReader, UfoYamlReader
 from ufo_experience.traces.unknown import unknown_message
 from ufo_experience.traces.windows import PowerAutomateReader, StepsRecorderReader
 
-__all__ = ["FORMATS", "ReadReport", "TraceReader", "find_sources", "read_source", "read_traces", "readers"]
+__all__ = [
+    "FORMATS", "Draft", "ReadReport", "RowsReader", "TraceReader", "find_sources", "read_source", "read_traces",
+]  # fmt: skip
 
 T = TypeVar("T")
 GROUP = "ufo_experience.traces"  # of entry points
@@ -67,6 +71,7 @@ _OWN: tuple[type[TraceReader], ...] = (
     SeleniumIdeReader, PlaywrightTraceReader, PlaywrightCodegenReader, StepsRecorderReader, PowerAutomateReader,
     AgentLabReader, PlaywrightMcpReader, ChatReader, ExecutionTraceReader, GenericReader,
 )  # fmt: skip
+_FAULTS = (LookupError, TypeError, ValueError, AttributeError)  # what a reader of another package may stumble over
 FORMATS: tuple[str, ...] = tuple(reader.name for reader in _OWN)
 
 
@@ -77,13 +82,18 @@ def readers() -> dict[str, TraceReader]:
     Raises:
         UsageError: a package names something that is no reader.
     """
-    others: dict[str, TraceReader] = {}
-    for entry in entry_points(group=GROUP):
-        try:
-            others[entry.name] = entry.load()()
-        except (ImportError, AttributeError, TypeError) as error:
-            raise UsageError(f"the reader {entry.name!r} of an installed package cannot be used: {error}") from error
+    others = {entry.name: _load(entry) for entry in entry_points(group=GROUP)}
     return {**others, **{one.name: one() for one in _OWN if one.name not in others}}
+
+
+def _load(entry: EntryPoint) -> TraceReader:
+    try:
+        reader: TraceReader = entry.load()()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise UsageError(f"the reader {entry.name!r} of an installed package cannot be used: {error}") from error
+    if not (callable(getattr(reader, "recognises", None)) and callable(getattr(reader, "read", None))):
+        raise UsageError(f"the reader {entry.name!r} of an installed package has no `recognises` and `read`")
+    return reader
 
 
 def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | None = None) -> Iterator[Trajectory]:
@@ -171,6 +181,11 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
         return
     try:
         yield from reader.read(found.path, report)
+    except _FAULTS as error:
+        if isinstance(reader, _OWN):
+            raise
+        message = f"the reader {reader.name!r} failed: {type(error).__name__}: {error}"
+        raise TraceError(message, file=str(found.path), code="E_READER") from error
     except SchemaError as error:
         raise TraceError(str(error), file=str(found.path), code="E_SCHEMA") from error
     except OSError as error:

@@ -244,6 +244,10 @@ class LogDefaults:
     application: str | None = None
     success: bool | None = None
 
+    def left(self, problems: Iterable[Problem]) -> list[Problem]:
+        """The problems of logs that are left with what a person says."""
+        return [one for one in problems if not (self.task and one.code == NO_TASK)]
+
     def fill(self, trajectory: Trajectory) -> Trajectory:
         """A copy with what the log lacks; the outcome then is the user's judgement.
 
@@ -252,7 +256,7 @@ class LogDefaults:
         update: dict[str, Any] = {}
         if self.task and trajectory.request == UNKNOWN_TASK:
             update["request"] = clip(self.task)
-            update["problems"] = tuple(one for one in trajectory.problems if one.code != NO_TASK)
+            update["problems"] = tuple(self.left(trajectory.problems))
         if self.application and not trajectory.applications:
             name = clip(self.application, MAX_NAME)
             update["applications"] = (name,)

@@ -145,18 +145,18 @@ def _walk_folder(folder: Path, skipped: list[tuple[str, str]], is_log: Recognise
             claimed |= markers | beside
             yield Found(folder, format=name)
     for entry in listed:
-        path = Path(entry.path)
-        if entry.is_dir(follow_symlinks=False):
-            if levels:
-                yield from _walk_folder(path, skipped, is_log, levels - 1)
-            else:
-                skipped.append((entry.path, f"more than {MAX_LEVELS} folders deep"))
+        if entry.is_dir(follow_symlinks=False) and not levels:
+            skipped.append((entry.path, f"more than {MAX_LEVELS} folders deep"))
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _walk_folder(Path(entry.path), skipped, is_log, levels - 1)
         elif entry.name not in files:
             skipped.append((entry.path, "not a regular file; links are not followed"))
-        elif path.suffix.casefold() in _LOGS and entry.name not in claimed:
-            found = Found(path)
-            if found.suffix not in _SELDOM_LOGS or is_log(found):
-                yield found
+        elif entry.name not in claimed and _may_be_log(found := Found(Path(entry.path)), is_log):
+            yield found
+
+
+def _may_be_log(found: Found, is_log: Recognise) -> bool:
+    return found.suffix in _LOGS and (found.suffix not in _SELDOM_LOGS or is_log(found))
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from ufo_experience.errors import DataError, SchemaError, UsageError
 from ufo_experience.ids import content_hash, new_id
 from ufo_experience.schema import LONGEST_RUN, MAX_STEPS, Judge, Step, Trajectory, expect
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.lines import parse_strictly
+from ufo_experience.traces.lines import parse
 from ufo_experience.traces.rows import (
     APPLICATION,
     SESSION,
@@ -40,14 +40,19 @@ from ufo_experience.traces.values import as_amount, as_lines, as_list, as_name, 
 
 FORMAT = "api"
 A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "parameters": {}, "observation": "…"}'
-
+A_RUN = '{"task": "…", "application": "…", "success": true, "evaluated_by": "user", "steps": [...]}'
 
 Steps = Sequence[Mapping[str, Any] | Step]
-JudgedBy = Literal["person", "program", "llm", "agent"]
+JudgedBy = Literal[
+    "user", "program", "model", "agent", "person", "llm", "evaluator"
+]  # the last three are what logs say
 _JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_by` and `judge` of the outcome
     "caller": ("user", "program"),
+    "user": ("user", "person"),
     "person": ("user", "person"),
     "program": ("evaluator", "program"),
+    "evaluator": ("evaluator", "program"),
+    "model": ("evaluator", "llm"),
     "llm": ("evaluator", "llm"),
     "agent": ("agent", None),
 }
@@ -81,47 +86,34 @@ class Run:
 def judged_run(
     task: str, steps: Steps, success: bool | None, judge: JudgedBy | None, *, application: str | None, **details: Any
 ) -> Run:
-    """A run and who judged it; without a `session` of its own it gets a random one. Raises as `run_of`, `UsageError`
-    for a judge nobody knows.
+    """A run and who judged it; without a `session` of its own it gets a random one.
+
+    Raises:
+        UsageError: a judge nobody knows, or an unknown detail; and what `run_of` raises.
     """
     expect(str, task, "task")
     if success is not None:
         expect(bool, success, "success")
     if (judge or "caller") not in _JUDGES:
-        raise UsageError(f"judge is one of {', '.join([*_JUDGES][1:])}, not {judge!r}")
+        raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
     if unknown := details.keys() - RunDetails.__annotations__:
         raise UsageError(f"unknown: {', '.join(sorted(unknown))}; known are {', '.join(RunDetails.__annotations__)}")
-    by, said_by = _JUDGES[judge or "caller"]
-    return run_of(
-        task,
-        steps,
-        success=None if by == "agent" else success,
-        evaluated_by="none" if success is None else by,
-        judge=None if success is None else said_by,
-        session=details.pop("session", None) or new_id()[:16],
-        application=application,
-        **details,
-    )
+    by, said_by = _JUDGES[judge or "caller"] if success is not None else ("none", None)
+    session = details.pop("session", None) or new_id()[:16]
+    success = None if by == "agent" else success
+    known = {"evaluated_by": by, "judge": said_by, "session": session, "application": application, **details}
+    return run_of(task, steps, success=success, **known)
 
 
 def run_of(
-    task: str,
-    steps: Steps,
-    *,
-    success: bool | None,
-    evaluated_by: str = "none",
-    judge: str | None = None,
-    session: str,
-    application: str | None = None,
-    format: str = FORMAT,
-    **more: Any,
+    task: str, steps: Steps, *, success: bool | None, session: str, application: str | None = None, **more: Any
 ) -> Run:
-    """A run of these steps; `more` goes to `Draft.finish` (score, failure_reason, cost, tokens, …).
+    """A run of these steps; `more` goes to `Draft.finish` (evaluated_by, score, failure_reason, cost, tokens, …).
 
     Raises:
         SchemaError: there are no steps, or one names no action; the field is named, and the form a step has.
     """
-    draft = Draft(Path(format), format=format, session=session, request=task)
+    draft = Draft(Path(FORMAT), format=FORMAT, session=session, request=task)
     draft.application(application)
     unknown: dict[str, None] = {}
     given_steps = _sequence(steps)
@@ -135,8 +127,7 @@ def run_of(
     if not draft.steps:
         raise SchemaError("there are none: what did the run do?", field="steps")
     cost = more.pop("cost", None)
-    cost = draft.summed_cost() if cost is None else cost
-    read = draft.finish(success=success, evaluated_by=evaluated_by, judge=judge, cost=cost, **more)
+    read = draft.finish(success=success, cost=draft.summed_cost() if cost is None else cost, **more)
     alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
     return Run(read.model_copy(update={"steps": alone, "source_files": ()}), tuple(unknown))
 
@@ -150,8 +141,7 @@ def runs_in(value: Any) -> Iterator[Run]:
     for place, record in enumerate(as_list(value)):
         if not isinstance(record, Mapping) or not has_any(dict(record), TASK) or not has_any(dict(record), STEPS):
             keys = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
-            wanted = '{"task": "…", "application": "…", "success": true, "evaluated_by": "user", "steps": [...]}'
-            raise SchemaError(f"no run with a task and steps, but: {keys[:200]}; a run looks like {wanted}")
+            raise SchemaError(f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}")
         yield _run_in(dict(record), place)
 
 
@@ -165,18 +155,14 @@ def schema_steps(steps: Any) -> list[Any]:
 
 
 def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
-    """The values of JSON text: one document, or one object a line.
-
-    Raises:
-        DataError: it is neither; file and line are named.
-    """
+    """The values of JSON text: one document, or one object a line. Raises `DataError`, with file and line."""
     lines = [line for line in data.splitlines() if line.strip()]
     try:
-        yield parse_strictly(data, file=file)
+        yield parse(data, file=file)
     except DataError:
         if len(lines) < 2:
             raise
-        yield from (parse_strictly(line, file=file) for line in lines)
+        yield from (parse(line, file=file) for line in lines)
 
 
 def _run_in(record: dict[str, Any], place: int) -> Run:
@@ -187,16 +173,13 @@ def _run_in(record: dict[str, Any], place: int) -> Run:
     return run_of(
         task,
         first_of(record, STEPS),
-        **stated_outcome(record),
         session=as_name(first_of(record, SESSION)) or f"{FORMAT}#{place + 1}-{content_hash(record)[:8]}",
         application=as_name(first_of(record, APPLICATION)) or None,
-        cost=record.get("cost"),
-        tokens=record.get("tokens"),
         latency_ms=seconds * 1000 if seconds else None,
         plan=as_lines(record.get("plan")),
-        agent=record.get("agent"),
-        env=record.get("env"),
         started_at=first_of(record, STARTED),
+        **{name: record.get(name) for name in ("cost", "tokens", "agent", "env")},
+        **stated_outcome(record),
     )
 
 

@@ -16,7 +16,7 @@ from ufo_experience.errors import TraceError
 from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.store.files import open_regular as open_regular
 from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
-from ufo_experience.store.strict_json import parse as parse_strictly  # noqa: F401  for readers of whole values
+from ufo_experience.store.strict_json import parse as parse  # for values that a program hands in
 
 CHUNK = 1 << 16
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes
@@ -162,27 +162,32 @@ class JsonLines:
                 yield line.number, value
 
     def _value(self, line: RawLine) -> dict[str, Any] | None:
-        data = line.data.strip(_PADDING)
-        if line.too_long:
-            return self._bad(line, "E_LONG_LINE", f"longer than {self.max_line} bytes")
-        if not data:
-            return self._bad(line, "E_NUL", "only NUL bytes") if b"\0" in line.data else None
+        """The object of a line; None for a blank one, and (with a problem) for one that is none."""
+        if not line.too_long and not line.data.strip():
+            return None
         notes: Mended = {}
         try:
-            value = parse_json(data, notes)
+            value = _object_of(line, self.max_line, notes)
         except TraceError as error:
-            return self._bad(line, error.code, error.reason)
-        if not isinstance(value, dict):
-            return self._bad(line, "E_NOT_OBJECT", "not a JSON object")
+            self.torn = self.torn or not line.ended
+            where = "" if line.ended else "; the file ends in the middle of this line"
+            self.bad_lines.append(line.number)
+            self.problems.append(problem(self.path, error.code, error.reason + where, line.number))
+            return None
         self.problems += [problem(self.path, code, message, line.number) for code, message in notes.items()]
         return value
 
-    def _bad(self, line: RawLine, code: str, message: str) -> None:
-        if not line.ended:
-            self.torn = True
-            message += "; the file ends in the middle of this line"
-        self.bad_lines.append(line.number)
-        self.problems.append(problem(self.path, code, message, line.number))
+
+def _object_of(line: RawLine, limit: int, notes: Mended) -> dict[str, Any]:
+    data = line.data.strip(_PADDING)
+    if line.too_long:
+        raise TraceError(f"longer than {limit} bytes", code="E_LONG_LINE")
+    if not data:
+        raise TraceError("only NUL bytes", code="E_NUL")
+    value = parse_json(data, notes)
+    if not isinstance(value, dict):
+        raise TraceError("not a JSON object", code="E_NOT_OBJECT")
+    return value
 
 
 def problem(path: Path, code: str, message: str, line: int | None = None) -> Problem:

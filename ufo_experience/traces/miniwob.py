@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.rows import RowsReader, is_number, judged_by_program, rewarded
+from ufo_experience.traces.rows import RowsReader, judged_by_program, rewarded
 from ufo_experience.traces.values import as_dict, as_dicts, as_int, as_name, first_name
 
 MAX_DEPTH = 60
@@ -39,7 +39,7 @@ class MiniWobReader(RowsReader):
                 page.event(action, *_target(state.get("dom")))
         page.flush()
         reward = row.get("rawReward", row.get("reward"))
-        return judged_by_program(rewarded(reward), reward) if is_number(reward) else {}
+        return judged_by_program(rewarded(reward), reward, known=reward is not None)
 
 
 class _Page:

@@ -24,7 +24,7 @@ class Named(NamedTuple):
 
 
 MAX_SAID = 4_000  # characters of a thought that are looked at
-_WORDS: dict[str, Any] = json.loads((files(__package__) / "control_words.json").read_text(encoding="utf-8"))
+_WORDS: dict[str, Any] = json.loads((files("ufo_experience.traces") / "control_words.json").read_text(encoding="utf-8"))
 
 
 def _any(words: str) -> str:

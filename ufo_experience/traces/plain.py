@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import NOT_EXECUTED, Problem, Trajectory
-from ufo_experience.traces.draft import Draft, nothing_in, run_key
+from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, records_of
 from ufo_experience.traces.rows import (
@@ -65,7 +65,7 @@ class GenericReader:
 
     def recognises(self, found: Found) -> bool:
         """True for objects with a task and a list of steps, and for rows with a session and an action."""
-        values = [item for value in found.values for item in as_list(value)[:5]]
+        values = [item for value in found.values for item in as_list(value)[:5] if isinstance(item, dict)]
         return any(_is_session(item) or (is_step(item) and has_any(item, SESSION)) for item in values)
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
@@ -91,6 +91,8 @@ def _told(path: Path, session: list[Row], number: int, problems: list[Problem]) 
     steps = [(session[0][0], row) for row in as_list(first_of(head, STEPS))] if whole else session
     key = run_key(as_name(first_of(head, SESSION)) or path.stem, number, head)
     draft = Draft(path, format="generic", session=key, request=first_of(head, TASK), subtask=head.get("subtask"))
+    if not has_any(head, TASK):
+        problems.append(no_task(path, "the run"))
     for line, row in steps:
         if is_item(row):
             add_row(draft, row, line=line, application=first_of(head, APPLICATION))
@@ -107,7 +109,9 @@ def _told(path: Path, session: list[Row], number: int, problems: list[Problem]) 
 
 
 def _is_session(value: Any) -> bool:
-    return has_any(value, TASK) and any(isinstance(value.get(key), list) and value[key] for key in STEPS)
+    """True for an object with steps; one that says no task must name actions as nothing but steps does."""
+    steps = next((value[key] for key in STEPS if isinstance(value.get(key), list) and value[key]), None)
+    return steps is not None and (has_any(value, TASK) or is_step(as_dict(steps[0])))
 
 
 def _session_of(row: Row) -> tuple[str, str]:

@@ -41,7 +41,8 @@ class _RecordingReader(RowsReader):
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         draft.request = title_of(row.get("title") or row.get("name")) or ""
-        return self.add(draft, row) or {}
+        self.add(draft, row)
+        return {}
 
     def add(self, draft: Draft, row: dict[str, Any]) -> None:
         """Add the steps of a recording."""
@@ -95,7 +96,7 @@ class SeleniumIdeReader(_RecordingReader):
         host = as_host(row.get("url"))
         for command in as_dicts(row.get("commands")):
             name, target, value = (as_name(command.get(key)) for key in ("command", "target", "value"))
-            more = {"observation": command.get("comment"), "application": host}
+            more: dict[str, Any] = {"observation": command.get("comment"), "application": host}
             if not name or _PASSED_OVER.match(name):
                 continue
             if name == "open":

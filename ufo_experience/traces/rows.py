@@ -235,7 +235,7 @@ def stated_outcome(record: dict[str, Any]) -> dict[str, Any]:
     success = stated if isinstance(stated, bool) else _OUTCOMES.get(as_name(stated).casefold())
     judge = as_name(record.get("evaluated_by")).casefold()
     reward = record.get("reward")
-    if stated is None and is_number(reward):
+    if stated is None and _is_number(reward):
         success, judge = rewarded(reward), judge or "evaluator"
     return {
         "success": None if judge == "agent" else success,
@@ -250,11 +250,10 @@ def judged_by_program(verdict: bool | None, score: Any = None, *, known: bool = 
     return {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score} if known else {}
 
 
-def rewarded(reward: float) -> bool | None:
-    """A reward comes from an environment: 1 is success, 0 or less is failure, anything between is unknown."""
-    return True if reward >= ALMOST_ONE else False if reward <= 0 else None
+def rewarded(reward: Any) -> bool | None:
+    """A reward comes from an environment: 1 is success, 0 or less is failure, anything else is unknown."""
+    return None if not _is_number(reward) else True if reward >= ALMOST_ONE else False if reward <= 0 else None
 
 
-def is_number(value: Any) -> bool:
-    """True for a number that is no boolean."""
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -66,7 +66,7 @@ def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list
     """
     commented = name_each(len(calls), [call.comment for call in calls], "")
     drags = any("drag" in call.name.casefold() for call in calls)
-    aims = [place_of(call) if drags or not _MOVES.search(call.name) else None for call in calls]
+    aims: list[Any] = [place_of(call) if drags or not _MOVES.search(call.name) else None for call in calls]
     if not any(map(place_of, calls)):
         aims = list(range(len(calls)))  # marks of elements and such
     aimed = list(dict.fromkeys(aim for aim in aims if aim is not None))

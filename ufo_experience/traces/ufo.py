@@ -68,17 +68,29 @@ def _trajectories(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
     """The sub-tasks and the whole request of each round of a session."""
     known = {id(entry): list(_steps_of(entry, session)) for entry in session.entries}
     problems = _problems_of(log, session)
-    rounds = session.rounds()
+    rounds, followed = session.rounds(), _followed_task(session)
+    if followed:
+        rounds = [session.entries]
     for entries in rounds:
-        told = partial(_trajectory, log, session, known, problems, next((e.request for e in entries if e.request), ""))
+        request = followed or next((e.request for e in entries if e.request), "")
+        told = partial(_trajectory, log, session, known, problems, request)
         goes_on = entries is not rounds[-1]
         subtasks = [subtask for subtask in subtasks_of(entries) if subtask.text]
         only = len(subtasks) == 1 and len(rounds) == 1
-        for subtask in [] if _is_all(subtasks, entries) else subtasks:
+        for subtask in [] if followed or _is_all(subtasks, entries) else subtasks:
             success = _success(session, only or not subtask.finished)
             yield told(subtask.entries, subtask.text, success, goes_on or subtask is not subtasks[-1])
         ended = not entries[-1].failed and entries[-1].status in CLAIMS
         yield told(entries, None, _success(session, len(rounds) == 1 or not ended), goes_on)
+
+
+def _followed_task(session: UfoSession) -> str:
+    """The task of a `FollowerSession`, "" for any other. Its rounds are steps of a plan, in words of UFO's own;
+    what the user asked for is told by the evaluation alone, as text where others tell a JSON list.
+    """
+    asked = session.evaluation.request if session.evaluation else ""
+    known = any(asked in (entry.request, entry.subtask) for entry in session.entries)
+    return "" if not asked or asked.startswith("[") or known or len(session.rounds()) < 2 else asked
 
 
 def _success(session: UfoSession, to_blame: bool) -> bool | None:

@@ -207,10 +207,10 @@ def _v3_action(item: dict[str, Any]) -> LoggedAction:
 def _gui360(line: int, record: dict[str, Any], release: str) -> LogEntry:
     """A row of the GUI-360 data set; `run` groups the rows of one execution."""
     step = as_dict(record.get("step"))
-    entry = LogEntry(line, release, "app", **(_fields({**step, **record}, _GUI360) | {"status": _status(step)}))
-    entry.agent, entry.verdict = "AppAgent", as_dict(record.get("evaluation")) or None
+    entry = LogEntry(line, release, "app", **_fields({**step, **record}, _GUI360))
+    entry.agent, entry.verdict, status = "AppAgent", as_dict(record.get("evaluation")) or None, _status(step)
     # FINISH ends a sub-task only, OVERALL_FINISH the run.
-    entry.status = {"FINISH": "CONTINUE", "OVERALL_FINISH": "FINISH"}.get(entry.status or "", entry.status)
+    entry.status = {"FINISH": "CONTINUE", "OVERALL_FINISH": "FINISH"}.get(status or "", status)
     item = as_dict(step.get("action"))
     if (function := as_name(item.get("function"))) not in _NO_ACTION:
         given = item.get("args")

@@ -41,6 +41,7 @@ class Evaluation:
     reason: str = ""
     judge: Judge = "llm"
     score: float | None = None
+    request: str = ""
 
     @property
     def success(self) -> bool | None:
@@ -56,6 +57,7 @@ def evaluation_of(record: dict[str, Any]) -> Evaluation:
         reason=as_name(record.get("reason")),
         judge="program" if record.get("judge") == "program" else "llm",
         score=score if score is not None and score <= 1 else None,
+        request=as_name(record.get("request")),
     )
 
 

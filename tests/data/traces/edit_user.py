@@ -1,5 +1,6 @@
 import re
-from playwright.sync_api import Playwright, sync_playwright, expect
+
+from playwright.sync_api import Playwright, expect, sync_playwright
 
 
 def run(playwright: Playwright) -> None:
@@ -13,7 +14,7 @@ def run(playwright: Playwright) -> None:
     page.get_by_role("row", name="mlopez Maria Lopez").get_by_role("link", name="Edit").click()
     page.get_by_role("listitem").filter(has_text="Languages").get_by_role("button", name="Add").nth(1).click()
     page.get_by_label("Group").select_option("translators")
-    page.get_by_label("Send \"welcome\" mail").check()
+    page.get_by_label('Send "welcome" mail').check()
     page.get_by_role("textbox", name="Note").press("Control+a")
     expect(page.get_by_text("Saved")).to_be_visible()
     # page.get_by_role("button", name="Delete").click()

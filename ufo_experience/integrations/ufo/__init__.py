@@ -5,9 +5,8 @@ from ufo_experience.integrations.ufo import ExperienceRetriever      # in ufo/ra
 """
 
 from ufo_experience.integrations.ufo.classes import ExperienceRetriever, ExperienceSummarizer, PascalCaseRetriever
-from ufo_experience.integrations.ufo.config import RagConfig, from_rag_config
 from ufo_experience.integrations.ufo.documents import Document
-from ufo_experience.integrations.ufo.migration import Migration, migrate
+from ufo_experience.integrations.ufo.migration import Migration, RagConfig, from_rag_config, migrate
 
 __all__ = [
     "Document",

@@ -20,20 +20,21 @@ from ufo_experience.integrations.ufo.documents import (
     DocumentFilter,
     KeyStyle,
     MetadataFilter,
-    example_of,
-    sequence_of,
+    app_names,
+    document_of,
 )
-from ufo_experience.integrations.ufo.migration import old_index_files
 from ufo_experience.integrations.ufo.summaries import LogPart, Summary, add_to_yaml, record_of, trajectory_of
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.retrieve.retriever import MAX_K
-from ufo_experience.schema import Hit, Trajectory
+from ufo_experience.schema import Trajectory
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.summarize import open_summarizer
 from ufo_experience.traces import ReadReport, read_traces
 
+MAX_TOKENS = 3_000  # of all examples together: what UFO's own prompt leaves room for
+_INDEX_FILES = ("index.faiss", "index.pkl")
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class ExperienceSummarizer:
 
     @staticmethod
     def create_or_update_yaml(summaries: Iterable[Any], yaml_path: str) -> None:
-        """Add the summaries to a file for people to read, each once; see `ufo_summaries.add_to_yaml`.
+        """Add the summaries to a file for people to read, each once; see `add_to_yaml`.
 
         Raises:
             StorageError: the disk refused.
@@ -162,8 +163,10 @@ class ExperienceRetriever:
     def _retrieve(
         self, memory: ExperienceMemory, query: str, top_k: int, filter: MetadataFilter | None
     ) -> list[Document]:
-        records = self._filter = self._filter or DocumentFilter(memory.store)
-        only = None if filter is None else records.passing(filter)
+        only = None
+        if filter is not None:
+            self._filter = self._filter or DocumentFilter(memory.store)
+            only = self._filter.passing(filter)
         found = self.last = memory.retrieve(query, top_k=top_k, only=only)
         if found.degraded:
             self._tell(f"searching by words only: {found.degraded}", logging.WARNING)
@@ -173,28 +176,15 @@ class ExperienceRetriever:
                 f"ufo-experience approve --db {self.db_path} {' '.join(one.id[:8] for one in found.withheld[:5])}",
                 logging.INFO,
             )
-        made = [self._document(memory, records, query, hit) for hit in found]
-        documents = [document for document in made if document is not None]
+        shown = {hit.id: hit for hit in found if not hit.experience.is_negative}
+        block = memory.build_prompt(query, list(shown.values()), format="ufo", max_tokens=MAX_TOKENS)
+        documents = []
+        for way in block.procedures:
+            hit = shown[way.id]
+            made = document_of(way, hit.experience, hit.score, self.key_style, app_names(hit.experience))
+            documents += [made] if made is not None else []
         self.handed_out |= dict.fromkeys(document.id for document in documents)
         return documents
-
-    def _document(self, memory: ExperienceMemory, records: DocumentFilter, query: str, hit: Hit) -> Document | None:
-        """A hit as a document: cleaned text, at most 600 tokens; None for one without a step to imitate."""
-        block = memory.build_prompt(query, [hit], format="ufo", max_tokens=1200)
-        if not isinstance(block.prompt, list) or not block.examples:
-            return None
-        entry, steps = block.prompt[0], block.examples[0].steps
-        first = next(step for step in steps if step.ok)
-        metadata = {
-            "request": entry["Request"],
-            "example": example_of(
-                entry["Response"], first.target_control.name, self.key_style, sequence_of(steps, self.key_style)
-            ),
-            "Tips": entry["Tips"],
-            "Sub-task": entry["Sub-task"],
-            "app_list": records.apps(hit.experience),
-        }
-        return Document(entry["Request"], metadata, hit.id, hit.score)
 
     def _open(self) -> ExperienceMemory | None:
         if self._memory is None:
@@ -241,3 +231,8 @@ def _nothing_here(db_path: Path) -> str:
             f"To take in its experiences: ufo-experience import --db {db_path} {folder}"
         )
     return f"no experiences yet: no store at {db_path}"
+
+
+def old_index_files(folder: Path) -> list[Path]:
+    """The files of a LangChain index in a folder."""
+    return [folder / name for name in _INDEX_FILES if (folder / name).is_file()]

@@ -1,31 +1,35 @@
-"""What UFO's agent gets from a retriever: documents, their few-shot examples, and what its filter looks at.
+"""What UFO's agent gets from a retriever: documents with an example to imitate, and what its filter looks at.
 
 UFO reads `page_content` and `metadata{request, example, Tips, Sub-task, app_list}` of a document, writes the example
-into its prompt as JSON, and filters by a function of the metadata. All of it is plain data here.
+into the AppAgent's prompt as JSON, and filters by a function of the metadata. All of it is plain data here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats.ufo_example import to_ufo_example
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.render import OPEN, phrase
+from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.cleaning import clean, clean_json
 from ufo_experience.request import application_key, process_names
-from ufo_experience.schema import Experience, Step
+from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore
 
 KeyStyle = Literal["snake", "pascal"]
 MetadataFilter = Callable[[Mapping[str, Any]], bool]
 
+ID = "<id of this control in the current list>"  # the tools of UFO 3 require one, and that of a past run is of no use
+TIP = "- This is a past run, an example and not an instruction: check that each control exists and adapt it."
 MAX_SEQUENCE = 8  # actions in one answer
+MAX_PLAN = 24
 _TEXT = 200  # characters of a name or value
-_LISTS = ("action", "ActionList")  # where UFO 3, and UFO before it, put a list of actions
-_SNAKE_NAMES = {"Observation": "observation", "Thought": "thought", "Plan": "plan", "Comment": "comment"}
-_FAULTS = (DataError, LookupError, TypeError, ValueError, AttributeError)
+_FAULTS = (DataError, LookupError, TypeError, ValueError, AttributeError)  # of a filter somebody else wrote
 _log = logging.getLogger(__name__)
 
 
@@ -40,76 +44,65 @@ class Document:
 
 
 class UfoExample(dict[str, Any]):
-    """A response to imitate. Its items are of one key style; names of the other can be read but are not written.
+    """A response to imitate, one that also survives UFO's setting `ACTION_SEQUENCE`.
 
-    UFO 3 speaks snake case with an `action` object; before, it was PascalCase. With `ACTION_SEQUENCE` on, both read
-    the parts of the action by name from the top level, take them out, and put a list of one action in their place.
-    That list gets the actions that follow (`sequence`, in UFO's form), so that the model sees several in one answer.
-    An example written as JSON says everything once, whichever of these ways UFO reads it.
+    With it UFO reads the parts of the action from the top level (they are found here by `get`), and puts a list of that
+    one action in its place: the list gets the actions that follow, so that the model sees several in one answer.
     """
 
-    def __init__(
-        self, items: Mapping[str, Any] = {}, other: Mapping[str, Any] = {}, sequence: Sequence[Mapping[str, Any]] = ()
-    ) -> None:
-        super().__init__(items)
-        self.other, self.sequence = dict(other), tuple(sequence)
+    def __init__(self, response: Mapping[str, Any] = {}, actions: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(response)
+        self.actions = [dict(action) for action in actions]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        one_action = key in _LISTS and isinstance(value, list) and len(value) == 1
-        super().__setitem__(key, [dict(action) for action in self.sequence] if one_action and self.sequence else value)
-
-    def __missing__(self, key: str) -> Any:
-        return self.other[key]
-
-    def __contains__(self, key: object) -> bool:
-        return super().__contains__(key) or key in self.other
+        several = key in ("action", "ActionList") and isinstance(value, list) and self.actions
+        super().__setitem__(key, self.actions if several else value)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value under a name of either style."""
-        return super().get(key, self.other.get(key, default))
+        """The value of a key, at the top or in the first action."""
+        return super().get(key, self.actions[0].get(key, default) if self.actions else default)
 
 
-def sequence_of(steps: Iterable[Step], style: KeyStyle) -> list[dict[str, Any]]:
-    """Executed steps as UFO's list of actions, at most `MAX_SEQUENCE`; the last finishes when it is all of them."""
-    done = [step for step in steps if step.ok]
-    shown = done[:MAX_SEQUENCE]
-    statuses = ["CONTINUE"] * (len(shown) - 1) + ["FINISH" if len(shown) == len(done) else "CONTINUE"]
-    return [_action(step, status, style) for step, status in zip(shown, statuses, strict=True)]
+def document_of(
+    way: Procedure, experience: Experience, score: float, style: KeyStyle, apps: list[str]
+) -> Document | None:
+    """A procedure as a document; None for one without a step that an AppAgent can imitate."""
+    steps = [step for step in way.steps if step.kind != "switch"]  # opening a window is the HostAgent's work
+    if not steps:
+        return None
+    tips = [f"- Ask the user before: {phrase(step)}" for step in steps if step.ask_first]
+    if way.uncovered:
+        tips.append(f"- Not covered by it: {', '.join(way.uncovered)}")
+    task = clean(way.task, _TEXT)
+    metadata = {
+        "request": task,
+        "example": example_of(steps, style),
+        "Tips": "\n".join([TIP, *(clean(tip, _TEXT) for tip in [*tips, *way.tips])]),
+        "Sub-task": task,
+        "app_list": apps,
+    }
+    return Document(task, metadata, experience.id, score)
 
 
-def _action(step: Step, status: str, style: KeyStyle) -> dict[str, Any]:
-    name, arguments = step.target_control.name, clean_json(dict(step.parameters), _TEXT)
+def example_of(steps: Sequence[ProcedureStep], style: KeyStyle) -> UfoExample:
+    """The first step as UFO's action, those after it as its plan. What the record does not say is left out."""
+    last = len(steps) - 1
+    actions = [_action(step, "FINISH" if n == last else "CONTINUE", style) for n, step in enumerate(steps)]
+    plan = [f"({n}) {phrase(step)}" for n, step in enumerate(steps[1 : MAX_PLAN + 1], start=1)] or ["<FINISH>"]
     if style == "snake":
-        located = {"name": clean(name, _TEXT), **arguments} if name else arguments
-        return {"function": step.action_type, "arguments": located, "status": status}
-    return {
-        "Function": step.action_type,
-        "Args": arguments,
-        "ControlLabel": "",
-        "ControlText": clean(name, _TEXT),
-        "Status": status,
-    }
+        return UfoExample({"action": actions[0], "plan": plan}, actions[:MAX_SEQUENCE])
+    return UfoExample({**actions[0], "Plan": "\n".join(plan)}, actions[:MAX_SEQUENCE])
 
 
-def example_of(
-    response: Mapping[str, Any], control: str, style: KeyStyle, sequence: Sequence[Mapping[str, Any]] = ()
-) -> UfoExample:
-    """An example from a response in UFO 3's form; `control` is the name of the control of its action."""
-    action = response["action"]
-    arguments = action["arguments"]
-    pascal = {
-        "Observation": response["observation"],
-        "Thought": response["thought"],
-        "ControlLabel": "",
-        "ControlText": control,
-        "Function": action["function"],
-        "Args": {key: value for key, value in arguments.items() if (key, value) != ("name", control)},
-        "Status": action["status"],
-        "Plan": response["plan"],
-        "Comment": response["comment"],
-    }
-    forms = {"snake": dict(response), "pascal": pascal}
-    return UfoExample(forms[style], {**action, **forms["snake"], **forms["pascal"]}, sequence)
+def _action(step: ProcedureStep, status: str, style: KeyStyle) -> dict[str, Any]:
+    name = clean(step.target.name, _TEXT) if step.target and step.readable else ""
+    given = {key: OPEN if str(value).startswith("{{") else value for key, value in step.parameters.items()}
+    arguments = clean_json(given, _TEXT)
+    if style == "snake":
+        located = {"id": ID, "name": name or OPEN} if step.target else {}
+        return {"function": step.action, "arguments": located | arguments, "status": status}
+    located = {"ControlLabel": ID, "ControlText": name or OPEN} if step.target else {}
+    return {**located, "Function": step.action, "Args": arguments, "Status": status}
 
 
 def app_names(experience: Experience) -> list[str]:
@@ -118,90 +111,33 @@ def app_names(experience: Experience) -> list[str]:
     UFO asks for a process ("OUTLOOK.EXE"); a record may say "Outlook".
     """
     recorded: list[str] = to_ufo_example(experience)["app_list"]
-    processes = [name for one in recorded if not _is_process(one) for name in process_names(application_key(one))]
-    return list(dict.fromkeys([*recorded, *processes]))
-
-
-def _is_process(name: str) -> bool:
-    return name.strip().casefold().endswith(".exe")
-
-
-class RecordMetadata(Mapping[str, Any]):
-    """What a filter sees of one record. Only what it asks for beyond `app_list` is read from the store."""
-
-    def __init__(self, store: ExperienceStore, id: str, apps: tuple[str, ...]) -> None:
-        self._store, self._id, self._apps = store, id, apps
-        self._entry: dict[str, Any] | None = None
-
-    @property
-    def was_read(self) -> bool:
-        """True when more than `app_list` was asked for."""
-        return self._entry is not None
-
-    def __getitem__(self, key: str) -> Any:
-        return list(self._apps) if key == "app_list" else self._whole()[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._whole())
-
-    def __len__(self) -> int:
-        return len(self._whole())
-
-    def _whole(self) -> dict[str, Any]:
-        if self._entry is None:
-            self._entry = {**to_ufo_example(self._store.get(self._id)), "app_list": list(self._apps)}
-        return self._entry
+    others = [name for name in recorded if not name.strip().casefold().endswith(".exe")]
+    return list(dict.fromkeys([*recorded, *(one for name in others for one in process_names(application_key(name)))]))
 
 
 class DocumentFilter:
     """Which records of a store pass a filter over UFO's metadata: all are looked at, before anything is ranked.
 
-    The applications of every record are read once and kept; what was stored since is added at the next question.
+    The metadata of every record is made once and kept; what was stored since is added at the next question.
     """
 
     def __init__(self, store: ExperienceStore) -> None:
         self._store = store
-        self._apps: dict[str, tuple[str, ...]] = {}
+        self._known: dict[str, dict[str, Any]] = {}
         self._revision = ""
 
     def passing(self, filter: MetadataFilter) -> set[str]:
-        """Ids of the records that pass.
-
-        A filter that looks at nothing but `app_list` is asked once for each combination of applications.
-        """
-        self._catch_up()
-        verdicts: dict[tuple[str, ...], bool] = {}
-        passed = set()
-        for id, apps in self._apps.items():
-            if apps not in verdicts:
-                metadata = RecordMetadata(self._store, id, apps)
-                verdict = _ask(filter, metadata, id)
-                if not metadata.was_read:
-                    verdicts[apps] = verdict
-            else:
-                verdict = verdicts[apps]
-            if verdict:
-                passed.add(id)
-        return passed
-
-    def apps(self, record: Experience) -> list[str]:
-        """UFO's `app_list` of a record."""
-        known = self._apps.get(record.id)
-        return app_names(record) if known is None else list(known)
-
-    def _catch_up(self) -> None:
+        """Ids of the records that pass; one the filter stumbles over does not, and is named in the log."""
         revision = self._store.revision()
-        if revision == self._revision:
-            return
-        ids = self._store.ids()
-        unknown = [id for id in ids if id not in self._apps]
-        known = {**self._apps, **{one.id: tuple(app_names(one)) for one in self._store.scan(unknown)}}
-        self._apps = {id: known[id] for id in ids if id in known}
-        self._revision = revision
+        if revision != self._revision:
+            ids = self._store.ids()
+            new = self._store.scan([id for id in ids if id not in self._known])
+            known = self._known | {one.id: {**to_ufo_example(one), "app_list": app_names(one)} for one in new}
+            self._known, self._revision = {id: known[id] for id in ids if id in known}, revision
+        return {id for id, metadata in self._known.items() if _passes(filter, metadata, id)}
 
 
-def _ask(filter: MetadataFilter, metadata: RecordMetadata, id: str) -> bool:
-    """The filter's verdict; a record it stumbles over does not pass."""
+def _passes(filter: MetadataFilter, metadata: Mapping[str, Any], id: str) -> bool:
     try:
         return bool(filter(metadata))
     except _FAULTS as error:

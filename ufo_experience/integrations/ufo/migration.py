@@ -1,17 +1,84 @@
-"""Taking over what UFO has learned: `vectordb/experience` with its YAML file, and the index beside it left closed."""
+"""UFO's own settings for experiences, and taking over what it has learned so far.
+
+The settings are in `config/ufo/rag.yaml` (UFO 3), or in `config_dev.yaml` with the same keys before. What was learned
+is in `vectordb/experience`: its YAML file is imported, the index beside it left closed.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from ufo_experience.errors import DataError
+from ufo_experience.integrations.ufo.classes import ExperienceRetriever, ExperienceSummarizer, old_index_files
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.schema import validate
 from ufo_experience.store.exchange import ImportReport
+from ufo_experience.traces.safe_yaml import load_yaml
 
 _YAML_FILES = ("experience.yaml", "demonstration.yaml")
-_INDEX_FILES = ("index.faiss", "index.pkl")
 _STORES = (".", "experience_db", "demonstration_db")
+
+
+@dataclass(frozen=True)
+class RagConfig:
+    """What UFO is told about experiences. Paths are relative to the folder UFO runs in.
+
+    `experience` is RAG_EXPERIENCE, `top_k` RAG_EXPERIENCE_RETRIEVED_TOPK, `saved_path` EXPERIENCE_SAVED_PATH and
+    `prompt` EXPERIENCE_PROMPT.
+    """
+
+    experience: bool = False
+    top_k: int = 5
+    saved_path: str = "vectordb/experience/"
+    prompt: str = ""
+
+    @property
+    def db_path(self) -> Path:
+        """The store, where UFO has its vector database."""
+        return Path(self.saved_path) / "experience_db"
+
+    @property
+    def yaml_path(self) -> Path:
+        """The file for people to read."""
+        return Path(self.saved_path) / "experience.yaml"
+
+    def retriever(self) -> ExperienceRetriever | None:
+        """The retriever of this store; None when UFO is told to do without experiences."""
+        return ExperienceRetriever(str(self.db_path)) if self.experience else None
+
+    def summarizer(self) -> ExperienceSummarizer:
+        """A summarizer for these settings."""
+        return ExperienceSummarizer(prompt_template=self.prompt)
+
+
+class _Keys(BaseModel):
+    """The keys that are read; the file holds others, an API key among them, which are left alone."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    RAG_EXPERIENCE: bool = False
+    RAG_EXPERIENCE_RETRIEVED_TOPK: int = Field(default=5, ge=0)
+    EXPERIENCE_SAVED_PATH: str = "vectordb/experience/"
+    EXPERIENCE_PROMPT: str = ""
+
+
+def from_rag_config(path: str | Path) -> RagConfig:
+    """Read UFO's settings file; a key that is missing has UFO's own default.
+
+    Raises:
+        TraceError: the file cannot be read, or is no YAML.
+        SchemaError: a value does not fit; its key is named.
+    """
+    file = Path(path)
+    wanted: dict[str, Any] = {key: value for key, value in load_yaml(file).items() if key in _Keys.model_fields}
+    keys = validate(_Keys, wanted, file=str(file))
+    return RagConfig(
+        keys.RAG_EXPERIENCE, keys.RAG_EXPERIENCE_RETRIEVED_TOPK, keys.EXPERIENCE_SAVED_PATH, keys.EXPERIENCE_PROMPT
+    )
 
 
 @dataclass(frozen=True)
@@ -26,16 +93,15 @@ class Migration:
     @property
     def message(self) -> str:
         """The same in a few sentences."""
-        done = self.report
-        trust = "approved" if self.approved else "quarantined until you approve them"
-        parts = [f"{len(done.added)} added ({trust}), {len(done.skipped)} skipped, {len(done.failed)} failed"]
-        if self.unopened:
-            names = ", ".join(path.name for path in self.unopened)
-            parts.append(
-                f"not opened: {names}. A pickle can run code when it is read, and the vectors are made again from the "
-                "texts; the files can be deleted"
-            )
-        return "; ".join(parts)
+        done, trust = self.report, "approved" if self.approved else "quarantined until you approve them"
+        told = f"{len(done.added)} added ({trust}), {len(done.skipped)} skipped, {len(done.failed)} failed"
+        if not self.unopened:
+            return told
+        names = ", ".join(path.name for path in self.unopened)
+        return (
+            f"{told}; not opened: {names}. A pickle can run code when it is read, and the vectors are made again from "
+            "the texts; the files can be deleted"
+        )
 
 
 def migrate(source: str | Path, db_path: str | Path | None = None, *, approve: bool = False) -> Migration:
@@ -51,8 +117,7 @@ def migrate(source: str | Path, db_path: str | Path | None = None, *, approve: b
     file = yaml_file(Path(source))
     if file is None:
         raise DataError(f"no {' or '.join(_YAML_FILES)} here", file=str(source), code="E_MISSING")
-    memory = ExperienceMemory.open(db_path or file.parent / "experience_db")
-    return migrate_into(memory, file, approve=approve)
+    return migrate_into(ExperienceMemory.open(db_path or file.parent / "experience_db"), file, approve=approve)
 
 
 def migrate_into(memory: ExperienceMemory, file: Path, *, approve: bool = False) -> Migration:
@@ -68,8 +133,3 @@ def yaml_file(source: Path) -> Path | None:
         return source if source.is_file() else None
     folders = [source, source.parent] if old_index_files(source) else [source]
     return next((folder / name for folder in folders for name in _YAML_FILES if (folder / name).is_file()), None)
-
-
-def old_index_files(folder: Path) -> list[Path]:
-    """The files of a LangChain index in a folder."""
-    return [folder / name for name in _INDEX_FILES if (folder / name).is_file()]

@@ -6,24 +6,22 @@ record is stored and not only what UFO's form can say; a dict that somebody made
 
 from __future__ import annotations
 
-import hashlib
+import json
 import logging
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, SchemaError, TraceError
+import yaml
+
+from ufo_experience.errors import SchemaError, StorageError, TraceError
 from ufo_experience.integrations.formats.ufo_example import from_ufo_example, to_ufo_example
 from ufo_experience.redact import redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
-from ufo_experience.store.files import read_regular, replace_file, storage_errors
+from ufo_experience.session.files import dump, write_atomic
+from ufo_experience.traces.safe_yaml import load_yaml
 
-_EXAMPLE_KEY = re.compile(r"example(\d{1,9})")
-_KEY_LINE = re.compile(r"^example(\d{1,9}):[ ]*$", re.MULTILINE)
-_OTHER_LINE = re.compile(r"^(?!example\d{1,9}:[ ]*$|[ \r]|$)", re.MULTILINE)
-_WORD = re.compile(r"[A-Za-z0-9]{3,}")
 _log = logging.getLogger(__name__)
 
 
@@ -46,11 +44,7 @@ class Summary(dict[str, Any]):
 
 
 def trajectory_of(part: object) -> Trajectory:
-    """What a part was made from.
-
-    Raises:
-        SchemaError: it was not made by `read_logs`.
-    """
+    """What a part was made from. Raises SchemaError when it was not made by `read_logs`."""
     if not isinstance(part, LogPart):
         raise SchemaError("not a part of a log as read_logs gives it")
     return part.trajectory
@@ -71,8 +65,7 @@ def record_of(summary: object) -> Experience:
 
 
 def add_to_yaml(summaries: Iterable[object], path: Path) -> int:
-    """Add summaries to a file in UFO's form, each once, and return how many came in. What stands there stays: a file
-    of nothing but numbered entries is not read as a whole, the new ones are put behind its bytes.
+    """Add summaries to a file in UFO's form, each once, and return how many came in. What stands there stays.
 
     Failed runs are left out: UFO imitates what the file shows. So is what has no UFO form. A file that cannot be
     read is set aside under a name of its own, and a new one is begun.
@@ -80,83 +73,27 @@ def add_to_yaml(summaries: Iterable[object], path: Path) -> int:
     Raises:
         StorageError: the disk refused; the old file is as it was.
     """
-    offered = list(_shown(summaries, path))
-    listed = _listed(path)
-    alike = None if listed is None else listed.like(offered)
-    if listed is None or alike is None:
-        entries = _entries(path)
-        known = {_digest(entry) for entry in entries.values()}
-        numbers = [int(match.group(1)) for key in entries if (match := _EXAMPLE_KEY.fullmatch(key))]
-        text, last = _as_text(entries), max(numbers, default=-1)
-    else:
-        known = {_digest(entry) for entry in alike}
-        text, last = listed.text, listed.last
-    new: dict[str, Any] = {}
-    for entry in offered:
-        if _digest(entry) not in known:
-            known.add(_digest(entry))
-            new[f"example{last + 1 + len(new)}"] = entry
-    replace_file(path, (text + _as_text(new)).encode("utf-8"))
-    return len(new)
-
-
-def _shown(summaries: Iterable[object], path: Path) -> Iterator[dict[str, Any]]:
-    """The entries of summaries that a file may show."""
-    for summary in summaries:
+    entries = _entries(path)
+    known = {_content(entry) for entry in entries.values()}
+    numbers = [int(key[7:]) for key in entries if key.startswith("example") and key[7:].isdigit()]
+    last, before = max(numbers, default=-1), len(entries)
+    for place, summary in enumerate(summaries):
         try:
             record = record_of(summary)
         except SchemaError as error:
-            _log.warning("a summary is left out of %s: %s", path, error)
+            _log.warning("summary %d is left out of %s: %s", place, path, error)
             continue
-        if not record.is_negative:
-            yield to_ufo_example(record)
-
-
-@dataclass(frozen=True)
-class _Listed:
-    """A file that is a list of numbered entries, as text; `last` is the highest number."""
-
-    path: Path
-    text: str
-    last: int
-
-    def like(self, entries: Sequence[Mapping[str, Any]]) -> list[Any] | None:
-        """The entries of the file that hold all words of the request of one of these: only they can be equal.
-
-        None when one of them cannot be read: then the whole file has to be looked at.
-        """
-        from ufo_experience.traces.safe_yaml import parse_yaml
-
-        found: list[Any] = []
-        starts = [match.start() for match in _KEY_LINE.finditer(self.text)]
-        wanted = [set(_WORD.findall(str(entry.get("request", "")))) for entry in entries]
-        for start, end in zip(starts, [*starts[1:], len(self.text)], strict=True):
-            block = self.text[start:end]
-            if any(all(word in block for word in words) for words in wanted):
-                try:
-                    found += parse_yaml(block.encode("utf-8"), self.path, typed="Args").values()
-                except TraceError:
-                    return None
-        return found
-
-
-def _listed(path: Path) -> _Listed | None:
-    """The file, if it is nothing but numbered entries that can be told apart by their lines; None for any other."""
-    from ufo_experience.traces.safe_yaml import MAX_YAML
-
-    try:
-        text = read_regular(path, MAX_YAML).decode("utf-8") if path.exists() else ""
-    except (DataError, UnicodeDecodeError):  # the reader of YAML says what is wrong with it
-        return None
-    numbers = [int(number) for number in _KEY_LINE.findall(text)]
-    plain = text.endswith("\n") and not _OTHER_LINE.search(text) and len(set(numbers)) == len(numbers)
-    return _Listed(path, text, max(numbers)) if numbers and plain else None
+        entry = to_ufo_example(record)
+        if not record.is_negative and _content(entry) not in known:
+            known.add(_content(entry))
+            last += 1
+            entries[f"example{last}"] = entry
+    write_atomic(path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120) if entries else "")
+    return len(entries) - before
 
 
 def _entries(path: Path) -> dict[str, Any]:
     """What stands in the file; nothing if there is none."""
-    from ufo_experience.traces.safe_yaml import load_yaml
-
     if not path.exists():
         return {}
     try:
@@ -164,30 +101,21 @@ def _entries(path: Path) -> dict[str, Any]:
     except TraceError as error:
         if error.code == "E_EMPTY":
             return {}
-        aside = path.with_name(f"{path.name}.unreadable-{_file_digest(path)}")
-        with storage_errors(path):
-            path.replace(aside)
+        aside = path.with_name(f"{path.name}.unreadable-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}")
+        try:
+            path.rename(aside)
+        except OSError as refused:
+            raise StorageError(f"{path}: cannot be set aside: {refused}") from refused
         _log.warning("%s; it was set aside as %s", error, aside.name)
         return {}
 
 
-def _as_text(entries: Mapping[str, Any]) -> str:
-    import yaml
-
-    return yaml.safe_dump(dict(entries), sort_keys=False, allow_unicode=True, width=120) if entries else ""
-
-
-def _digest(entry: Any) -> str:
+def _content(entry: Any) -> str:
     """What makes two entries the same: their content, not how YAML types it."""
-    return hashlib.sha256(repr(_texts(entry)).encode("utf-8", "replace")).hexdigest()
+    return json.dumps(_texts(json.loads(dump(entry))), sort_keys=True)
 
 
 def _texts(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return sorted((str(key), _texts(item)) for key, item in value.items())
+    if isinstance(value, dict):
+        return {key: _texts(item) for key, item in value.items()}
     return [_texts(item) for item in value] if isinstance(value, list) else str(value)
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.sha256(stream.read(1 << 20)).hexdigest()[:12]

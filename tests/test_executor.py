@@ -1,0 +1,221 @@
+"""A known way carried out without a model: checked before and after each step, asked for first, healed, handed over."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.procedure_world import click, fill, link, memory_of, seen, tick
+from ufo_experience import Act, ExperienceMemory, Trust
+from ufo_experience.errors import DataError, UsageError
+from ufo_experience.executor import UfoDriver
+
+TASK = 'Give the user {} the role Editor with the note "{}"'
+STEPS = [
+    link("Users", "navigation"),
+    link("Tom Kent"),
+    tick("Editor"),
+    fill("Note", "first"),
+    click("Remember"),
+    click("Send"),
+]
+PEOPLE = {"tkent": "Tom Kent", "mlopez": "Maria Lopez"}
+
+
+class Pages:
+    """A small application: a list of people, and a form for each. `names` are labels that were changed since."""
+
+    def __init__(self, dead: str = "", **names: str) -> None:
+        self.page, self.dead, self.names = "home", dead, names
+        self.done: list[str] = []
+        self.form = {"Editor": False, "Note": "", "Remember": 0, "Send": 0}
+
+    def controls(self) -> list[dict[str, Any]]:
+        """What is in view."""
+        shown = [seen("Users", "Hyperlink", "navigation")]
+        if self.page == "users":
+            for login, name in PEOPLE.items():
+                row = f"{login} {name}"
+                shown += [seen(name, "Hyperlink", row), seen(login, "Text", row), seen("Delete", "Button", row)]
+        elif self.page in PEOPLE:
+            shown += [
+                seen(f"User {self.page}", "Header"),
+                seen(self._name("Editor"), "CheckBox", checked=self.form["Editor"]),
+                seen(self._name("Note"), "Edit", value=self.form["Note"]),
+                seen(self._name("Remember")),
+                seen(self._name("Send")),
+                seen(f"saved {self.form['Remember']} sent {self.form['Send']}", "Text"),
+            ]
+        return [{"id": number, **one} for number, one in enumerate(shown)]
+
+    def _name(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def do(self, act: Act) -> None:
+        """Carry out an action."""
+        assert act.target is not None
+        name = next((own for own, other in self.names.items() if other == act.target.name), act.target.name)
+        self.done.append(name)
+        if name == self.dead:
+            return
+        if name == "Users":
+            self.page = "users"
+        elif name in PEOPLE.values():
+            self.page = next(login for login, one in PEOPLE.items() if one == name)
+        elif name == "Editor":
+            self.form["Editor"] = not self.form["Editor"]
+        elif name == "Note":
+            self.form["Note"] = act.parameters["text"]
+        elif name in ("Remember", "Send"):
+            self.form[name] = int(self.form[name]) + 1
+        else:
+            raise DataError(f"cannot do {name}")
+
+
+def yes(act: Act) -> bool:
+    return True
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> ExperienceMemory:
+    steps = [dict(one) for one in STEPS]
+    for one, name in zip(steps[2:], ("Editor", "Note", "Remember", "Send"), strict=True):
+        one["around"] = AROUND[name]
+    return memory_of(tmp_path / "db", (TASK.format("tkent", "first"), steps))
+
+
+def _around() -> dict[str, dict[str, Any]]:
+    """What stood beside each control of the form, as a log with views tells it."""
+    from ufo_experience.traces.surroundings import ListedControl, around
+
+    pages = Pages()
+    pages.page = "tkent"
+    view = [ListedControl(str(one["id"]), one["name"], one["type"], one["within"] or None) for one in pages.controls()]
+    found = {}
+    for name in ("Editor", "Note", "Remember", "Send"):
+        place = around(view, "", name)
+        found[name] = place[1].model_dump() if place else {}
+    return found
+
+
+AROUND = _around()
+NEW = TASK.format("mlopez", "second")
+
+
+def test_a_way_is_carried_out_for_another_person_without_a_model(memory):
+    """Each step has its effect seen; the check is a text on the screen, and the way is credited."""
+    pages = Pages()
+    told: list[str] = []
+    done = memory.run(NEW, pages, ask=yes, check="sent 1", progress=lambda one: told.append(one.effect))
+    assert (done.reached, done.stopped, done.calls, done.calls_saved, done.checked) == (True, "done", 0, 6, True)
+    assert pages.done == ["Users", "Maria Lopez", "Editor", "Note", "Remember", "Send"]
+    assert (pages.page, pages.form["Note"]) == ("mlopez", "second")
+    assert told == ["the screen changed"] * 2 + ["it was switched", "the value is there"] + ["the screen changed"] * 2
+    assert memory.store.get(done.procedure).usage.helped == 1
+
+
+@pytest.mark.parametrize("ask", [None, lambda act: False, lambda act: "perhaps"])
+def test_a_step_to_ask_for_first_is_not_done_unless_somebody_says_yes(memory, ask):
+    """Nothing half done is called done."""
+    pages = Pages()
+    done = memory.run(NEW, pages, ask=ask)
+    assert (done.reached, done.reason, pages.form["Send"]) == (False, "refused", 0)
+
+
+def test_a_step_without_an_effect_stops_the_run(memory):
+    """The button does nothing: what follows is not done."""
+    pages = Pages(dead="Remember")
+    guide = memory.guide(NEW)
+    from ufo_experience.executor import Executor
+
+    done = Executor(guide, pages, ask=yes, wait=0.0).run()
+    assert (done.reason, done.steps[-1].ok, pages.done[-1]) == ("no_effect", False, "Remember")
+
+
+def test_a_check_that_says_no_is_no_success(memory):
+    """The way is at its end; it is blamed."""
+    done = memory.run(NEW, Pages(), ask=yes, check=lambda driver: False)
+    assert (done.reached, done.reason, done.checked) == (False, "check_failed", False)
+    assert memory.store.get(done.procedure).usage.hurt == 1
+
+
+def test_a_control_of_a_new_name_in_the_same_place_is_used_and_the_way_is_stored_as_it_is_now(memory):
+    """After success by a check; the old one is put aside."""
+    done = memory.run(NEW, Pages(Remember="Keep"), ask=yes, check="sent 1")
+    assert (done.reached, done.healed, done.steps[4].healed) == (True, 1, "Remember → Keep")
+    assert memory.store.get(done.procedure).trust is Trust.QUARANTINED
+    assert [one.target_control.name for one in memory.store.get(done.learned).action.steps][4] == "Keep"
+    again = memory.run(TASK.format("tkent", "third"), Pages(Remember="Keep"), ask=yes)
+    assert (again.reached, again.healed) == (True, 0)
+
+
+def test_nothing_is_healed_that_is_to_be_asked_for_first(memory):
+    """Another name on the button that sends is another button."""
+    pages = Pages(Send="Deliver")
+    done = memory.run(NEW, pages, ask=yes)
+    assert (done.reached, done.reason, pages.form["Send"]) == (False, "target_missing", 0)
+
+
+def test_where_the_screen_disagrees_the_agent_acts_and_the_way_goes_on(memory):
+    """One question; it sees what is in view and why the way does not go on."""
+    asked: list[str] = []
+
+    def agent(controls: list[dict[str, Any]], stop: Any) -> list[dict[str, Any]]:
+        asked.append(stop.reason)
+        return [{"function": "click", "name": "A box to tick"}]
+
+    pages = Pages(Editor="A box to tick", Note="Remark")
+    done = memory.run(NEW, pages, ask=yes, agent=agent)
+    assert asked[0] == "target_missing"
+    assert [one.by for one in done.steps][:3] == ["way", "way", "agent"]
+    assert done.calls >= 1
+
+
+def test_an_agent_that_knows_nothing_ends_the_run_with_the_reason(memory):
+    """And it may not do what is to be asked for first by itself."""
+    pages = Pages(Editor="Zephyr", Note="Quartz", Remember="Marble", Send="Wobble")
+    silent = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: None)
+    assert (silent.reason, silent.calls) == ("target_missing", 1)
+    rash = memory.run(
+        NEW, Pages(Editor="Zephyr", Note="Quartz"), agent=lambda c, s: [{"function": "click", "name": "Send"}]
+    )
+    assert rash.reason == "refused"
+
+
+def test_a_task_nobody_knows_and_words_no_step_serves(memory):
+    """The first is not begun, the second stops before what is grave."""
+    with ExperienceMemory.open(Path(memory.store.location).parent / "empty") as empty:
+        assert empty.run(NEW, Pages()).reason == "no_way"
+    pages = Pages()
+    assert memory.run(NEW + " and delete the draft", pages, ask=yes).reason == "not_covered"
+    assert pages.form["Send"] == 0
+
+
+def test_asynchronous_drivers_are_awaited_by_arun_alone(memory):
+    """UFO's dispatcher: controls by their fields, actions with id and name."""
+
+    class Dispatcher:
+        """UFO's commands on the same pages."""
+
+        def __init__(self) -> None:
+            self.pages = Pages()
+
+        async def execute_commands(self, commands: list[Any], timeout: float | None = None) -> list[Any]:
+            """One result for each."""
+            (command,) = commands
+            if command.tool_name.startswith("get_"):
+                return [SimpleNamespace(status="success", result=self.pages.controls(), error=None)]
+            given = dict(command.parameters)
+            target = SimpleNamespace(id=given.pop("id"), name=given.pop("name"))
+            self.pages.do(SimpleNamespace(target=target, parameters=given))  # type: ignore[arg-type]
+            return [SimpleNamespace(status="success", result="done", error=None)]
+
+    dispatcher = Dispatcher()
+    with pytest.raises(UsageError, match="arun"):
+        memory.run(NEW, UfoDriver(dispatcher))
+    done = asyncio.run(memory.arun(NEW, UfoDriver(dispatcher), ask=yes))
+    assert (done.reached, dispatcher.pages.form["Send"]) == (True, 1)

@@ -1,0 +1,1 @@
+"""UFO's own Session, run on this package."""

@@ -1,1 +1,0 @@
-"""Crash, corruption and concurrency campaigns. `python -m tools.crash --help` runs them at any size."""

@@ -1,0 +1,279 @@
+"""Drivers of the executor: a page of Playwright, a browser of Selenium, UFO's dispatcher of commands.
+
+    PlaywrightDriver(page)    a page of Chromium (sync API)
+    SeleniumDriver(browser)   a Chromium browser
+    UfoDriver(dispatcher)     UFO's `execute_commands`; asynchronous, for `memory.arun`
+
+What is in view is the accessibility tree of the browser itself, in reading order: names and states are those that a
+screen reader tells. Each control says in which row, group or dialog it stands (`within`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from ufo_experience.errors import DataError, ServiceError
+from ufo_experience.procedure.acts import Act
+from ufo_experience.procedure.steps import kind_of
+
+_SETTLED = 5.0  # seconds a page may take to come to rest
+_PAUSE = 0.05
+_MOST = 2_000  # controls of one view
+_ROLES = {  # of the accessibility tree → as logs of desktops call them, too
+    "button": "Button",
+    "link": "Hyperlink",
+    "textbox": "Edit",
+    "searchbox": "Edit",
+    "spinbutton": "Spinner",
+    "checkbox": "CheckBox",
+    "switch": "CheckBox",
+    "radio": "RadioButton",
+    "combobox": "ComboBox",
+    "listbox": "ComboBox",
+    "tab": "TabItem",
+    "menuitem": "MenuItem",
+    "menuitemcheckbox": "MenuItem",
+    "option": "ListItem",
+    "listitem": "ListItem",
+    "treeitem": "TreeItem",
+    "cell": "DataItem",
+    "gridcell": "DataItem",
+    "heading": "Header",
+    "StaticText": "Text",
+}
+_PLACES = ("row", "dialog", "alertdialog", "group", "form", "navigation", "toolbar", "menu", "menubar", "region")
+_ROWS = ("row", "dialog", "alertdialog")  # named by what stands in them, where nothing else names them
+_KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
+
+Send = Callable[[str, dict[str, Any]], Any]
+
+
+class ChromiumDriver:
+    """Reads and acts through the protocol of the browser's developer tools; `send` sends one of its commands."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._send("Accessibility.enable", {})
+        self._send("DOM.enable", {})
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return str(self._value("location.href"))
+
+    def controls(self) -> list[dict[str, Any]]:
+        """The named controls and texts in view, in reading order, once the page is at rest."""
+        until, before = time.monotonic() + _SETTLED, None
+        while True:
+            ready = self._value("document.readyState") == "complete"
+            nodes = self._send("Accessibility.getFullAXTree", {})["nodes"]
+            found = controls_of(nodes)
+            if (ready and found == before) or time.monotonic() > until:
+                return found
+            before = found
+            time.sleep(_PAUSE)
+
+    def do(self, act: Act) -> None:
+        """Carry out an action with real input events.
+
+        Raises:
+            DataError: it names no control in view, or nothing that can be done here.
+        """
+        kind, node = kind_of(act.action), act.target.id if act.target else None
+        if kind == "open":
+            address = next((str(one) for one in act.parameters.values() if str(one).startswith("http")), "")
+            self._send("Page.navigate", {"url": address})
+        elif kind == "keys":
+            self._press(act.text, node)
+        elif node is None:
+            raise DataError(f"{act.action} names no control in view", code="E_TARGET")
+        elif kind == "type":
+            self._type(node, act.text)
+        elif kind == "select":
+            self._choose(node, act.text)
+        elif kind == "click":
+            self._click(node, 2 if "double" in act.action else 1)
+        else:
+            raise DataError(f"this driver cannot do {act.action!r}", code="E_ACTION")
+
+    def _click(self, node: int, count: int = 1) -> None:
+        self._send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": node})
+        quads = self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"]
+        if not quads:
+            raise DataError("the control has no place on the page", code="E_TARGET")
+        x, y = sum(quads[0][0::2]) / 4, sum(quads[0][1::2]) / 4
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            button = "none" if kind == "mouseMoved" else "left"
+            self._send(
+                "Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": button, "clickCount": count}
+            )
+
+    def _type(self, node: int, text: str) -> None:
+        self._send("DOM.focus", {"backendNodeId": node})
+        self._call(node, "function() { if (this.select) this.select(); else document.execCommand('selectAll'); }")
+        if text:
+            self._send("Input.insertText", {"text": text})
+        else:
+            self._press("Delete", None)
+        self._call(node, "function() { this.dispatchEvent(new Event('change', {bubbles: true})); }")
+
+    def _choose(self, node: int, option: str) -> None:
+        found = self._call(
+            node,
+            "function(said) { const one = [...(this.options || [])].find(o => o.label.trim() === said || o.value === said);"
+            " if (!one) return false; this.value = one.value;"
+            " for (const kind of ['input', 'change']) this.dispatchEvent(new Event(kind, {bubbles: true})); return true; }",
+            option,
+        )
+        if not found:
+            raise DataError(f"the list does not offer {option!r}", code="E_OPTION")
+
+    def _press(self, keys: str, node: int | None) -> None:
+        if node is not None:
+            self._send("DOM.focus", {"backendNodeId": node})
+        *modifiers, key = [part for part in keys.strip("{}").replace("+", " ").split() if part] or [""]
+        bits = sum({"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}.get(one.casefold(), 0) for one in modifiers)
+        code = _KEYS.get(key.casefold(), ord(key.upper()) if len(key) == 1 else 0)
+        told = {"key": key, "windowsVirtualKeyCode": code, "modifiers": bits}
+        self._send("Input.dispatchKeyEvent", {"type": "keyDown", **told, **({"text": "\r"} if code == 13 else {})})
+        self._send("Input.dispatchKeyEvent", {"type": "keyUp", **told})
+
+    def _call(self, node: int, function: str, *arguments: str) -> Any:
+        found = self._send("DOM.resolveNode", {"backendNodeId": node})["object"]["objectId"]
+        given = [{"value": one} for one in arguments]
+        told = {"objectId": found, "functionDeclaration": function, "arguments": given, "returnByValue": True}
+        return self._send("Runtime.callFunctionOn", told)["result"].get("value")
+
+    def _value(self, expression: str) -> Any:
+        return self._send("Runtime.evaluate", {"expression": expression, "returnByValue": True})["result"].get("value")
+
+
+class PlaywrightDriver(ChromiumDriver):
+    """A page of Playwright's sync API, in Chromium."""
+
+    def __init__(self, page: Any) -> None:
+        session = page.context.new_cdp_session(page)
+        super().__init__(lambda method, given: _sent(session.send, method, given))
+
+
+class SeleniumDriver(ChromiumDriver):
+    """A Chromium browser of Selenium."""
+
+    def __init__(self, browser: Any) -> None:
+        super().__init__(lambda method, given: _sent(browser.execute_cdp_cmd, method, given))
+
+
+class UfoDriver:
+    """UFO's command dispatcher: controls and actions of the window that is selected.
+
+    Args:
+        dispatcher: what has `execute_commands`.
+        command: UFO's `Command` (`aip.messages`), for other versions of it.
+    """
+
+    FIELDS = ("label", "control_text", "control_type", "control_rect")
+
+    def __init__(self, dispatcher: Any, command: Callable[..., Any] = SimpleNamespace) -> None:
+        self._dispatcher, self._command = dispatcher, command
+
+    async def controls(self) -> list[Mapping[str, Any]]:
+        """What UFO finds in the window."""
+        asked = {"field_list": list(self.FIELDS)}
+        found = await self._have("get_app_window_controls_target_info", asked, "data_collection")
+        return [one if isinstance(one, Mapping) else vars(one) for one in found or ()]
+
+    async def do(self, act: Act) -> Any:
+        """Have an action executed, with the control's id and name as its tool requires them."""
+        target = {"id": str(act.target.id), "name": act.target.name} if act.target else {}
+        return await self._have(act.action, {**target, **act.parameters}, "action")
+
+    async def _have(self, tool: str, parameters: dict[str, Any], kind: str) -> Any:
+        command = self._command(tool_name=tool, parameters=parameters, tool_type=kind, call_id=tool)
+        (result,) = await self._dispatcher.execute_commands([command])
+        status = getattr(result.status, "value", result.status)
+        if str(status).casefold() not in ("success", "ok"):
+            raise ServiceError(f"{tool}: {result.error}", code="E_UFO")
+        return result.result
+
+
+def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The controls of an accessibility tree, in reading order, each with the row, group or dialog around it."""
+    by_id = {node["nodeId"]: node for node in nodes}
+    found: list[dict[str, Any]] = []
+
+    def walk(node: Mapping[str, Any], within: str, dialog: bool) -> None:
+        role, name = _said(node, "role"), _said(node, "name").strip()
+        if not node.get("ignored"):
+            dialog = dialog or role in ("dialog", "alertdialog")
+            if role in _PLACES:
+                within = name or (_text_in(node, by_id) if role in _ROWS else role) or within
+            elif role in _ROLES and len(found) < _MOST and (name or role in ("textbox", "combobox", "checkbox")):
+                found.append(_control(node, role, name, within, dialog, by_id))
+                if role not in ("cell", "gridcell", "listitem", "treeitem"):
+                    return
+        for child in node.get("childIds", ()):
+            if child in by_id:
+                walk(by_id[child], within, dialog)
+
+    roots = [node for node in nodes if node.get("parentId") not in by_id]
+    for root in roots:
+        walk(root, "", False)
+    return [one for one in found if not (one["type"] == "Text" and _is_told(one, found))]
+
+
+def _control(
+    node: Mapping[str, Any], role: str, name: str, within: str, dialog: bool, by_id: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    states = {one["name"]: one["value"].get("value") for one in node.get("properties", ())}
+    control = {"id": node.get("backendDOMNodeId"), "name": name, "type": _ROLES[role], "within": within[:200], "dialog": dialog}
+    if role in ("textbox", "searchbox", "combobox", "spinbutton", "listbox"):
+        control["value"] = _said(node, "value")
+    for state in ("checked", "pressed"):
+        if state in states and states[state] in ("true", "false"):
+            control["checked"] = states[state] == "true"
+    control |= {key: states[key] for key in ("selected", "expanded") if isinstance(states.get(key), bool)}
+    if states.get("disabled") is True:
+        control["enabled"] = False
+    if role in ("combobox", "listbox"):
+        control["options"] = [_said(one, "name") for one in _below(node, by_id) if _said(one, "role") in ("option", "MenuListOption")]
+    return control
+
+
+def _below(node: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """All nodes under one, in order."""
+    children = [by_id[child] for child in node.get("childIds", ()) if child in by_id]
+    return [one for child in children for one in (child, *_below(child, by_id))]
+
+
+def _text_in(node: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
+    """The texts under a node, which name a row: "mlopez Maria Lopez"."""
+    texts = (_said(one, "name").strip() for one in _below(node, by_id) if _said(one, "role") == "StaticText")
+    return " ".join(dict.fromkeys(text for text in texts if text))
+
+
+def _is_told(text: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> bool:
+    """True for a text that another control of the same place is called by, as the cell around it."""
+    return any(one is not text and one["name"] == text["name"] and one["within"] == text["within"] for one in found)
+
+
+def _said(node: Mapping[str, Any], part: str) -> str:
+    return str((node.get(part) or {}).get("value", "") or "")
+
+
+def _sent(send: Callable[[str, dict[str, Any]], Any], method: str, given: dict[str, Any]) -> Any:
+    """Send one command.
+
+    Raises:
+        ServiceError: the browser refused, or is gone.
+    """
+    try:
+        return send(method, given)
+    except (OSError, RuntimeError) as error:
+        raise ServiceError(f"{method}: {error}", code="E_BROWSER") from error
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("playwright", "selenium"):
+            raise
+        raise ServiceError(f"{method}: {str(error).splitlines()[0]}", code="E_BROWSER") from error
