@@ -31,6 +31,7 @@ from ufo_experience.traces.draft import LogDefaults
 from ufo_experience.traces.files import Found
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
+from ufo_experience.trust.policy import rests_on_log
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -55,7 +56,8 @@ class IngestReport:
     whose session is known with other content: they are quarantined. `known` are ids that were stored before, `trusted`
     those of them that got the trust asked for, `judged` those that got the outcome a person gave. `read` counts the
     runs in which there was something to learn; `incomplete` are added ids of successes that are never shown, and what
-    each lacks: a task, a step, or the names of the controls it acted on.
+    each lacks: a task, a step, or the names of the controls it acted on. `on_log_word` are added ids that are trusted
+    on nothing but what their log says of how it ended.
     """
 
     added: list[str] = field(default_factory=list)
@@ -67,6 +69,7 @@ class IngestReport:
     trusted: list[str] = field(default_factory=list)
     judged: list[str] = field(default_factory=list)
     incomplete: list[tuple[str, str]] = field(default_factory=list)
+    on_log_word: list[str] = field(default_factory=list)
     read: int = 0
     cost: float = 0.0
 
@@ -161,6 +164,8 @@ def ingest(
             _tell_of_wording(experience, run.source, report)
             if lack := missing(experience):
                 report.incomplete.append((experience.id, lack))
+            if trust is None and rests_on_log(experience):
+                report.on_log_word.append(experience.id)
             storing.take(experience)
             if progress:
                 progress(len(report.added) + len(storing), 0)
@@ -279,7 +284,7 @@ def _runs(
                     reading.extend(notes)
                     yield from runs
                 reading.extend(found)
-            report.problems += defaults.left(reading.problems)
+            report.problems += reader.defaults.left(reading.problems)
             report.skipped += reading.skipped
             report.failed += reading.failed
 

@@ -1,9 +1,9 @@
 """`Procedure.of(experiences, request)`: the known way of a task, bound to a request. All that is shown is made of it.
 
-    way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
-    way.steps       what to do to what, with the values of the request
-    way.uncovered   words of the request that no step serves
-    str(way)        the text that agents and people read (see `render`)
+way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
+way.steps       what to do to what, with the values of the request
+way.uncovered   words of the request that no step serves
+str(way)        the text that agents and people read (see `render`)
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
+from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label as readable
 from ufo_experience.trust.risk import asks_first
 
@@ -75,7 +76,9 @@ class Procedure:
         same = [one for one in others if one.outcome.success == run.outcome.success and is_same_way(run, one)]
         recorded = _recorded(run)
         approved = run.trust is Trust.APPROVED
-        bound = Binding(recorded, run, pairing, (old, new), agreed_of(run, same, recorded), approved)
+        bound = Binding(
+            recorded, run, pairing, (old, new), agreed_of(run, same, recorded), approved, constants_of([run, *same])
+        )
         apart = parting(run, [one for one in others if one.outcome.success]) if run.outcome.success else None
         steps = tuple(_shown(step, approved, new) for step in bound.steps)
         return cls(
@@ -175,7 +178,11 @@ def _masked(old: Request, values: dict[str, str] | object, new: Request, approve
     spans = [(value.start, value.end, value.kind) for value in old.values if not _names(new, value.text)]
     for word in pairs:
         at = find_whole(word, text.casefold())
-        if at >= 0 and not _names(new, word) and not any(start < at + len(word) and at < end for start, end, _ in spans):
+        if (
+            at >= 0
+            and not _names(new, word)
+            and not any(start < at + len(word) and at < end for start, end, _ in spans)
+        ):
             spans.append((at, at + len(word), "value"))
     for start, end, kind in sorted(spans, reverse=True):
         text = f"{text[:start]}[{kind}]{text[end:]}"
@@ -207,4 +214,3 @@ def _readable_or(text: str, new: Request, labels: str) -> str:
     told = f"{new.text} {labels}".casefold()
     known = all(find_whole(value, told) >= 0 for value in own)
     return text if text and known and readable(text) and not PLACEHOLDER.search(text) else ""
-

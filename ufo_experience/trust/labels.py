@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from ufo_experience.actions import plain
 from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Control, Experience, Step, Trust
 
 MOST_WORDS = 8
@@ -103,3 +104,7 @@ def _only_label(number: int, step: Step) -> Step:
     bare = {"observation": "", "result": "success" if step.ok else "failed", "error": step.error and "failed"}
     shown = control.model_copy(update={"name": name, "within": control.within if is_label(control.within) else ""})
     return step.model_copy(update={**bare, "target_control": shown, "parameters": kept})
+
+
+on_forgetting(strange_in.cache_clear)
+on_forgetting(is_label.cache_clear)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ufo_experience.actions import is_press, is_typing, plain
 from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Experience, Step
 from ufo_experience.trust.labels import strange_in
 
@@ -46,6 +47,7 @@ _SPACELESS = "\u3000"  # from here on scripts put no blanks between words
 def _words() -> dict[str, tuple[str, ...]]:
     """The sections of `ask_first.txt`."""
     sections: dict[str, list[str]] = {}
+    words: list[str] = []
     for line in Path(__file__).with_name("ask_first.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             words = sections.setdefault(line.strip("[]"), [])
@@ -124,3 +126,6 @@ def risks(experience: Experience) -> tuple[str, ...]:
             kind = strange_in(text)
             found |= {kind} if kind and text.casefold() not in said else set()
     return tuple(sorted(found))
+
+
+on_forgetting(_label_asks.cache_clear)
