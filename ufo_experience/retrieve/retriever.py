@@ -29,7 +29,7 @@ from ufo_experience.retrieve.score import NAMES, THRESHOLD, scored
 from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank_score, recency, similarity
 from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
-from ufo_experience.trust.policy import TrustPolicy
+from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
 
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
@@ -191,7 +191,8 @@ class _Answer:
     ) -> None:
         self._by, self._request, self._query, self._notes, self._now = retriever, request, query, notes, now
         self._threshold = retriever.threshold(query)
-        self._found, self._degraded = retriever.rank(request, query)
+        found, self._degraded = retriever.rank(request, query)
+        self._found = [self._held(one) for one in found]
         self._withheld: list[Withheld] = []
         self._read: dict[str, Experience] = {}
 
@@ -228,6 +229,11 @@ class _Answer:
             notes=tuple(self._notes),
             near=self._hits(below, self._query.near) if self._query.near else (),
         )
+
+    def _held(self, one: Found) -> Found:
+        """One report of harm lowers the rank of what is served, and no more: it takes two other sessions to hide it."""
+        reported = one.raw >= self._threshold > one.score and 0 < one.row.hurt < HIDE_AFTER
+        return replace(one, score=self._threshold) if reported else one
 
     def _admits(self, row: Row) -> bool:
         return self._by.is_trusted(row) and not is_harmful(row)
