@@ -297,8 +297,10 @@ def _tell(made: Experience, run: _ReadRun, report: IngestReport) -> None:
     if lack := missing(made):
         report.incomplete.append((made.id, lack))
     if run.trajectory.truncated:
-        told = [one.message for one in run.trajectory.problems if one.code == SHORTENED]
-        report.shortened.append((run.source, "; ".join(told) or "what is over the limits of a record is not kept"))
+        told = [one for one in run.trajectory.problems if one.code == SHORTENED]
+        report.problems += told
+        reasons = "; ".join(one.message for one in told)
+        report.shortened.append((run.source, reasons or "what is over the limits of a record is not kept"))
     for note in made.provenance.notes:
         if note.startswith(FELL_BACK):
             message = f"worded by rules, the model could not be used: {note.removeprefix(FELL_BACK)}"
