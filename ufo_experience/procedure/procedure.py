@@ -131,7 +131,7 @@ def _recorded(run: Experience) -> list[ProcedureStep]:
     for number, step in enumerate(done, start=1):
         one = read_step(number, step)
         seen = _looked_up(step, done)
-        asks = asks_first(step) and not _leads_on(step, next(iter(done[number : number + 1]), None))
+        asks = asks_first(step, done[: number - 1]) and not _leads_on(step, next(iter(done[number : number + 1]), None))
         recorded.append(replace(one, ask_first=asks, seen=seen))
     return _after_fields(recorded)
 
