@@ -23,7 +23,7 @@ from ufo_experience.redact.hints import Hinted, compiled
 
 import ufo_experience
 from ufo_experience.errors import MissingExtraError
-from ufo_experience.redact import introduced
+from ufo_experience.redact.secrets import data
 
 if sys.version_info >= (3, 11):
     from re import _constants as codes
@@ -53,22 +53,12 @@ def modules() -> Iterator[Any]:
                 continue
 
 
-def uncovered(value: Any) -> Any:
-    """What is compiled at its first use, compiled."""
-    if isinstance(value, Hinted):
-        return uncovered(value.pattern)
-    if isinstance(value, introduced.Rule):
-        return (uncovered(compiled(value.between)), uncovered(compiled(value.candidate)))
-    return value
-
-
 @cache
 def patterns() -> dict[str, re.Pattern[Any]]:
     """Name → compiled pattern, also those in tuples, lists and dictionaries."""
     found: dict[str, re.Pattern[Any]] = {}
 
     def look(name: str, value: Any, levels: int) -> None:
-        value = uncovered(value)
         if isinstance(value, re.Pattern):
             if value not in found.values():
                 found[name] = value
@@ -83,6 +73,9 @@ def patterns() -> dict[str, re.Pattern[Any]]:
     for module in modules():
         for name, value in vars(module).items():
             look(f"{module.__name__.removeprefix('ufo_experience.')}.{name}", value, 3)
+    look("redact.secrets.txt", [pattern for _, _, pattern in data().shapes], 1)
+    rules = [rule for of_section in data().rules.values() for rule in of_section]
+    look("redact.secrets.txt, rules", [part for rule in rules for part in (rule.between, rule.candidate)], 1)
     return found
 
 

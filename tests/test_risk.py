@@ -80,3 +80,11 @@ def test_the_label_of_a_fixed_control_is_shown_as_it_was_recorded(tmp_path, cont
 )
 def test_a_label_with_a_payload_is_shown_to_nobody(tmp_path, control):
     assert control not in shown(tmp_path, click(control), click("Open"))
+
+
+def test_a_plain_save_asks_where_what_it_saves_gives_rights(tmp_path):
+    rights = [click("Roles", "TabItem"), click("Translators", "CheckBox"), click("Save")]
+    assert '"Save" (Button) [ask first]' in shown(tmp_path, *rights, click("Back"))
+    assert "[ask first]" not in shown(
+        tmp_path / "b", click("Profile", "TabItem"), click("Bold", "CheckBox"), click("Save")
+    )

@@ -793,11 +793,10 @@ class ExperienceMemory:
 
     def _forget(self, gone: Sequence[Experience]) -> None:
         """Take what is gone out of everything that was made of it."""
-        forget()
-        AuditLog(self.store.cache_folder / AUDIT).forget(
-            text for one in gone for text in (one.state.request, one.state.task)
-        )
+        asked = (text for one in gone for text in (one.state.request, one.state.task))
+        AuditLog(self.store.cache_folder / AUDIT).forget(asked)
         self.index_if_possible()
+        forget()
 
     def _follow(self) -> None:
         """Bring `experience.yaml` up to date; where the disk takes nothing, the next writer does."""

@@ -128,7 +128,8 @@ def _recorded(run: Experience) -> list[ProcedureStep]:
     done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
     recorded = []
     for number, step in enumerate(done, start=1):
-        asks = asks_first(step) and not _leads_on(step, next(iter(done[number : number + 1]), None))
+        leads_on = _leads_on(step, next(iter(done[number : number + 1]), None))
+        asks = asks_first(step, done[: number - 1]) and not leads_on
         recorded.append(replace(read_step(number, step), ask_first=asks, seen=_looked_up(step, done)))
     return _after_fields(recorded)
 

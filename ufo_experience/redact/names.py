@@ -18,11 +18,6 @@ _SEPARATORS = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def listed(words: str) -> frozenset[str]:
-    """The words of a text, as a set: for tables of names."""
-    return frozenset(words.split())
-
-
 def words_of(name: str) -> list[str]:
     """Split a name into lower-case words: `txtPinCode`, `pin_code` and `PIN code` share `pin` and `code`."""
     return [word.casefold() for word in _SEPARATORS.split(_CAMEL.sub(" ", name)) if word]

@@ -18,10 +18,10 @@ _FIXED = frozenset(  # kinds of controls that belong to the application, not to 
     "window dialog pane document tabcontrol expander spinbutton textarea input select searchfield".split()
 )
 _ADDRESS = re.compile(  # what leads somewhere: a mail box, a page, a share, a machine
-    r"(?i)[\w.+-]+@[\w-]+\.\w|(?<!\w)@\w|\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
-    r"|(?<![\w.])(?:[\w-]+\.){1,6}(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil"
+    r"(?i)[\w.+-]{1,64}@[\w-]{1,63}\.\w|(?<!\w)@\w|(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
+    r"|(?<![\w.])(?:[\w-]{1,40}\.){1,6}(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil"
     r"|co|uk|me|ly|link)\b"
-    r"|\b(?:javascript|data|vbscript|file|mailto|ms-[a-z-]+):\S"
+    r"|\b(?:javascript|data|vbscript|file|mailto|ms-[a-z-]{1,40}):\S"
 )
 _PATH = re.compile(
     r"(?i)\\\\\w|\b[a-z]:[\\/]|(?:^|\s)~?/[\w.-]+|\w/\w+/\w|\.\.[\\/]|%\w+%|\bHK(?:LM|CU|EY_\w+)\b|\w\\\w"
@@ -37,7 +37,7 @@ _COMMAND = re.compile(
 _AMOUNT = re.compile(
     r"(?i)[$€£¥₿]\s?\d|(?<![\d.,])\d{1,3}(?:[.,]\d{3})+(?![\d.,])|\d\s?(?:[$€£¥]|usd|eur|gbp|chf|dollars?|euros?|btc|eth|元|円)(?!\w)|\b0x[0-9a-f]{8,}"
 )
-_NUMBER = re.compile(r"\d(?:[ .-]?\d){4,}|\b(?=[\w-]*(?:\d[\w-]*){4})(?=[\w-]*[A-Z])[A-Za-z0-9-]{8,}\b")
+_NUMBER = re.compile(r"\d(?:[ .-]?\d){4,}|\b(?=(?:[A-Za-z-]{0,20}\d){4})(?=[a-z0-9-]{0,20}[A-Z])[A-Za-z0-9-]{8,60}\b")
 _PERSON = re.compile(
     r"(?i)\b(?:instructions?|ignore|disregard|assistant|system prompt|you must|you are|instead of|as an ai)\b"
 )

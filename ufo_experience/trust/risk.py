@@ -7,7 +7,9 @@ a dialog ("Delete…") or leads on (a tab, a row, an item of a tree) is not aske
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import takewhile
 from pathlib import Path
 
 from ufo_experience.actions import is_press, is_typing, plain
@@ -27,7 +29,10 @@ _LEAD_IN = re.compile(
     r"|permanently )+"
 )
 _SURE = re.compile(r"(?i)(?:yes|ja)\W+\w.*|(?:confirm|bestätigen|确认)(?: .*)?")
-_CARRIES_OUT = re.compile(r"(?i)yes|ok|okay|ja|continue|proceed|weiter|是|确定")  # what the dialog around it asks
+_CARRIES_OUT = re.compile(  # what the dialog around it asks, or what was chosen before
+    r"(?i)yes|ok|okay|save(?: changes)?|apply|done|ja|continue|proceed|weiter|speichern|übernehmen|fertig"
+    r"|是|确定|保存|应用"
+)
 _TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
 _SHELL = frozenset(
     "shell bash powershell pwsh cmd terminal subprocess runcommand executecommand execcommand runscript executescript "
@@ -56,8 +61,10 @@ def _words() -> dict[str, tuple[str, ...]]:
     return {name: tuple(words) for name, words in sections.items()}
 
 
-def asks_first(step: Step) -> bool:
+def asks_first(step: Step, before: Sequence[Step] = ()) -> bool:
     """True when a person is asked before a step, in the block, by the guide and by the executor.
+
+    `before` are the steps that led to it: a plain "Save" asks where what it saves gives rights ("Roles", "Editors").
 
     >>> from ufo_experience.schema import Control
     >>> asks_first(Step(step_number=1, action_type="click", target_control=Control(name="Send", type="Button")))
@@ -74,9 +81,17 @@ def asks_first(step: Step) -> bool:
     chosen = [value for value in step.parameters.values() if isinstance(value, str)]
     if any(_has(text.casefold(), "guards") and _has(text.casefold(), "turns") for text in (name, *chosen)):
         return True
-    if _CARRIES_OUT.fullmatch(name) and control.within:
-        return _label_asks(control.within.rstrip("?？ "), "")
+    if _CARRIES_OUT.fullmatch(name):
+        return _label_asks(control.within.rstrip("?？ "), "") or _gives_rights(before)
     return _label_asks(name or " ".join(_WORD.findall(step.action_type)), plain(control.type or ""))
+
+
+def _gives_rights(before: Sequence[Step]) -> bool:
+    """True when what was chosen since something was last carried out gives rights."""
+    chosen = takewhile(lambda step: not _CARRIES_OUT.fullmatch(step.target_control.name.strip()), reversed(before))
+    return any(
+        _has(step.target_control.name.casefold(), "rights") for step in chosen if not is_typing(step.action_type)
+    )
 
 
 @lru_cache(4_096)
