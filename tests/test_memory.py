@@ -9,7 +9,7 @@ import pytest
 from tests.builders import open_memory
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import DataError, IndexMismatchError, SchemaError, UsageError
+from ufo_experience.errors import DataError, SchemaError, UsageError
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Trust
 
@@ -120,22 +120,22 @@ def test_a_commit_of_another_process_is_seen_by_the_next_query(memory, tmp_path)
 def test_an_index_of_another_embedder_is_refused_with_its_cure(memory, tmp_path):
     """Vectors of two embedders are never mixed."""
     other = ExperienceMemory.open(tmp_path / "db", embedder="hashing:256")
-    with pytest.raises(IndexMismatchError, match="--rebuild --embedder hashing:256"):
+    with pytest.raises(DataError, match="--rebuild --embedder hashing:256"):
         other.retrieve("Turn Bluetooth on")
     assert other.index(rebuild=True).records == len(memory.store.ids())
-    assert other.retrieve("Turn Bluetooth on").embedder == "hashing:256"
+    assert (len(other.retrieve("Turn Bluetooth on")), other.stats().embedder) == (1, "hashing:256")
 
 
 def test_indexing_again_with_nothing_changed_does_nothing(memory):
-    """Same generation, nothing embedded, no request."""
+    """Nothing embedded, no request."""
     first, second = memory.index(), memory.index()
-    assert (second.generation, second.embedded, second.requests) == (first.generation, 0, 0)
+    assert (second.records, second.embedded, second.requests) == (first.records, 0, 0)
 
 
 def test_a_damaged_index_costs_no_answer(memory, tmp_path):
     """The records are the truth: hits are the same after the index is destroyed."""
     before = [hit.experience.id for hit in memory.retrieve("Turn Bluetooth on")]
-    for file in (tmp_path / "db" / "index").rglob("*.npy"):
+    for file in (tmp_path / "db" / ".index").iterdir():
         file.write_bytes(b"rot")
     after = open_memory(tmp_path / "db").retrieve("Turn Bluetooth on")
     assert [hit.experience.id for hit in after] == before
@@ -145,7 +145,7 @@ def test_a_report_credits_what_the_prompt_had_room_for_when_it_is_given_the_bloc
     """Credit goes to what was really injected."""
     task = "Insert a table of 3 columns and 4 rows at the cursor and send it"
     found = memory.retrieve(task, top_k=3, similarity_threshold=0.0)
-    block = memory.build_prompt(task, found, max_tokens=350)
+    block = memory.build_prompt(task, found, max_tokens=200)
     assert 0 < len(block.ids) < len(found)
     assert memory.report(block, success=True) == list(block.ids)
     assert memory.store.get(block.ids[0]).usage.helped == 1

@@ -6,7 +6,6 @@ memory article. `ufo_experience` loads this module when the first of them is ask
 
 from __future__ import annotations
 
-from ufo_experience.aio import AsyncExperienceMemory
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, Spending
 from ufo_experience.errors import (
@@ -43,6 +42,7 @@ from ufo_experience.integrations.memory_article import (
     retrieve_relevant_experiences,
 )
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.memory.aio import AsyncExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure

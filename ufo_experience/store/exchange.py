@@ -102,7 +102,7 @@ def first_edition(folder: Path) -> list[Any]:
             status = _first_payload(known) if known.is_file() else {}
             verdict = validate(Verdict, status["verdict"]) if status.get("verdict") else None
             kept = {name: status[name] for name in ("trust", "usage") if name in status}
-            record = {name: value for name, value in {**record, **kept}.items() if name not in ("hmac", "sealed")}
+            record = {name: value for name, value in (record | kept).items() if name not in ("hmac", "sealed")}
             if not (folder / "tombstones" / path.name).exists():
                 one = validate(Experience, record)
                 now = Status(trust=one.trust, usage=one.usage, verdict=verdict).over(one)
