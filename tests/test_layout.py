@@ -26,7 +26,7 @@ LEVELS = {
     "records are shown and followed": ["procedure", "prompt", "executor"],
     "what puts the stages together": ["ingest", "memory"],
     "doors": ["session", "integrations", "review", "cli"],
-    "names": ["public", "__init__", "__main__"],
+    "names": ["__init__", "__main__"],
 }
 # The model offers one view of itself as a method, imported when it is called; an export in YAML is read as a log is.
 EXCEPTIONS = {("schema", "formats"), ("store", "traces")}

@@ -9,7 +9,7 @@ import pytest
 from tests.builders import open_memory
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Trust
 
@@ -209,7 +209,7 @@ def test_two_trials_of_one_action_count_as_two(tmp_path):
 )
 def test_a_triple_that_lacks_something_names_the_field(tmp_path, state, outcome, field):
     """Bad input is a typed error."""
-    with pytest.raises(SchemaError, match=field):
+    with pytest.raises(DataError, match=field):
         open_memory(tmp_path / "db").add_experience(state, ACTION, outcome)
 
 

@@ -90,7 +90,7 @@ class ExperienceMemory(Upkeep):
 
         Raises:
             NotFoundError: there is no store and `create` is False.
-            StorageError, FormatVersionError, UsageError: as the store.
+            StorageError, DataError, UsageError: as the store.
         """
         expect((str, Path), "." if location is None else location, "location")
         spec = embedder if isinstance(embedder, str) else None
@@ -227,7 +227,7 @@ class ExperienceMemory(Upkeep):
                 `started_at`; see `RunDetails`.
 
         Raises:
-            SchemaError: a field is wrong; it is named.
+            DataError: a field is wrong; it is named.
             DataError: nothing can be learned from it (`E_EMPTY`).
         """
         from ufo_experience.ingest import Constants, learn
@@ -490,7 +490,7 @@ class ExperienceMemory(Upkeep):
         """Store one state/action/outcome triple; returns its id. `state.task` and `outcome.success` are required.
 
         Raises:
-            SchemaError: naming the field.
+            DataError: naming the field.
         """
         from ufo_experience.integrations.formats.triple import from_triple
         from ufo_experience.traces.in_memory import schema_steps
