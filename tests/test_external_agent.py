@@ -14,8 +14,9 @@ from benchmarks.steps.environment import ControlView, Observation
 from benchmarks.steps.episode_session import Outcome, run_session
 from benchmarks.steps.external_agent import Action, ToldAhead, read_answer, screen_as_data
 from tests.test_bench_steps import Renaming
-from ufo_experience import Act, Guide, Procedure, Target
+from ufo_experience import Act, Guide, Procedure
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.procedure.steps import Target
 from ufo_experience.prompt.ahead import ahead_block
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "steps.md"

@@ -1,4 +1,4 @@
-"""A store folder: what a person reads in it, what others change in it, and what is found when a process or disk fails."""
+"""A store folder: what a person reads in it, what others change in it, and what is found after a fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 from tests.builders import a_record, a_record_of, memory_of, open_memory
 from tools import crash
 from ufo_experience import ExperienceMemory, RecordFilter, Trust
-from ufo_experience.errors import FormatVersionError, LockedError, NotFoundError, RefusedError, StorageError
+from ufo_experience.errors import DataError, LockedError, NotFoundError, RefusedError, StorageError
 from ufo_experience.store import FolderStore, location
 from ufo_experience.store.files import writer_lock
 
@@ -90,12 +90,16 @@ def test_faiss_opens_the_file_of_vectors(memory):
 
 def test_a_record_that_git_brings_is_found_by_the_next_question(memory, tmp_path):
     """A file that another program puts there; one that goes is not found any more."""
-    with memory_of(tmp_path / "other", a_record_of("Turn on Bluetooth in the settings", application="Settings")) as other:
+    with memory_of(
+        tmp_path / "other", a_record_of("Turn on Bluetooth in the settings", application="Settings")
+    ) as other:
         path = the_file(other)
     target = Path(memory.store.location) / "records" / path.parent.name / path.name
     target.parent.mkdir()
     shutil.copy(path, target)
-    assert [hit.task for hit in memory.retrieve("Turn on Bluetooth in the settings")] == ["Turn on Bluetooth in the settings"]
+    assert [hit.task for hit in memory.retrieve("Turn on Bluetooth in the settings")] == [
+        "Turn on Bluetooth in the settings"
+    ]
     target.unlink()
     assert not memory.retrieve("Turn on Bluetooth in the settings").hits
 
@@ -202,7 +206,9 @@ def test_ufos_view_follows_and_is_not_rewritten_whole(memory):
     """A new example is appended, one that goes is blanked; whoever changed the file finds it made anew."""
     path = Path(memory.store.location) / "experience.yaml"
     before = path.read_bytes()
-    new = memory.remember("Turn on Bluetooth", [{"action": "click", "control": "On"}], success=True, application="Settings")
+    new = memory.remember(
+        "Turn on Bluetooth", [{"action": "click", "control": "On"}], success=True, application="Settings"
+    )
     assert path.read_bytes().startswith(before)
     assert len(yaml.safe_load(path.read_text())) == 2
     memory.quarantine(new.id)
@@ -225,7 +231,7 @@ def test_a_writer_waits_its_time_for_another_and_then_says_so(memory):
 
 def test_a_store_of_the_first_edition_is_imported_whole(tmp_path):
     """Its own error names the command; with `restore` trust and use are those it had."""
-    with pytest.raises(FormatVersionError, match="import FOLDER --restore"):
+    with pytest.raises(DataError, match="import FOLDER --restore"):
         open_memory(OLD)
     with open_memory(tmp_path / "db") as memory:
         report = memory.import_(OLD, restore=True)
@@ -243,7 +249,7 @@ def test_a_folder_of_a_newer_version_is_refused_untouched(tmp_path):
     """Nothing is written into it."""
     (tmp_path / "records").mkdir()
     (tmp_path / "store.json").write_text('{"format": "ufo_experience", "version": 3}')
-    with pytest.raises(FormatVersionError, match="version 3"):
+    with pytest.raises(DataError, match="version 3"):
         open_memory(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["records", "store.json"]
 

@@ -39,7 +39,7 @@ from ufo_experience.cli import app
 from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.embed.openai import OpenAIEmbedder
-from ufo_experience.errors import BudgetError, IndexMismatchError, ServiceError
+from ufo_experience.errors import BudgetError, DataError, ServiceError
 from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import Trust
 from ufo_experience.settings import Settings
@@ -148,7 +148,7 @@ def test_a_plan_refuses_what_the_job_would_refuse(stub, fake, store):
     """The index is another embedder's; a rebuild is planned whole."""
     sync(store, generations_of(store), HashingEmbedder())
     embedder = hosted(stub, fake)
-    with pytest.raises(IndexMismatchError, match="--rebuild"):
+    with pytest.raises(DataError, match="--rebuild"):
         plan(store, generations_of(store), embedder)
     assert plan(store, generations_of(store), embedder, rebuild=True).texts == 6
     assert stub.requests == []

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import ufo_experience
 from tests.cli_runner import Cli
-from ufo_experience.errors import SchemaError, TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.ids import content_id
 from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.integrations.ufo import (
@@ -165,7 +165,7 @@ def test_a_part_that_fails_costs_only_itself(saved):
 
 def test_logs_that_are_not_there_are_an_error_with_the_path():
     """The caller is told which folder."""
-    with pytest.raises(TraceError, match="no-such-folder"):
+    with pytest.raises(DataError, match="no-such-folder"):
         ExperienceSummarizer.read_logs("no-such-folder")
 
 
@@ -395,7 +395,7 @@ def test_a_missing_key_of_ufos_settings_has_ufos_default_and_a_wrong_one_is_name
     assert from_rag_config(file).retriever() is None
     assert from_rag_config(file).top_k == 5
     file.write_text("RAG_EXPERIENCE_RETRIEVED_TOPK: many\n", encoding="utf-8")
-    with pytest.raises(SchemaError, match="RAG_EXPERIENCE_RETRIEVED_TOPK"):
+    with pytest.raises(DataError, match="RAG_EXPERIENCE_RETRIEVED_TOPK"):
         from_rag_config(file)
 
 

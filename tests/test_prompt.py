@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.cost import LINEAR, growth
 from ufo_experience import PromptBlock, build_prompt, inject, parse_block, strip_block
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.procedure.cleaning import clean, clean_json, inert
 from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import (
@@ -364,7 +364,7 @@ def test_parse_block_reads_every_block_or_the_one_with_the_nonce() -> None:
     assert parse_block("nothing here") == []
     good = 'Worked once: "a". For this task:'
     for rubbish in ("no example", "", f"{good}\nelse", f"{good}\n1. click(", f'{good}\n1. click "x', "[" * 100_000):
-        with pytest.raises(SchemaError) as caught:
+        with pytest.raises(DataError) as caught:
             parse_block(f"{OPENING.format(NONCE)}\n{rubbish}\n>>>{NONCE}")
         assert caught.value.code == "E_BLOCK"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.index.base import ExperienceIndex, row_of
 from ufo_experience.prompt.block import has_block, strip_blocks
 from ufo_experience.redact import KeepObservations, keep_constants, redact, redact_record, shortened
@@ -154,7 +154,7 @@ def learn(
     """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note.
 
     Raises:
-        SchemaError: too many other wordings, too long or empty ones.
+        DataError: too many other wordings, too long or empty ones.
         UsageError: they are one text instead of several.
     """
     if isinstance(wordings, str):
@@ -364,7 +364,7 @@ class _Storing:
         report = self._report
         try:
             done = self._store.add(records) if records else None
-        except SchemaError as error:
+        except DataError as error:
             if len(records) == 1:
                 report.failed.append((records[0].provenance.source or records[0].id, str(error)))
             else:

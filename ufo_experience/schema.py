@@ -1,7 +1,7 @@
 """The data model: STATE → ACTION → OUTCOME, and what surrounds it.
 
 A `Trajectory` is what a reader found in a log. An `Experience` is what we keep of it. All models are frozen:
-change one with `model_copy(update=…)`. Bad values raise `SchemaError` through `validate`.
+change one with `model_copy(update=…)`. Bad values raise `DataError` through `validate`.
 """
 
 import math
@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 
 SCHEMA_VERSION = 1
 UNKNOWN_FIELD = "E_UNKNOWN_FIELD"
@@ -464,7 +464,7 @@ M = TypeVar("M", bound=BaseModel)
 def validate(
     model: type[M], data: Any, *, file: str | None = None, line: int | None = None, json_text: bool = False
 ) -> M:
-    """Build `model` from a mapping (or from JSON text), or raise `SchemaError` naming the first bad field."""
+    """Build `model` from a mapping (or from JSON text), or raise `DataError` naming the first bad field."""
     try:
         return model.model_validate_json(data) if json_text else model.model_validate(data)
     except ValidationError as error:
@@ -474,7 +474,7 @@ def validate(
         said = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
         unknown = any(one["type"] == "extra_forbidden" for one in error.errors(include_url=False, include_input=False))
         code = UNKNOWN_FIELD if unknown else None
-        raise SchemaError(said + more, file=file, line=line, field=field, code=code) from error
+        raise DataError(said + more, file=file, line=line, field=field, code=code) from error
 
 
 _KINDS: dict[Any, str] = {

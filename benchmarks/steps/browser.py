@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarks.steps import child_processes
 from benchmarks.steps.environment import Command, ControlView
-from ufo_experience.errors import MissingExtraError, ServiceError
+from ufo_experience.errors import ServiceError, missing_extra
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -68,7 +68,7 @@ class Browser:
         size: width and height of the window in pixels.
 
     Raises:
-        MissingExtraError: selenium is not installed.
+        ServiceError: selenium is not installed.
         ServiceError: no Chromium was found, or it did not start.
     """
 
@@ -227,7 +227,7 @@ def _start(profile: str, size: tuple[int, int]) -> Chrome:
         from selenium.common.exceptions import WebDriverException
         from selenium.webdriver.chrome.service import Service
     except ImportError as error:
-        raise MissingExtraError("selenium", "bench") from error
+        raise missing_extra("selenium", "bench") from error
     binary, driver = find_chromium()
     options = webdriver.ChromeOptions()
     options.binary_location = binary

@@ -12,7 +12,7 @@ import typer
 
 from ufo_experience.cli.app import Application, Context, Task, app, open_memory, text_of
 from ufo_experience.cli.console import Console
-from ufo_experience.errors import ExperienceError, MissingExtraError, RefusedError, UsageError
+from ufo_experience.errors import ExperienceError, RefusedError, UsageError, missing_extra
 
 if TYPE_CHECKING:
     from ufo_experience.executor import Executed, SeleniumDriver
@@ -92,12 +92,12 @@ def _chromium(address: str, *, show: bool) -> Iterator[SeleniumDriver]:
     """A Chromium that has opened a page.
 
     Raises:
-        MissingExtraError: selenium is not installed.
+        ServiceError: selenium is not installed.
     """
     try:
         from selenium import webdriver
     except ImportError as error:
-        raise MissingExtraError("selenium", "browser") from error
+        raise missing_extra("selenium", "browser") from error
     from ufo_experience.executor import SeleniumDriver
 
     options = webdriver.ChromeOptions()

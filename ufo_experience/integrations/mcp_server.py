@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ufo_experience import __version__
-from ufo_experience.errors import ExperienceError, MissingExtraError, UsageError
+from ufo_experience.errors import ExperienceError, UsageError, missing_extra
 from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience
@@ -99,12 +99,12 @@ def build_server(memory: ExperienceMemory, *, allow_writes: bool = False, allow_
     """The server; writing tools exist only where they are allowed.
 
     Raises:
-        MissingExtraError: the package `mcp` is not installed.
+        ServiceError: the package `mcp` is not installed.
     """
     try:
         import mcp.server  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("mcp", extra="mcp") from error
+        raise missing_extra("mcp", extra="mcp") from error
     server: MCPServer = _server_class()(memory, "ufo-experience", instructions=INSTRUCTIONS, version=__version__)
     _add_reads(server, memory)
     if allow_writes:

@@ -21,11 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
 
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact
-from ufo_experience.schema import Experience, expect
+from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
 from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SaveMode, SavePolicy
 from ufo_experience.traces.calls import take_target
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer
+_WRONG = ("E_SCHEMA", UNKNOWN_FIELD)  # codes of what the program gave wrongly: that is told, faults of memory are not
 _log = logging.getLogger(__name__)
 
 
@@ -63,7 +64,8 @@ class _Silently:
         """Begin work that may fail."""
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> bool:
-        if not isinstance(fault, Exception) or isinstance(fault, (UsageError, SchemaError)):
+        wrong = isinstance(fault, UsageError) or (isinstance(fault, DataError) and fault.code in _WRONG)
+        if wrong or not isinstance(fault, Exception):
             return False
         self._recorder.fault = fault
         _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.procedure.cleaning import clean, inert
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep
@@ -208,7 +208,7 @@ def read(text: str) -> dict[str, Any]:
     """The fields of a text that `render` wrote, a step with its line and its parts.
 
     Raises:
-        SchemaError: a line of it is none of ours (`E_BLOCK`).
+        DataError: a line of it is none of ours (`E_BLOCK`).
     """
     first, *lines = text.strip("\n").split("\n")
     if ahead := _AHEAD.fullmatch(first):
@@ -218,7 +218,7 @@ def read(text: str) -> dict[str, Any]:
         return record
     head = _HEAD.fullmatch(first)
     if head is None:
-        raise SchemaError(f"not the head of an example: {first[:80]!r}", code="E_BLOCK")
+        raise DataError(f"not the head of an example: {first[:80]!r}", code="E_BLOCK")
     success = _OUTCOMES[head[1]]
     record = {
         "task": json.loads(head[5]),
@@ -261,7 +261,7 @@ def _read_line(line: str, record: dict[str, Any], steps_key: str) -> None:
     elif word in _LINES:
         record[_LINES[word]] = rest
     else:
-        raise SchemaError(f"not a line of an example: {line[:80]!r}", code="E_BLOCK")
+        raise DataError(f"not a line of an example: {line[:80]!r}", code="E_BLOCK")
 
 
 def _read_step(line: str) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError, ServiceError, UsageError
-from ufo_experience.index.base import Candidate, ExperienceIndex, Filter, Row, Vector
+from ufo_experience.index.base import MISMATCH, Candidate, ExperienceIndex, Filter, Row, Vector
 from ufo_experience.redact import redact_text
 from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Considered, Retrieval, Why, Withheld
@@ -136,7 +136,12 @@ class Retriever:
         filter = Filter(query.application, query.env, only=query.only, exclude_session=query.exclude_session)
         if trusted:
             filter = replace(filter, min_trust=self.policy.own, min_trust_imported=self.policy.imported)
-        return self._found(request, vector, filter), degraded
+        try:
+            return self._found(request, vector, filter), degraded
+        except DataError as error:
+            if vector is None or error.code != MISMATCH:
+                raise
+            return self._found(request, None, filter), str(error)
 
     def _embedded(self, request: Request) -> tuple[Vector | None, str | None]:
         if self.embedder is None:

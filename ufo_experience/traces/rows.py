@@ -90,7 +90,7 @@ class RowsReader(ABC):
         return records_of(path, problems)
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a row. Raises `TraceError` when no row of it can be used."""
+        """Yield one trajectory a row. Raises `DataError` when no row of it can be used."""
         problems: list[Problem] = []
         taken = number = 0
         for line, row in self.runs(path, problems):

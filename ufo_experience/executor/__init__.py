@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from ufo_experience.controls import bare
-from ufo_experience.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
 from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
 from ufo_experience.procedure.acts import Act, Stop, for_a_person
 from ufo_experience.procedure.checking import check_action
 from ufo_experience.procedure.guide import Guide
