@@ -19,11 +19,9 @@ from time import process_time
 from typing import Any
 
 import pytest
-from ufo_experience.redact.hints import Hinted, compiled
 
 import ufo_experience
 from ufo_experience.errors import MissingExtraError
-from ufo_experience.redact import introduced
 
 if sys.version_info >= (3, 11):
     from re import _constants as codes
@@ -53,22 +51,12 @@ def modules() -> Iterator[Any]:
                 continue
 
 
-def uncovered(value: Any) -> Any:
-    """What is compiled at its first use, compiled."""
-    if isinstance(value, Hinted):
-        return uncovered(value.pattern)
-    if isinstance(value, introduced.Rule):
-        return (uncovered(compiled(value.between)), uncovered(compiled(value.candidate)))
-    return value
-
-
 @cache
 def patterns() -> dict[str, re.Pattern[Any]]:
     """Name → compiled pattern, also those in tuples, lists and dictionaries."""
     found: dict[str, re.Pattern[Any]] = {}
 
     def look(name: str, value: Any, levels: int) -> None:
-        value = uncovered(value)
         if isinstance(value, re.Pattern):
             if value not in found.values():
                 found[name] = value
