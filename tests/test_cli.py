@@ -436,7 +436,7 @@ def test_nothing_found_explains_itself(filled, cli):
     assert f"--db {store}" in released
     (held, *_) = cli.json("retrieve", "Turn Bluetooth on", "--db", store)["withheld_records"]
     assert (held["why"], held["application"]) == ("unproven", "SystemSettings.exe")
-    assert "needs" in filled("prompt", "Turn Bluetooth on", "--max-tokens", "20").stderr
+    assert "would show it" in filled("prompt", "Turn Bluetooth on", "--max-tokens", "20").stderr
     assert "ufo-experience ingest PATH --db nowhere" in cli("list", "--db", "nowhere", code=65).stderr
 
 
