@@ -83,7 +83,7 @@ def test_prompt_prints_the_block_and_the_ids_in_it(filled):
     answer = filled.json("prompt", "Turn Bluetooth on")
     assert answer["ids"]
     assert answer["tokens"] > 0
-    assert "click_input" in answer["prompt"]
+    assert 'click "Bluetooth" (Button)' in answer["prompt"]
     task = "Book a one-way flight to Rome"
     nothing = filled.json("prompt", task)
     assert (nothing["prompt"], nothing["ids"], nothing["tokens"]) == (task, [], 0)
@@ -380,7 +380,7 @@ def test_show_tells_people_what_was_done(filled):
     text = filled("show", one["id"][:8]).stdout
     assert text.startswith(one["request"])
     assert "trust:       verified" in text
-    assert '2. click_input(ListItem "Bluetooth & devices"' in text
+    assert '2. click "Bluetooth & devices" (ListItem)' in text
 
 
 def test_stats_and_sources_count_what_is_there(filled):
