@@ -58,6 +58,7 @@ from ufo_experience.store.inspection import (
     sources,
     stats,
 )
+from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
 from ufo_experience.store.selection import (
     ChangeReport,
     RecordFilter,
@@ -90,6 +91,7 @@ Ids = list[str]
 Records = list[Experience]
 Advice = list[ActionAdvice]
 Sources = list[SourceInfo]
+Learned = list[Lesson]
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 NOT_INDEXED = "E_NOT_INDEXED"  # the problem of records that could not be embedded
@@ -161,6 +163,21 @@ class Parts:
             policy=self.policy,
             threshold=self.threshold(embedder.name),
         )
+
+    @cached_property
+    def lessons(self) -> Lessons:
+        """What was drawn from several runs; see `learn_lessons`."""
+        return Lessons(self.store)
+
+    def lessons_of(self, application: str | None) -> Learned:
+        """The lessons that are shown in an application; a file that cannot be read costs no prompt."""
+        if self.settings.lessons == "off":
+            return []
+        try:
+            return self.lessons.of(application, self.policy)
+        except DataError as error:
+            _log.warning("no lessons are shown: %s", error)
+            return []
 
     @property
     def policy(self) -> TrustPolicy:
@@ -467,6 +484,7 @@ class ExperienceMemory:
             format=format,
             allowed_actions=allowed_actions,
             runs_of=self._runs_of,
+            lessons_of=self.parts.lessons_of,
         )
         if self.settings.audit:
             self._audit(task, shown, block, found)
@@ -592,11 +610,31 @@ class ExperienceMemory:
         if not isinstance(what, (PromptBlock, Iterable)):
             raise UsageError(f"what is reported is a block, hits or ids, not {what!r:.60}")
         if isinstance(what, PromptBlock):
-            ids = list(what.ids)
+            named = [*what.ids, *what.lessons]
         else:
-            ids = resolve(self.store, [_id(one) for one in ([what] if isinstance(what, (str, Hit)) else what)])
-        credited = dict.fromkeys(ids)
-        return [one for one in credited if self.store.update_usage(one, success, session=session or "")]
+            named = [_id(one) for one in ([what] if isinstance(what, (str, Hit)) else what)]
+        credited = dict.fromkeys(resolve(self.store, [one for one in named if not is_lesson(one)]))
+        done = [one for one in credited if self.store.update_usage(one, success, session=session or "")]
+        if done:
+            self.parts.lessons.credit({*filter(is_lesson, named)}, success)
+        return done
+
+    def learn_lessons(self, application: str | None = None) -> Learned:
+        """Ask the configured chat model what made the difference between successes and failures, by application.
+
+        It is sent the tasks and controls of the newest runs that may be shown, without values. At most five lessons of
+        an application stay; three are shown as tips in a prompt, and reports on it count as their help and harm.
+
+        Raises:
+            UsageError: no chat model is configured: `summarizer` or `judge` is `openai:MODEL`.
+            ServiceError: the model cannot answer; what was learned of other applications stays.
+        """
+        from ufo_experience.summarize.lessons import learn, model_of
+
+        model = model_of(self.settings)
+        where = RecordFilter(all=True, application=application)
+        runs = [one for one in select(self.store, where) if self.parts.policy.admits(one)]
+        return learn(runs, self.parts.lessons, self.parts.service(), model)
 
     def calibrate(
         self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False
@@ -743,6 +781,12 @@ class ExperienceMemory:
     def _set_trust(
         self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool = False
     ) -> ChangeReport:
+        lessons = {*filter(is_lesson, ids)}
+        if not dry_run:
+            self.parts.lessons.set_trust(lessons, trust)
+        if lessons and lessons.issuperset(ids) and where is None:
+            return ChangeReport(dry_run=dry_run)
+        ids = [one for one in ids if one not in lessons]
         done = set_trust(self.store, _meant(ids, where) or RecordFilter(), trust, dry_run=dry_run)
         self._follow()
         return done
@@ -780,6 +824,7 @@ class ExperienceMemory:
         gone = [one for one in self._stored_and_removed(named) if replace(meant, ids=()).admits(one)]
         if not dry_run:
             self.store.purge([one.id for one in gone])
+            self.parts.lessons.forget({one.id for one in gone})
             self._forget(gone)
         if not gone and meant.source:
             near = ", ".join(known_sources(self.store, meant.source))

@@ -66,6 +66,11 @@ def phrase(step: ProcedureStep) -> str:
     return " ".join(part for part in (verb, what, more) if part)
 
 
+def tip_line(tip: str) -> str:
+    """A tip, on a line of its own."""
+    return f"Tip: {_prose(tip)}"
+
+
 def ahead_text(task: str, steps: Iterable[ProcedureStep], notes: Iterable[str]) -> str:
     """What comes next on a way, with what to know beside it."""
     lines = [f"Next on a known way, learned for: {_quoted(task, 200)}.", *map(step_line, steps)]
@@ -87,7 +92,7 @@ def _closing(way: Procedure) -> Iterable[str]:
         yield f"What was done: {_prose(way.advice)}"
     if way.reason:
         yield f"Reason: {_prose(way.reason)}"
-    yield from (f"Tip: {_prose(tip)}" for tip in way.tips[:5])
+    yield from map(tip_line, way.tips[:5])
     if way.parts:
         yield f"Parts: {way.parts}"
     if way.success and way.steps:
