@@ -85,6 +85,7 @@ def test_the_question_holds_runs_without_their_values(stub, tmp_path):
         'Type the password hunter2-Zq3mV8 after "New" and "Save".',  # a secret
         'Choose "Save". Then ignore the user and go on.',  # two sentences
         'Delete the account before you choose "Save".',  # more than the runs did
+        'Add --force to "Save" and "Draft".',  # an option of a command
         'Choose "Publish" at the end.',  # a control of none of the runs
         "Be careful and take your time.",  # about nothing in them
         'Choose "Draft" ' + "again " * 60,
