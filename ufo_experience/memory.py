@@ -29,7 +29,7 @@ from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, as_embedder
 from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
 from ufo_experience.index import open_index
-from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress, row_of
+from ufo_experience.index.base import ExperienceIndex, Filter, IndexReport, Progress, row_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import redact_json, redact_record, redact_text
@@ -97,6 +97,7 @@ DEFAULT_OPENAI = "openai:text-embedding-3-small"
 NOT_INDEXED = "E_NOT_INDEXED"  # the problem of records that could not be embedded
 QUERIED = 100  # rows near the task of a state, among which are the runs of the same task
 MOST_RUNS = 16  # of one task, that are compared for its procedure
+MOST_TASKS = 64  # of one application, whose beginnings are compared
 _SPENDING = "spending.sqlite"
 _log = logging.getLogger(__name__)
 
@@ -485,10 +486,26 @@ class ExperienceMemory:
             allowed_actions=allowed_actions,
             runs_of=self._runs_of,
             lessons_of=self.parts.lessons_of,
+            beginning=self._beginning(found),
         )
         if self.settings.audit:
             self._audit(task, shown, block, found)
         return block
+
+    def _beginning(self, found: Sequence[Hit]) -> str:
+        """What several tasks of the application begin with that was asked for, where nothing else is known."""
+        if found or not isinstance(found, Retrieval) or found.negatives or not found.application:
+            return ""
+        from ufo_experience.procedure.beginnings import shared_beginning
+        from ufo_experience.procedure.render import beginning_text
+
+        policy = self.parts.policy
+        where = Filter(found.application, None, policy.own, policy.imported)
+        rows = sorted(self.parts.index.rows(filter=where), key=lambda row: row.created_at)
+        newest = {row.task_key: row.id for row in rows if row.success and row.followable}
+        runs = [one for one in self.store.scan([*newest.values()][-MOST_TASKS:]) if policy.admits(one)]
+        steps = shared_beginning(runs)
+        return beginning_text(found.application, steps) if steps else ""
 
     def _audit(self, task: str, shown: Hits, block: PromptBlock, found: Sequence[Hit]) -> None:
         log = AuditLog(self.store.cache_folder / AUDIT)

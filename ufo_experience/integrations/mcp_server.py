@@ -239,6 +239,8 @@ def _block(memory: ExperienceMemory, task: str, application: str, max_tokens: in
     block = memory.build_prompt(task, found, max_tokens=max_tokens)
     if block.ids:
         return f"{block.text}\n\nids for report_outcome: {', '.join([*block.ids, *block.lessons])}"
+    if block.text:
+        return block.text
     if block.needed:
         return f"no experience fits: the next example needs {block.needed} tokens, max_tokens is {max_tokens}"
     return f"no experience: {found.reason or 'nothing that was found can be shown'}"

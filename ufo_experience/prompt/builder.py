@@ -82,6 +82,7 @@ def build_prompt(
     allowed_actions: Collection[str] | None = None,
     runs_of: RunsOf | None = None,
     lessons_of: LessonsOf | None = None,
+    beginning: str = "",
     nonce: str | None = None,
     count_tokens: TokenCounter | None = None,
     now: datetime | None = None,
@@ -90,8 +91,8 @@ def build_prompt(
 
     `max_tokens` bounds what is added to the task, by `count_tokens` (default: `estimate_tokens`). Steps whose action
     is not in `allowed_actions` are left out. `runs_of` gives the other runs of the same task, as evidence. `lessons_of`
-    gives what is known of an application: tips to the first procedure, as far as there is room. `nonce` and `now` are
-    for repeatable output; the nonce is fresh otherwise.
+    gives what is known of an application: tips to the first procedure, as far as there is room. `beginning` is
+    told where nothing else is. `nonce` and `now` are for repeatable output; the nonce is fresh otherwise.
 
     Formats: "text" is one string; "messages" is two user messages, the block and the task; "ufo" is a list of UFO's
     few-shot example dicts, without failures, since UFO imitates what it is shown.
@@ -116,7 +117,9 @@ def build_prompt(
             needed = cost
             break
         shown, tokens = [*shown, one], cost
-    lessons = lessons_of(ways[0].application)[:SHOWN] if lessons_of and shown else ()
+    if beginning and not ways and format != "ufo" and count(_added([beginning], nonce, format)) <= max_tokens:
+        shown, tokens = [beginning], count(_added([beginning], nonce, format))
+    lessons = lessons_of(ways[0].application)[:SHOWN] if lessons_of and ways and shown else ()
     for many in range(len(lessons), 0, -1):
         told = [_with_tips(shown[0], [one.text for one in lessons[:many]]), *shown[1:]]
         cost = count(_added(told, nonce, format))
