@@ -20,9 +20,9 @@ from datetime import datetime
 from typing import Any
 
 from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.procedure.cleaning import clean, inert
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep
-from ufo_experience.prompt.cleaning import clean, inert
 
 NEXT = "next_actions"  # under this name the steps of what comes next are read
 BEGINNING = "begins_with"  # and those that several tasks begin with

@@ -17,11 +17,11 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.agreement import is_same_way
-from ufo_experience.procedure.procedure import Procedure, request_of
+from ufo_experience.procedure.agreement import is_same_task, is_same_way
+from ufo_experience.procedure.cleaning import clean_json
+from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import phrase, render, tip_line
 from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
-from ufo_experience.prompt.cleaning import clean_json
 from ufo_experience.request import Request, estimate_tokens
 from ufo_experience.schema import Experience, Hit, expect
 from ufo_experience.store.lessons import SHOWN, Lesson
@@ -214,8 +214,7 @@ def _of_one_task(run: Experience, others: Iterable[Experience]) -> list[Experien
     """Other runs of the same task in the same application, each once."""
     known = {run.id: run}
     for other in others:
-        same = request_of(other).masked == request_of(run).masked or other.state.task == run.state.task
-        if same and other.state.application == run.state.application:
+        if is_same_task(run, other):
             known.setdefault(other.id, other)
     return [one for one in known.values() if one is not run]
 

@@ -188,6 +188,7 @@ class Catalog:
                 on_disk.backup(memory)
             finally:
                 on_disk.close()
+        memory.execute(_META)  # what was not yet written into the file itself is read from the records again
         for name in self._schemas:
             self._require(memory, name)
         return memory

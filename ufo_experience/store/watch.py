@@ -21,7 +21,7 @@ from ufo_experience.schema import Experience, Problem, validate
 from ufo_experience.store.base import Event, Status
 from ufo_experience.store.catalog import Catalog
 from ufo_experience.store.files import open_regular, read_regular, storage_errors
-from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, is_sealed, without_seal
+from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, digest, is_sealed, without_seal
 from ufo_experience.store.strict_json import parse
 
 RECORDS, EVENTS = "records", "events.jsonl"
@@ -65,7 +65,8 @@ class Watch:
         self._root, self._catalog, self._key = root, catalog, key
         self._last: Look | None = None
         self._damaged: list[str] = []
-        catalog.require("store", "1", SCHEMA)
+        signed = digest({"key": key.hex()}) if key else ""  # with another key other files are as they were written
+        catalog.require("store", f"1 {signed}", SCHEMA)
 
     def refresh(self, *, everything: bool = False) -> None:
         """Take in what was changed since; `everything` looks at every file, not only at the times of folders."""

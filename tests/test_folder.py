@@ -1,0 +1,331 @@
+"""A store folder: what a person reads in it, what others change in it, and what is found when a process or disk fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.builders import a_record, a_record_of, memory_of, open_memory
+from tools import crash
+from ufo_experience import ExperienceMemory, RecordFilter, Trust
+from ufo_experience.errors import FormatVersionError, LockedError, NotFoundError, RefusedError, StorageError
+from ufo_experience.store import FolderStore, location
+from ufo_experience.store.files import writer_lock
+
+TASK = 'Send an email to Zoë Miller about "the budget"'
+OLD = Path(__file__).parent / "data" / "old_store"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    """One verified record."""
+    with memory_of(tmp_path / "db", a_record_of(TASK, application="OUTLOOK.EXE")) as memory:
+        yield memory
+
+
+def the_file(memory: ExperienceMemory) -> Path:
+    """The file of the only record."""
+    (path,) = (Path(memory.store.location) / "records").glob("*/*.json")
+    return path
+
+
+def rewrite(path: Path, old: str, new: str) -> None:
+    """Change a file as an editor does that keeps it in its place, and its time as it moves on."""
+    path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 1_000_000))
+
+
+def test_a_record_is_a_file_that_a_person_recognises(memory):
+    """Application and words of the task, no value in the name; inside, a line for what fits in one."""
+    path = the_file(memory)
+    assert (path.parent.name, path.name[:38]) == ("outlook", "send-an-email-to-name-about-text-" + path.name[33:38])
+    assert "zo" not in path.name
+    assert '"target_control": {"name": "OK", "type": "Button"}' in path.read_text("utf-8")
+
+
+def test_what_happens_later_is_a_line_and_the_record_stays_as_it_was(memory):
+    """Trust, verdicts and use are events; one line each."""
+    before = the_file(memory).read_bytes()
+    (one,) = memory.list()
+    memory.approve(one.id)
+    memory.report(one.id, success=True, session="s1")
+    lines = (Path(memory.store.location) / "events.jsonl").read_text().splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == ["trust", "help"]
+    assert the_file(memory).read_bytes() == before
+
+
+def test_the_index_may_be_deleted_at_any_time(memory):
+    """By a person, while nobody looks: it is made again."""
+    memory.close()
+    shutil.rmtree(Path(memory.store.location) / ".index")
+    with open_memory(Path(memory.store.location)) as again:
+        assert again.retrieve(TASK).hits
+        assert again.verify().index == "ok"
+
+
+def test_a_damaged_index_file_is_made_again(memory):
+    """Bytes that are no database cost no answer."""
+    memory.close()
+    (Path(memory.store.location) / ".index" / "index.sqlite").write_bytes(b"nonsense" * 4096)
+    with open_memory(Path(memory.store.location)) as again:
+        assert again.retrieve(TASK).hits
+
+
+def test_faiss_opens_the_file_of_vectors(memory):
+    """And its rot is noticed, which FAISS does not."""
+    faiss = pytest.importorskip("faiss")
+    path = Path(memory.store.location) / ".index" / "vectors.faiss"
+    assert faiss.read_index(str(path)).ntotal == 1
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(data)
+    assert memory.verify().index == "damaged"
+    assert memory.verify(repair=True).index == "ok"
+
+
+def test_a_record_that_git_brings_is_found_by_the_next_question(memory, tmp_path):
+    """A file that another program puts there; one that goes is not found any more."""
+    with memory_of(tmp_path / "other", a_record_of("Turn on Bluetooth in the settings", application="Settings")) as other:
+        path = the_file(other)
+    target = Path(memory.store.location) / "records" / path.parent.name / path.name
+    target.parent.mkdir()
+    shutil.copy(path, target)
+    assert [hit.task for hit in memory.retrieve("Turn on Bluetooth in the settings")] == ["Turn on Bluetooth in the settings"]
+    target.unlink()
+    assert not memory.retrieve("Turn on Bluetooth in the settings").hits
+
+
+def test_a_record_edited_by_hand_waits_for_approval(memory):
+    """It is read again, counts as observed whatever it says of itself, and as approved once somebody has looked."""
+    path = the_file(memory)
+    rewrite(path, '"trust": "verified"', '"trust": "approved"')
+    (one,) = memory.list()
+    assert one.trust is Trust.OBSERVED
+    memory.index()
+    assert not memory.retrieve(TASK).hits
+    memory.approve(one.id)
+    assert memory.retrieve(TASK).hits
+    rewrite(path, '"OK"', '"Delete all"')
+    assert memory.get(one.id).trust is Trust.OBSERVED
+
+
+def test_events_that_git_merges_in_are_replayed(memory):
+    """Lines before those that were read: the whole file counts again."""
+    (one,) = memory.list()
+    memory.approve(one.id)
+    events = Path(memory.store.location) / "events.jsonl"
+    lines = events.read_text()
+    memory.quarantine(one.id)
+    events.write_text(lines)
+    assert memory.get(one.id).trust is Trust.APPROVED
+
+
+def test_a_torn_line_of_events_costs_no_other(memory):
+    """What a writer that died left of a line is closed by the next, named by `verify` and set aside by a repair."""
+    (one,) = memory.list()
+    events = Path(memory.store.location) / "events.jsonl"
+    events.write_bytes(b'{"kind": "trust", "id": "' + one.id.encode())
+    memory.approve(one.id)
+    assert memory.get(one.id).trust is Trust.APPROVED
+    assert [problem.line for problem in memory.verify().corrupt] == [1]
+    assert memory.verify(repair=True).corrupt == []
+    assert memory.get(one.id).trust is Trust.APPROVED
+
+
+@pytest.mark.parametrize("what", ["folder", "link", "pipe", "nothing", "torn", "other id"])
+def test_what_stands_in_a_records_place_is_named_and_set_aside(memory, what, tmp_path):
+    """It hangs nothing, is not followed, and hides no other record."""
+    path = the_file(memory)
+    strange = path.with_name("strange.json")
+    if what == "folder":
+        strange.mkdir()
+    elif what == "link":
+        strange.symlink_to(path)
+    elif what == "pipe":
+        os.mkfifo(strange)
+    else:
+        data = {"nothing": b"", "torn": path.read_bytes()[:100], "other id": path.read_bytes()}[what]
+        strange.write_bytes(data)
+    assert [Path(problem.file).name for problem in memory.verify().corrupt] == ["strange.json"]
+    assert memory.retrieve(TASK).hits
+    assert len(memory.verify(repair=True).repaired) == 1
+    assert memory.verify().corrupt == []
+    assert len(memory) == 1
+
+
+def test_a_record_of_a_newer_version_is_left_alone(memory):
+    """It is named, and no repair takes it away."""
+    path = the_file(memory)
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 9'))
+    memory.verify(repair=True)
+    assert path.exists()
+    assert [problem.code for problem in memory.verify().corrupt] == ["E_VERSION"]
+
+
+def test_no_byte_of_a_purged_record_stays(tmp_path):
+    """Not in records, events, index, vectors, verdicts, the view or the audit log."""
+    with memory_of(tmp_path / "db", a_record_of(TASK, application="Xylophone"), a_record(1)) as memory:
+        (one,) = memory.list(where=RecordFilter(application="Xylophone"))
+        memory.judge(one.id, success=False, reason="the xylophone was out of tune")
+        memory.build_prompt("Where is the xylophone?")
+        memory.parts.index.keep("verdict", {"k": b"xylophone"}, owner=one.id)
+        memory.purge(where=RecordFilter(ids=(one.id,)))
+    left = [path for path in (tmp_path / "db").rglob("*") if path.is_file()]
+    assert left
+    for path in left:
+        data = path.read_bytes().lower()
+        assert b"zo\xc3\xab miller" not in data, path
+        assert b"out of tune" not in data, path
+        assert path.name.startswith("audit") or b"xylophone" not in data, path
+
+
+def test_a_removed_record_comes_back_from_its_folder_and_is_purged_there(memory):
+    """`removed/` holds it until then."""
+    (one,) = memory.list()
+    memory.remove(one.id)
+    assert (Path(memory.store.location) / "removed" / f"{one.id}.json").exists()
+    assert not list((Path(memory.store.location) / "records").glob("*/*.json"))
+    memory.undo_remove(one.id[:8])
+    assert the_file(memory).name.startswith("send-an-email")
+    memory.remove(one.id)
+    memory.purge(where=RecordFilter(ids=(one.id,)))
+    with pytest.raises(NotFoundError):
+        memory.undo_remove(one.id[:8])
+
+
+def test_ufos_view_follows_and_is_not_rewritten_whole(memory):
+    """A new example is appended, one that goes is blanked; whoever changed the file finds it made anew."""
+    path = Path(memory.store.location) / "experience.yaml"
+    before = path.read_bytes()
+    new = memory.remember("Turn on Bluetooth", [{"action": "click", "control": "On"}], success=True, application="Settings")
+    assert path.read_bytes().startswith(before)
+    assert len(yaml.safe_load(path.read_text())) == 2
+    memory.quarantine(new.id)
+    assert path.read_bytes().startswith(before)
+    assert len(yaml.safe_load(path.read_text())) == 1
+    path.write_text("mine: 1\n")
+    memory.index()
+    assert path.read_bytes() == before
+
+
+def test_a_writer_waits_its_time_for_another_and_then_says_so(memory):
+    """Questions wait for nobody."""
+    other = FolderStore.open(memory.store.location, lock_timeout=0.05)
+    (id,) = other.ids()
+    with writer_lock(Path(memory.store.location), 1.0):
+        assert memory.retrieve(TASK).hits
+        with pytest.raises(LockedError, match="being written"):
+            other.set_status(id, trust=Trust.APPROVED)
+
+
+def test_a_store_of_the_first_edition_is_imported_whole(tmp_path):
+    """Its own error names the command; with `restore` trust and use are those it had."""
+    with pytest.raises(FormatVersionError, match="import FOLDER --restore"):
+        open_memory(OLD)
+    with open_memory(tmp_path / "db") as memory:
+        report = memory.import_(OLD, restore=True)
+        expected = json.loads((OLD / "expected.json").read_text())
+        assert report.failed == []
+        assert sorted(report.added) == expected["ids"]
+        assert {one.id: one.usage.helped for one in memory.list()} == expected["helped"]
+        assert {one.id: one.trust.value for one in memory.list()} == expected["trust"]
+    with open_memory(tmp_path / "foreign") as memory:
+        memory.import_(OLD)
+        assert {one.trust for one in memory.list()} == {Trust.QUARANTINED}
+
+
+def test_a_folder_of_a_newer_version_is_refused_untouched(tmp_path):
+    """Nothing is written into it."""
+    (tmp_path / "records").mkdir()
+    (tmp_path / "store.json").write_text('{"format": "ufo_experience", "version": 3}')
+    with pytest.raises(FormatVersionError, match="version 3"):
+        open_memory(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["records", "store.json"]
+
+
+def test_links_in_place_of_its_folders_are_refused(memory, tmp_path):
+    """A clone must not make us write elsewhere."""
+    memory.close()
+    (tmp_path / "elsewhere").mkdir()
+    shutil.rmtree(Path(memory.store.location) / ".index")
+    (Path(memory.store.location) / ".index").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusedError, match="a link"):
+        open_memory(Path(memory.store.location))
+
+
+def test_a_synced_folder_is_read_and_written_only_when_allowed(memory, tmp_path):
+    """What OneDrive carries to others can be lost there."""
+    folder = shutil.copytree(memory.store.location, tmp_path / "OneDrive - Contoso" / "db")
+    with open_memory(folder) as synced:
+        assert synced.retrieve(TASK).hits
+        with pytest.raises(RefusedError, match="OneDrive"):
+            synced.remember("A", [{"action": "click", "control": "B"}])
+    with open_memory(folder, allow_network_store=True) as synced:
+        synced.remember("A", [{"action": "click", "control": "B"}])
+
+
+@pytest.mark.parametrize(
+    ("mounts", "path", "carrier"),
+    [
+        ("1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /mnt/x rw - nfs4 b rw", "/mnt/x/db", "a network file system"),
+        ("1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /mnt/x rw - nfs4 b rw", "/mnt/xy/db", None),
+        ("2 1 0:2 / /my\\040share rw - fuse.sshfs b rw", "/my share/db", "a network file system"),
+        ("", "/home/me/Dropbox (Personal)/db", "Dropbox"),
+        ("", "/home/me/dropboxes/db", None),
+    ],
+)
+def test_a_network_drive_is_known_by_its_mount_or_name(tmp_path, monkeypatch, mounts, path, carrier):
+    """The deepest mount counts; a name that only looks alike is local."""
+    file = tmp_path / "mounts"
+    file.write_text(mounts)
+    monkeypatch.setattr(location, "_MOUNTS", file)
+    location.carried_by.cache_clear()
+    assert location.carried_by(Path(path)) == carrier
+    location.carried_by.cache_clear()
+
+
+def test_where_the_index_cannot_be_written_questions_are_answered_from_memory(memory, caplog):
+    """A folder in the place of its file stands for a disk that takes nothing."""
+    memory.close()
+    shutil.rmtree(Path(memory.store.location) / ".index")
+    (Path(memory.store.location) / ".index").write_text("no folder")
+    with open_memory(Path(memory.store.location)) as read_only:
+        assert read_only.retrieve(TASK).hits
+    assert "goes on in memory" in caplog.text
+
+
+def test_an_author_keeps_no_more_records_than_allowed(tmp_path):
+    """By the owner of the files."""
+    store = FolderStore.open(tmp_path / "db", max_per_author=2)
+    store.add([a_record(1), a_record(2)])
+    with pytest.raises(StorageError, match="2 of 2"):
+        store.add([a_record(3)])
+
+
+def test_a_signed_store_believes_no_file_that_is_not(memory, monkeypatch):
+    """With a key, what others wrote counts as quarantined, and what is written with it as it says."""
+    monkeypatch.setenv("UFO_EXPERIENCE_HMAC_KEY", "a key that is long enough")
+    memory.close()
+    with open_memory(Path(memory.store.location)) as signed:
+        signed.index(rebuild=True)
+        (one,) = signed.list()
+        assert one.trust is Trust.QUARANTINED
+        signed.approve(one.id)
+        assert signed.get(one.id).trust is Trust.APPROVED
+
+
+def test_killed_writers_lose_nothing(tmp_path):
+    """A dozen kills; `python -m tools.crash kills` does as many as you like."""
+    operations, wrong = crash.kills(tmp_path / "db", 8, 3)
+    assert (wrong, operations > 0) == ([], True)
+
+
+def test_threads_and_forks_lose_nothing_and_a_full_disk_is_a_typed_error(tmp_path):
+    """Four threads and three forks of a process that has the store open."""
+    records, wrong = crash.together(tmp_path / "db", 4)
+    assert (wrong, records >= 29) == ([], True)
