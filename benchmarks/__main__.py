@@ -12,6 +12,7 @@ BENCHMARKS = {
     "steps": "benchmarks.steps.command",
     "speed": "benchmarks.speed",
     "fleet": "benchmarks.fleet",
+    "procedures": "benchmarks.procedures",
 }
 
 

@@ -295,6 +295,18 @@ def test_an_application_is_listed_by_any_of_its_names(memory):
     assert [one["application"] for one in talk(memory, say)] == ["WINWORD.EXE"]
 
 
+def test_runs_of_one_task_are_listed_as_one_procedure_without_their_values(memory):
+    memory.remember(TASK.replace("Jane", "Bob"), STEPS, success=False, application="Outlook", judge="program")
+
+    async def say(client: Client) -> Any:
+        return json.loads((await client.read_resource("experience://list")).contents[0].text)
+
+    (known,) = talk(memory, say)
+    assert (known["worked"], known["tried"], len(known["runs"])) == (1, 2, 2)
+    assert known["judges"] == {"person": 1, "program": 1}
+    assert "Jane" not in json.dumps(known)
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_command_serves_a_client_over_stdio(memory, mode):
     """The whole way: a process, its pipes, the official client, in both protocol eras."""

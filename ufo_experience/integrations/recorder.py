@@ -100,6 +100,7 @@ class Recorder:
         self.task, self.application = task, application
         self.session = new_id()[:16]
         self.shown: tuple[str, ...] = ()
+        self._lessons: tuple[str, ...] = ()
         self.fault: Exception | None = None
         self._is_finished = False
         self._steps: list[dict[str, Any]] = []
@@ -113,7 +114,7 @@ class Recorder:
         with _Silently(self):
             found = self.memory.retrieve(task, application=application)
             shown = self.memory.build_prompt(task, found, max_tokens=self._max_tokens)
-            block, self.shown = shown.text, tuple(shown.ids)
+            block, self.shown, self._lessons = shown.text, tuple(shown.ids), shown.lessons
             if guide:
                 way = self.memory.guide(task, application=application, hits=found)
                 choices = () if way is not None else tuple(self.memory.choices(task, application=application))
@@ -222,7 +223,7 @@ class Recorder:
     def _learn(self, success: bool | None, judge: JudgedBy | None, **known: Any) -> Experience | None:
         judged = success is not None and judge not in (None, "agent")
         if judged and self.shown:
-            self.memory.report(list(self.shown), success=bool(success), session=self.session)
+            self.memory.report([*self.shown, *self._lessons], success=bool(success), session=self.session)
         score = float(bool(success)) if known["score"] is None else known["score"]
         evaluation = {"complete": "yes" if success else "no", "score": score} if judged else None
         if not self._steps or not self.policy.wants(evaluation, lambda: True):

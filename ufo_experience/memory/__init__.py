@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError
-from ufo_experience.index.base import Progress, row_of
+from ufo_experience.index.base import Filter, Progress, row_of
 from ufo_experience.memory.parts import Parts
 from ufo_experience.memory.upkeep import Records, Upkeep
 from ufo_experience.prompt.audit import FILE as AUDIT
@@ -36,7 +36,8 @@ from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust,
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.selection import (
+from ufo_experience.store.lessons import Lesson, is_lesson
+from ufo_experience.store.selection import RecordFilter, select, (
     resolve,
     trust_level,
 )
@@ -57,9 +58,11 @@ if TYPE_CHECKING:
 Hits = list[Hit]  # named here: inside the class `list` is a method
 Ids = list[str]
 Advice = list[ActionAdvice]
+Lessons = list[Lesson]
 
 NOT_INDEXED = "E_NOT_INDEXED"  # the problem of records that could not be embedded
 QUERIED = 100  # rows near the task of a state, among which are the runs of the same task
+MOST_TASKS = 64  # of one application, whose beginnings are compared
 MOST_RUNS = 16  # of one task, that are compared for its procedure
 _log = logging.getLogger(__name__)
 
@@ -327,10 +330,27 @@ class ExperienceMemory(Upkeep):
             format=format,
             allowed_actions=allowed_actions,
             runs_of=self._runs_of,
+            lessons_of=self.parts.lessons_of,
+            beginning=self._beginning(found),
         )
         if self.settings.audit:
             self._audit(task, shown, block, found)
         return block
+
+    def _beginning(self, found: Sequence[Hit]) -> str:
+        """What several tasks of the application begin with that was asked for, where nothing else is known."""
+        if found or not isinstance(found, Retrieval) or found.negatives or not found.application:
+            return ""
+        from ufo_experience.procedure.beginnings import shared_beginning
+        from ufo_experience.procedure.render import beginning_text
+
+        policy = self.parts.policy
+        where = Filter(found.application, None, policy.own, policy.imported)
+        rows = sorted(self.parts.index.rows(filter=where), key=lambda row: row.created_at)
+        newest = {row.task_key: row.id for row in rows if row.success and row.followable}
+        runs = [one for one in self.store.scan([*newest.values()][-MOST_TASKS:]) if policy.admits(one)]
+        steps = shared_beginning(runs)
+        return beginning_text(found.application, steps) if steps else ""
 
     def _audit(self, task: str, shown: Hits, block: PromptBlock, found: Sequence[Hit]) -> None:
         log = AuditLog(self.store.cache_folder / AUDIT)
@@ -452,11 +472,31 @@ class ExperienceMemory(Upkeep):
         if not isinstance(what, (PromptBlock, Iterable)):
             raise UsageError(f"what is reported is a block, hits or ids, not {what!r:.60}")
         if isinstance(what, PromptBlock):
-            ids = list(what.ids)
+            named = [*what.ids, *what.lessons]
         else:
-            ids = resolve(self.store, [_id(one) for one in ([what] if isinstance(what, (str, Hit)) else what)])
-        credited = dict.fromkeys(ids)
-        return [one for one in credited if self.store.update_usage(one, success, session=session or "")]
+            named = [_id(one) for one in ([what] if isinstance(what, (str, Hit)) else what)]
+        credited = dict.fromkeys(resolve(self.store, [one for one in named if not is_lesson(one)]))
+        done = [one for one in credited if self.store.update_usage(one, success, session=session or "")]
+        if done:
+            self.parts.lessons.credit({*filter(is_lesson, named)}, success)
+        return done
+
+    def learn_lessons(self, application: str | None = None) -> Lessons:
+        """Ask the configured chat model what made the difference between successes and failures, by application.
+
+        It is sent the tasks and controls of the newest runs that may be shown, without values. At most five lessons of
+        an application stay; three are shown as tips in a prompt, and reports on it count as their help and harm.
+
+        Raises:
+            UsageError: no chat model is configured: `summarizer` or `judge` is `openai:MODEL`.
+            ServiceError: the model cannot answer; what was learned of other applications stays.
+        """
+        from ufo_experience.summarize.lessons import learn, model_of
+
+        model = model_of(self.settings)
+        where = RecordFilter(all=True, application=application)
+        runs = [one for one in select(self.store, where) if self.parts.policy.admits(one)]
+        return learn(runs, self.parts.lessons, self.parts.service(), model)
 
     def calibrate(
         self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False

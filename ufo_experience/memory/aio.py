@@ -77,6 +77,7 @@ class AsyncExperienceMemory:
     guide = _in_thread(ExperienceMemory.guide)
     choices = _in_thread(ExperienceMemory.choices)
     report = _in_thread(ExperienceMemory.report)
+    learn_lessons = _in_thread(ExperienceMemory.learn_lessons)
     calibrate = _in_thread(ExperienceMemory.calibrate)
     add_experience = _in_thread(ExperienceMemory.add_experience)
     query = _in_thread(ExperienceMemory.query)

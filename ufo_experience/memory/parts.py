@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,6 +19,7 @@ from ufo_experience.retrieve.retriever import Retriever
 from ufo_experience.schema import Trust
 from ufo_experience.settings import Settings
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.lessons import Lesson, Lessons
 from ufo_experience.trust.policy import TrustPolicy
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 _SPENDING = "spending.sqlite"
+
+_log = logging.getLogger(__name__)
 
 
 class Parts:
@@ -114,6 +118,21 @@ class Parts:
             policy=self.policy,
             threshold=self.threshold(embedder.name),
         )
+
+    @cached_property
+    def lessons(self) -> Lessons:
+        """What was drawn from several runs; see `ExperienceMemory.learn_lessons`."""
+        return Lessons(self.store)
+
+    def lessons_of(self, application: str | None) -> list[Lesson]:
+        """The lessons that are shown in an application; a file that cannot be read costs no prompt."""
+        if self.settings.lessons == "off":
+            return []
+        try:
+            return self.lessons.of(application, self.policy)
+        except DataError as error:
+            _log.warning("no lessons are shown: %s", error)
+            return []
 
     @property
     def policy(self) -> TrustPolicy:

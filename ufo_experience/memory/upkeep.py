@@ -29,6 +29,7 @@ from ufo_experience.store.exchange import (
     read_export,
 )
 from ufo_experience.store.inspection import SourceInfo, StoreStats, Verification, known_sources, sources, stats
+from ufo_experience.store.lessons import is_lesson
 from ufo_experience.store.selection import ChangeReport, RecordFilter, chosen, resolve, resolve_among, select, set_trust
 from ufo_experience.store.view import View
 
@@ -119,6 +120,12 @@ class Upkeep:
     def _set_trust(
         self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool = False
     ) -> ChangeReport:
+        lessons = {*filter(is_lesson, ids)}
+        if not dry_run:
+            self.parts.lessons.set_trust(lessons, trust)
+        if lessons and lessons.issuperset(ids) and where is None:
+            return ChangeReport(dry_run=dry_run)
+        ids = [one for one in ids if one not in lessons]
         done = set_trust(self.store, _meant(ids, where) or RecordFilter(), trust, dry_run=dry_run)
         self._follow()
         return done
@@ -156,6 +163,7 @@ class Upkeep:
         gone = [one for one in self._stored_and_removed(named) if replace(meant, ids=()).admits(one)]
         if not dry_run:
             self.store.purge([one.id for one in gone])
+            self.parts.lessons.forget({one.id for one in gone})
             self._forget(gone)
         if not gone and meant.source:
             near = ", ".join(known_sources(self.store, meant.source))

@@ -25,6 +25,7 @@ from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep
 
 NEXT = "next_actions"  # under this name the steps of what comes next are read
+BEGINNING = "begins_with"  # and those that several tasks begin with
 OPEN = "…"  # stands for a value that the task does not give
 OLD_MONTHS = 6  # from this age on a reader should know it: programs change
 _LONGEST = 120  # characters of a name or value
@@ -66,6 +67,17 @@ def phrase(step: ProcedureStep) -> str:
     return " ".join(part for part in (verb, what, more) if part)
 
 
+def tip_line(tip: str) -> str:
+    """A tip, on a line of its own."""
+    return f"Tip: {_prose(tip)}"
+
+
+def beginning_text(application: str, steps: Iterable[ProcedureStep]) -> str:
+    """What several tasks of an application begin with."""
+    lines = [f"Several tasks in {_plain(application)} begin with:", *(step_line(step, application) for step in steps)]
+    return "\n".join(lines)
+
+
 def ahead_text(task: str, steps: Iterable[ProcedureStep], notes: Iterable[str]) -> str:
     """What comes next on a way, with what to know beside it."""
     lines = [f"Next on a known way, learned for: {_quoted(task, 200)}.", *map(step_line, steps)]
@@ -87,7 +99,7 @@ def _closing(way: Procedure) -> Iterable[str]:
         yield f"What was done: {_prose(way.advice)}"
     if way.reason:
         yield f"Reason: {_prose(way.reason)}"
-    yield from (f"Tip: {_prose(tip)}" for tip in way.tips[:5])
+    yield from map(tip_line, way.tips[:5])
     if way.parts:
         yield f"Parts: {way.parts}"
     if way.success and way.steps:
@@ -191,6 +203,7 @@ _HEAD = re.compile(
     rf"(Worked|Failed|Tried)(?: (once|\d+ of \d+ times)|, outcome unknown)?(?: in ({_Q}|{_WORDS}))?"
     rf"(?: \((\d+ months) ago\))?: ({_Q})\.(?: (?:For this task|What was done):)?"
 )
+_BEGINNING = re.compile(rf"Several tasks in ({_Q}|{_WORDS}) begin with:")
 _AHEAD = re.compile(rf"Next on a known way, learned for: ({_Q})\.")
 _MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
 _STEP = re.compile(
@@ -215,6 +228,11 @@ def read(text: str) -> dict[str, Any]:
         record: dict[str, Any] = {"task": json.loads(ahead[1])}
         for line in lines:
             _read_line(line, record, NEXT)
+        return record
+    if begins := _BEGINNING.fullmatch(first):
+        record = {"application": _unquoted(begins[1])}
+        for line in lines:
+            _read_line(line, record, BEGINNING)
         return record
     head = _HEAD.fullmatch(first)
     if head is None:

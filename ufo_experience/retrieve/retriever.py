@@ -233,6 +233,7 @@ class _Answer:
             reason=None if hits else self._reason(below, negatives),
             notes=tuple(self._notes),
             near=self._hits(below, self._query.near) if self._query.near else (),
+            application=self._query.application,
         )
 
     def _held(self, one: Found) -> Found:
