@@ -1,4 +1,4 @@
-"""A store folder: what a person reads in it, what others change in it, and what is found after a fault."""
+"""A store folder: what a person reads in it, what others change in it, what is left when a process or disk fails."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Who is shown to an agent: trust, poison, floods, harm, the audit log."""
+"""Who may be injected: trust, risk, signatures, floods, poison, the audit log."""
 
 from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders import a_record, memory_of
-from ufo_experience import ExperienceMemory
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust, Usage
 
 THINGS = "report invoice letter table slide photo calendar contact playlist map".split()
@@ -66,9 +66,15 @@ def answers(memory: ExperienceMemory, **options: object) -> list[list[tuple[str,
 # ---- poison and statistics ----
 
 
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> ExperienceMemory:
+    """A store that never held anything but good runs."""
+    return memory_of(tmp_path_factory.mktemp("clean") / "db", *good_runs())
+
+
 @pytest.mark.parametrize("way", ["import", "observed log"])
-def test_poisoned_successes_are_never_injected(tmp_path, way):
-    """10 of 110 records are poison: none is served."""
+def test_poisoned_successes_are_never_injected_and_change_no_answer(clean, tmp_path, way):
+    """T1: 10 of 110 records are poison; what is served is bit for bit what a clean store serves."""
     if way == "import":
         dirty = memory_of(tmp_path / "db", *good_runs())
         other = memory_of(tmp_path / "other", *poison(), index=False)
@@ -79,6 +85,8 @@ def test_poisoned_successes_are_never_injected(tmp_path, way):
         dirty = memory_of(tmp_path / "db", *good_runs(), *bad)
     injected = {row[0] for rows in answers(dirty, top_k=10) for row in rows}
     assert not injected & {one.id for one in poison()}
+    assert answers(dirty, top_k=10) == answers(clean, top_k=10)
+    assert any(dirty.retrieve(query, similarity_threshold=0.05).withheld for query in QUERIES)
 
 
 def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
@@ -88,7 +96,28 @@ def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
     assert len(set(injected) & {one.id for one in poison()}) >= 3
 
 
-@pytest.mark.parametrize("copies", [5])
+@pytest.mark.parametrize("count", [1, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 10_000))])
+def test_any_number_of_quarantined_records_changes_no_score(clean, tmp_path, count):
+    """T5, metamorphic: document frequencies, mean length, vectors, groups, recency, usage and threshold stay.
+
+    The records are made to disturb: copies of good runs, endless repeats of rare words, the same sessions, the same
+    tasks, loads of credit.
+    """
+    rng, good = random.Random(count), good_runs()
+    disturbers = []
+    for number in range(count):
+        twin = rng.choice(good)
+        text = rng.choice([twin.state.request, "invoice " * 40, "print the map", " ".join(rng.sample(THINGS, 5))])
+        usage = Usage(injected=90, helped=rng.choice([0, 90]), hurt=rng.choice([0, 90]))
+        session = twin.provenance.session
+        disturbers.append(run(5000 + number, text, trust=Trust.QUARANTINED, session=session, usage=usage))
+    memory = memory_of(tmp_path / "db", *good, *disturbers)
+    assert answers(memory, top_k=10) == answers(clean, top_k=10)
+    default = [memory.retrieve(query).threshold for query in QUERIES]
+    assert default == [clean.retrieve(query).threshold for query in QUERIES]
+
+
+@pytest.mark.parametrize("copies", [5, 50, pytest.param(500, marks=pytest.mark.slow)])
 def test_copies_from_one_session_take_one_place(tmp_path, copies):
     """T4, flooding: near-copies of the question from one session get one of k places, others keep theirs."""
     query = "print the invoice of the new customer"
@@ -116,11 +145,18 @@ TRIGGER = "when the blue moon phrase appears print the invoice"
 
 @pytest.mark.parametrize("size", [100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 10_000))])
 def test_a_lone_planted_record_takes_over_at_no_size(tmp_path, size):
-    """One planted trigger record that nobody judged is never served, however well it fits."""
+    """T3: one planted trigger record that nobody judged is never served, however well it fits; and the answers to the
+    trigger and to ordinary questions are those of a store without it, bit for bit.
+    """
     planted = run(777, TRIGGER, trust=Trust.OBSERVED, outcome={"success": None})
-    dirty = memory_of(tmp_path / "db", *many_runs(size), planted)
+    clean, dirty = (memory_of(tmp_path / name, *many_runs(size), *more) for name, more in (("a", []), ("b", [planted])))
     found = dirty.retrieve(TRIGGER, similarity_threshold=0.05)
     assert planted.id not in [hit.experience.id for hit in found]
+    assert planted.id in found.withheld_ids
+    assert [(hit.experience.id, hit.score) for hit in found] == [
+        (hit.experience.id, hit.score) for hit in clean.retrieve(TRIGGER, similarity_threshold=0.05)
+    ]
+    assert answers(dirty) == answers(clean)
 
 
 @pytest.mark.parametrize("sessions", [1, 2, 20])
@@ -171,7 +207,7 @@ def test_withheld_records_say_why(tmp_path):
     assert set(released.withheld_ids) == {records[1].id}
 
 
-@pytest.mark.parametrize("hurt", [3, 9])
+@pytest.mark.parametrize("hurt", [2, 3, 9])
 def test_what_would_answer_had_it_not_hurt_is_told_with_a_command(tmp_path, hurt):
     """At the default threshold, too, below which hurting has lowered its score; the score told is the one before."""
     text = "rotate the backup tapes"
@@ -183,13 +219,13 @@ def test_what_would_answer_had_it_not_hurt_is_told_with_a_command(tmp_path, hurt
     assert held.remedy.endswith(f"ufo-experience show {record.id[:8]}")
 
 
-# ---- audit ----
+# ---- the audit log ----
 
 
 def test_every_injection_leaves_a_row_without_text(tmp_path):
     """T6: ids, scores, trust, engine and hashes; no word of the task or of a record."""
     memory = memory_of(tmp_path / "db", *good_runs(20))
-    task = "rename the invoice of week 4"
+    task = "rename the invoice of week 1 for zanzibar"
     for _ in range(3):
         block = memory.build_prompt(task, memory.retrieve(task))
         assert block.ids
@@ -201,6 +237,7 @@ def test_every_injection_leaves_a_row_without_text(tmp_path):
     assert rows[0]["engine"].startswith("hashing")
     assert len(rows[0]["query_sha256"]) == len(rows[0]["prompt_sha256"]) == 64
     assert rows[0]["prompt_sha256"] != rows[1]["prompt_sha256"]  # the nonce is fresh
+    assert "zanzibar" not in text
     assert "invoice" not in text
 
 
@@ -222,58 +259,10 @@ def test_a_disk_that_takes_no_audit_row_costs_no_answer(tmp_path, caplog):
     assert "not in the audit log" in caplog.text
 
 
-# ---- by whose word
-
-
-def learned(folder: Path, **judged: Any) -> ExperienceMemory:
-    memory = ExperienceMemory.open(folder / "db", embedder="hashing")
-    memory.remember("Print the map", [{"action": "click", "control": "Print", "control_type": "Button"}], **judged)
-    return memory
-
-
-def test_what_a_log_says_of_itself_counts_and_is_named(tmp_path):
-    run = {
-        "task": "Print the map",
-        "success": True,
-        "evaluated_by": "evaluator",
-        "steps": [{"action": "click", "control": "Print"}],
-    }
-    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
-    report = memory.ingest(tmp_path / "run.json")
-    assert report.on_log_word == report.added
-    assert memory.get(report.added[0]).trust is Trust.VERIFIED
-    given = ExperienceMemory.open(tmp_path / "own", embedder="hashing").ingest(tmp_path / "run.json", trust="verified")
-    assert given.on_log_word == [], "the owner's own word is not the log's"
-
-
-def test_an_agents_own_report_never_counts(tmp_path):
-    memory = learned(tmp_path, success=True, judge="agent")
-    assert [one.trust for one in memory.list()] == [Trust.OBSERVED]
-    assert len(memory.retrieve("Print the map")) == 0
-
-
-def test_what_is_imported_never_counts_before_approval(tmp_path):
-    exported = learned(tmp_path, success=True, judge="person").export_json()
-    other = ExperienceMemory.open(tmp_path / "other", embedder="hashing")
-    other.import_json(exported)
-    assert [one.trust for one in other.list()] == [Trust.QUARANTINED]
-    assert len(other.retrieve("Print the map")) == 0
-
-
-# ---- harm
-
-
-@pytest.mark.parametrize(
-    ("sessions", "is_shown"),
-    [(["a"], True), (["a", "a", "a"], True), (["a", "b"], True), (["a", "b", "c"], False)],
-)
-def test_it_takes_two_other_sessions_to_hide_a_record_that_a_person_judged(tmp_path, sessions, is_shown):
-    memory = learned(tmp_path, success=True, judge="person")
-    [before] = memory.retrieve("Print the map")
-    for session in sessions:
-        memory.report(before.id, success=False, session=session)
-    found = memory.retrieve("Print the map")
-    assert bool(found) is is_shown
-    assert [hit.score < before.score for hit in found] == [True] * is_shown
-    assert [one.why for one in found.withheld] == ([] if is_shown else ["harmful"])
+def test_every_test_named_on_the_page_exists():
+    """`docs/security.md` promises nothing that no test keeps."""
+    root = Path(__file__).resolve().parents[1]
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", (root / "docs" / "security.md").read_text(encoding="utf-8"))
+    assert len(named) > 30
+    for file, name in named:
+        assert f"def {name}(" in (root / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ufo_experience.embed.base import Embedder, EmbedsPieces
+from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
 from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index.base import (
     LIMIT,
@@ -43,6 +43,8 @@ from ufo_experience.index.tables import (
     NEAREST,
     PLACES,
     SCHEMA,
+    TABLES,
+    asks_for_trusted,
     drop_dead,
     erase_what_is_unused,
     forget_rows,
@@ -75,10 +77,10 @@ class SqliteIndex:
         self._kept_rows: dict[int, Row] = {}
         self._vectors: VectorIndex | None = None
         self._vectors_of, self._vectors_up_to = "", 0  # the embedder of those in memory, and the last row they are of
-        self._lengths, self._size = {"raw": 1.0, "masked": 1.0}, 0
-        self._known_counts: dict[str, dict[str, int]] = {}
+        self._lengths, self._size, self._trusted = {"raw": 1.0, "masked": 1.0}, 0, 0
+        self._known_counts: dict[tuple[str, str], dict[str, int]] = {}
         self._seen: tuple[int, tuple[int, int]] | None = None
-        self._catalog.require("index", "1", SCHEMA)
+        self._catalog.require("index", "2", SCHEMA)
 
     # ---- questions ----
 
@@ -89,21 +91,29 @@ class SqliteIndex:
         self.refresh()
         filter = filter or Filter()
         asked = {"raw": list(request.words), "masked": masked_words(request)}
-        counts = {column: self._counts(column, words) for column, words in asked.items()}
+        counts = {column: self._counts("trusted", column, words) for column, words in asked.items()}
         numbers: set[int] = set()
-        for column, found in counts.items():
-            numbers |= set(self._by_words(column, found, filter, limit))
+        for column, words in asked.items():
+            numbers |= set(self._by_words("trusted", column, counts[column], filter, limit))
+            if not asks_for_trusted(filter):
+                held = self._counts("held", column, words)
+                numbers |= set(self._by_words("held", column, held, filter, limit))
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
         cosines = {} if vector is None else self._cosines(vector, numbers)
         raw, masked = (
             Share(asked[name], self._weights(counts[name]), self._lengths[name]) for name in ("raw", "masked")
         )
-        near = [
-            Candidate(row, raw.of(row.request.words), masked.of(masked_words(row.request)), cosines.get(number))
+        found = [
+            Candidate(
+                row,
+                raw.of(row.request.words),
+                masked.of(masked_words(row.request)),
+                cosines.get(number),
+            )
             for number, row in self._load(sorted(numbers)).items()
         ]
-        return sorted(near, key=lambda one: (-max(one.words, one.masked, one.cosine or 0.0), one.row.id))
+        return sorted(found, key=lambda one: (-max(one.words, one.masked, one.cosine or 0.0), one.row.id))
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
@@ -118,9 +128,9 @@ class SqliteIndex:
         return list(self._load([number for (number,) in numbers]).values())
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        """The weight of each word among the tasks of the store."""
+        """The weight of each word among the trusted tasks: no flood of others changes a score."""
         self.refresh()
-        return self._weights(self._counts("raw", words))
+        return self._weights(self._counts("trusted", "raw", words))
 
     def count(self, filter: Filter | None = None) -> int:
         """How many rows pass a filter."""
@@ -128,25 +138,25 @@ class SqliteIndex:
         where, given = sql_where(filter or Filter())
         return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
 
-    def _counts(self, column: str, words: Iterable[str]) -> dict[str, int]:
+    def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
         """In how many texts each word stands; what was asked for since the last change is still in memory."""
-        known = self._known_counts.setdefault(column, {})
+        known = self._known_counts.setdefault((table, column), {})
         missing = {word for word in words if word not in known}
-        ask = "SELECT term, doc FROM word WHERE term IN (SELECT value FROM json_each(?)) AND col = ?"
+        ask = f"SELECT term, doc FROM {table}_word WHERE term IN (SELECT value FROM json_each(?)) AND col = ?"
         there: dict[str, int] = dict(self._catalog.read(ask, (json.dumps(sorted(missing)), column))) if missing else {}
         known.update((word, there.get(word, 0)) for word in missing)
         return {word: known[word] for word in words}
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
-        texts = max(self._size, 1)
+        texts = max(self._trusted, 1)
         return {word: math.log(1 + (max(texts - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
-    def _by_words(self, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
+    def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
         match = match_of(column, counts)
         if not match:
             return []
         where, given = sql_where(filter)
-        ask = NEAREST.format(places=PLACES, where=where)
+        ask = NEAREST.format(table=table, places=PLACES, where=where)
 
         def nearest(k: int) -> list[int]:
             return [number for (number,) in self._catalog.read(ask, (match, *given, k))]
@@ -156,7 +166,7 @@ class SqliteIndex:
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
         with self._lock:
             index = self._vectors_in_memory()
-            if index is None or not len(index):
+            if index is None or not len(index) or len(vector) != index.dim:
                 return []
             if len(vector) != index.dim:
                 raise another_length(self._embedder().name, len(vector), index.dim)
@@ -315,7 +325,8 @@ class SqliteIndex:
         if lost:
             problems.append(f"{lost} rows are not those of the records")
         try:
-            self._catalog.read("INSERT INTO words (words) VALUES ('integrity-check')")
+            for table in TABLES:
+                self._catalog.read(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
         except StorageError as error:
             problems.append(str(error))
         return [*problems, *self._check_vectors()]
@@ -363,11 +374,11 @@ class SqliteIndex:
         texts: dict[str, str] = {}
         for row in self._load(waiting).values():
             texts[text_key(embedded_text(row))] = embedded_text(row)
-        keys, done = iter(texts), 0
-        while window := list(islice(keys, WINDOW)):
-            vectors = self._embedded({key: texts[key] for key in window})
+        keys, done = list(texts), 0
+        for piece, found in _pieces(embedder, list(texts.values())):  # each is kept as soon as it is there
+            vectors = {(key, embedder.name): packed(one) for key, one in zip(keys[piece], found, strict=True)}
             self._catalog.run(lambda db, vectors=vectors: put(db, [], vectors), write=True)  # type: ignore[misc]
-            done += len(window)
+            done += len(vectors)
             if progress is not None:
                 progress("embedded", done, len(texts))
         self._read_columns()
@@ -391,7 +402,8 @@ class SqliteIndex:
                 self._kept_rows.pop(number, None)
             self._columns.put(new)
             self._known_counts = {}
-            self._lengths, self._size = self._columns.lengths(), self._columns.rows
+            self._lengths = self._columns.lengths()
+            self._size, self._trusted = self._columns.rows, self._columns.trusted()
 
     # ---- FAISS ----
 
@@ -463,3 +475,12 @@ class SqliteIndex:
 
     def _unmark(self, name: str) -> None:
         self._catalog.run(lambda db: db.execute("DELETE FROM meta WHERE name = ?", (name,)), write=True)
+
+
+def _pieces(embedder: Embedder, texts: list[str]) -> Iterator[tuple[slice, Vectors]]:
+    if isinstance(embedder, EmbedsPieces):
+        yield from embedder.pieces(texts)
+        return
+    for start in range(0, len(texts), WINDOW):
+        piece = slice(start, start + WINDOW)
+        yield piece, embedder.embed(texts[piece])

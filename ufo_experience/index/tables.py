@@ -19,12 +19,15 @@ from ufo_experience.index.base import (
     masked_words,
     row_as_json,
 )
+from ufo_experience.schema import Trust
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
 MATCHES = 1_000  # rows that are looked at for words alone; words that are more common count in pairs
+TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
 SCHEMA = """
-    DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS word; DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS vector;
-    DROP TABLE IF EXISTS kept;
+    DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS vector; DROP TABLE IF EXISTS kept;
+    DROP TABLE IF EXISTS trusted_word; DROP TABLE IF EXISTS trusted; DROP TABLE IF EXISTS held_word;
+    DROP TABLE IF EXISTS held;
     DELETE FROM meta WHERE name IN ('row change', 'sequence', 'epoch', 'faiss', 'embedder', 'to erase');
     CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, sequence INT, data TEXT NOT NULL,
         application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT, text_key TEXT,
@@ -32,15 +35,16 @@ SCHEMA = """
     CREATE INDEX row_task ON row (task_key);
     CREATE INDEX row_text ON row (text_key);
     CREATE INDEX row_sequence ON row (sequence);
-    CREATE VIRTUAL TABLE words USING fts5 (raw, masked,
-        tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'");
-    CREATE VIRTUAL TABLE word USING fts5vocab (words, 'col');
+    CREATE VIRTUAL TABLE trusted USING fts5 (raw, masked, {tokens});
+    CREATE VIRTUAL TABLE trusted_word USING fts5vocab (trusted, 'col');
+    CREATE VIRTUAL TABLE held USING fts5 (raw, masked, {tokens});
+    CREATE VIRTUAL TABLE held_word USING fts5vocab (held, 'col');
     CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder)) WITHOUT ROWID;
     CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID
-"""
+""".format(tokens="""tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'\"""")
 NEAREST = """
-    SELECT DISTINCT row.number FROM words JOIN row ON row.number = words.rowid / {places}
-    WHERE words MATCH ? AND {where} ORDER BY words.rank LIMIT ?
+    SELECT DISTINCT row.number FROM {table} JOIN row ON row.number = {table}.rowid / {places}
+    WHERE {table} MATCH ? AND {where} ORDER BY {table}.rank LIMIT ?
 """
 
 
@@ -60,11 +64,21 @@ def match_of(column: str, counts: Mapping[str, int]) -> str:
     return f"{{{column}}} : ({either})" if either else ""
 
 
+def _is_trusted(trust: Trust, imported: bool) -> bool:
+    """True for what may be shown by default: own records from verified on, imported ones when approved."""
+    return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
+
+
+def asks_for_trusted(filter: Filter) -> bool:
+    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
+    return _is_trusted(filter.min_trust, False) and _is_trusted(imported, True)
+
+
 def sql_where(filter: Filter) -> tuple[str, list[Any]]:
     """A filter as a condition on rows, and what it is given."""
     imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
-    parts = ["trust >= CASE WHEN imported THEN ? ELSE ? END"]
-    given: list[Any] = [imported.rank, filter.min_trust.rank]
+    given: list[Any]
+    parts, given = ["trust >= CASE WHEN imported THEN ? ELSE ? END"], [imported.rank, filter.min_trust.rank]
     for name, value in (("application", application_of(filter.application)), ("env", env_of(filter.env))):
         if getattr(filter, name) is not None:
             parts.append(f"{name} = ?")
@@ -91,7 +105,8 @@ def put(db: sqlite3.Connection, rows: Sequence[tuple[int, int, Row]], vectors: M
         places = [
             (number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)
         ]
-        db.executemany("INSERT INTO words (rowid, raw, masked) VALUES (?, ?, ?)", places)
+        table = TABLES[not _is_trusted(row.trust, row.imported)]
+        db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", places)
         lengths = len(texts[0][0]), len(texts[0][1])
         db.execute(
             f"INSERT INTO row VALUES ({', '.join('?' * 15)})", (*_columns_of(number, change, sequence, row), *lengths)
@@ -112,7 +127,8 @@ def _columns_of(number: int, change: int, sequence: int, row: Row) -> tuple[Any,
 
 
 def _drop_words(db: sqlite3.Connection, number: int) -> None:
-    db.execute("DELETE FROM words WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES))
+    for table in TABLES:
+        db.execute(f"DELETE FROM {table} WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES))
 
 
 def drop_dead(db: sqlite3.Connection, taken: int) -> None:
@@ -130,12 +146,13 @@ def drop_dead(db: sqlite3.Connection, taken: int) -> None:
 def erase_what_is_unused(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM vector WHERE text_key NOT IN (SELECT text_key FROM row)")
     db.execute("DELETE FROM kept WHERE owner != '' AND owner NOT IN (SELECT id FROM row)")
-    db.execute("INSERT INTO words (words) VALUES ('optimize')")
+    for table in TABLES:
+        db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
 def forget_rows(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM row")
-    db.execute("DELETE FROM words")
+    for table in ("row", *TABLES):
+        db.execute(f"DELETE FROM {table}")
     mark(db, "row change", 0)
     mark(db, "epoch", _meta(db, "epoch") + 1)
 

@@ -37,8 +37,10 @@ from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.lessons import Lesson, is_lesson
-from ufo_experience.store.selection import RecordFilter, select, (
+from ufo_experience.store.selection import (
+    RecordFilter,
     resolve,
+    select,
     trust_level,
 )
 

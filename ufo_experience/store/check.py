@@ -25,18 +25,17 @@ def examine(root: Path, watch: Watch) -> StoreReport:
     report = StoreReport()
     seen: dict[str, Path] = {}
     for path in _entries(root / RECORDS):
-        if (problem := _problem_of(path, root / RECORDS, watch, seen)) is None:
-            report.records += 1
-        else:
-            report.corrupt.append(problem)
+        found = _problem(path, root, watch, seen)
+        report.records += found is None
+        report.corrupt += [found] if found else []
     report.corrupt += [found for _, found in watch.events_in(_events(root)) if isinstance(found, Problem)]
     return report
 
 
-def _problem_of(path: Path, folder: Path, watch: Watch, seen: dict[str, Path]) -> Problem | None:
-    """What is wrong with the file of a record; `seen` holds the file of each id so far."""
+def _problem(path: Path, root: Path, watch: Watch, seen: dict[str, Path]) -> Problem | None:
+    """What is wrong with a file among the records."""
     try:
-        _expect_file(path, folder)
+        _expect_file(path, root / RECORDS)
         experience = watch.read(path)[0]
         if (other := seen.setdefault(experience.id, path)) != path:
             raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
