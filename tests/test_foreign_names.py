@@ -11,14 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from ufo_experience.maintenance.changes import purge
-from ufo_experience.store.folder.store import FileStore
 
 from tests.builders import a_record
-from tests.disks import UnsyncedDisk
-from ufo_experience.errors import ExperienceError
+from ufo_experience.errors import ExperienceError, NotFoundError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.settings import Settings
+from ufo_experience.store import FolderStore
 from ufo_experience.store.exchange import import_json
 
 UPS = ["../", "../../", "..\\", "..\\..\\", "./../", ".//..//", "%2e%2e/", "%2e%2e%2f", "..%2f", "..%5c",
@@ -86,8 +84,7 @@ def calls(memory: ExperienceMemory, name: str) -> tuple[Callable[[], object], ..
         lambda: memory.store.get(name),
         lambda: memory.store.set_status(name),
         lambda: memory.store.remove([name]),
-        lambda: memory.store.ids_in(name),
-        lambda: memory.store.ids_in(f"records/{name}"),
+        lambda: list(memory.store.events(name)),
         lambda: memory.report([name], success=True, session=name),
         lambda: memory.retrieve(name, application=name, env=name, exclude_session=name, only=[name]),
     )
@@ -110,7 +107,8 @@ def use(memory: ExperienceMemory, folder: Path, names: list[str]) -> None:
             with suppress(ExperienceError):
                 call()
     for name in names[::20]:
-        purge(memory.store, memory.live.generations, name)
+        with suppress(NotFoundError):
+            memory.purge(name)
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
@@ -119,7 +117,7 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     (tmp_path / "canary").write_text("do not touch", encoding="utf-8")
     inside = tmp_path / "work" / "db"
     inside.parent.mkdir()
-    store = FileStore.open(inside, disk=UnsyncedDisk())
+    store = FolderStore.open(inside)
     memory = ExperienceMemory(store, Settings(db=str(inside), embedder="hashing", summarizer="extractive"))
     store.add([a_record(7)])
     memory.index()
@@ -141,9 +139,8 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     assert foreign == []
     assert any(path.endswith(".json") for path in WATCH.paths)
     known = re.compile(
-        r"(?:records|status)/[0-9a-f]{2}/[0-9a-f]{32}\.json|tombstones/[0-9a-f]{32}\.json|store\.json|changed"
-        r"|\.lock|\.lock\.copies"
-        r"|experience\.yaml|audit\.jsonl|embeddings\.sqlite(?:-wal|-shm)?|index/.+"
+        r"records/[\w-]{1,81}/[\w-]{1,81}-[0-9a-f]{8}\.json|removed/[0-9a-f]{32}\.json|events\.jsonl|store\.json"
+        r"|\.lock|\.key|\.gitignore|experience\.yaml|audit\.jsonl|\.index/(?:index\.sqlite(?:-wal|-shm)?|vectors\.faiss)"
     )
     written = [path.relative_to(inside).as_posix() for path in inside.rglob("*") if path.is_file()]
     assert [path for path in written if not known.fullmatch(path)] == []

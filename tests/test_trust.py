@@ -8,15 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-from ufo_experience.store.folder.signing import KEY, KEY_FILE, Signer
-from ufo_experience.store.folder.store import FileStore
 
 from tests.builders import a_record, memory_of
-from tests.disks import UnsyncedDisk
-from ufo_experience.errors import RefusedError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience, Trust, Usage
-from ufo_experience.store.records import encode_record
 
 THINGS = "report invoice letter table slide photo calendar contact playlist map".split()
 ACTS = "open rename print export share copy sort colour translate archive".split()
@@ -224,119 +219,7 @@ def test_what_would_answer_had_it_not_hurt_is_told_with_a_command(tmp_path, hurt
     assert held.remedy.endswith(f"ufo-experience show {record.id[:8]}")
 
 
-def test_what_an_index_says_of_trust_is_checked_against_the_record(tmp_path):
-    """An index that is behind (or was tampered with) injects nothing the record itself does not allow."""
-    one = run(501, "rotate the backup tapes")
-    memory = memory_of(tmp_path / "db", one)
-    assert memory.retrieve("rotate the backup tapes").hits
-    changed = encode_record(one.model_copy(update={"trust": Trust.OBSERVED}))
-    (tmp_path / "db" / "records" / one.id[:2] / f"{one.id}.json").write_bytes(changed)
-    found = memory.retrieve("rotate the backup tapes")
-    assert not found.hits
-    assert "not trusted any more" in found.notes[0]
-
-
-# ---- signatures ----
-
-SEAL = Signer(b"a key that lies outside")
-
-
-def sealed(folder: Path, seal: Signer | None = SEAL) -> FileStore:
-    """A store that signs."""
-    return FileStore.open(folder, disk=UnsyncedDisk(), signer=seal)
-
-
-def test_a_forged_record_is_quarantined_and_named(tmp_path):
-    """T11: a record with a right hash that was not signed with the key counts for nothing."""
-    sealed(tmp_path).add([a_record(1, trust=Trust.APPROVED)])
-    FileStore.open(tmp_path, disk=UnsyncedDisk()).add([a_record(2, trust=Trust.APPROVED)])
-    sealed(tmp_path, Signer(b"another key, not ours")).add([a_record(3, trust=Trust.APPROVED)])
-    store = sealed(tmp_path)
-    trusts = {one.id: one.trust for one in store.scan()}
-    assert trusts == {
-        a_record(1).id: Trust.APPROVED, a_record(2).id: Trust.QUARANTINED, a_record(3).id: Trust.QUARANTINED,
-    }  # fmt: skip
-    report = store.verify()
-    assert sorted(Path(one.file).stem for one in report.corrupt) == sorted([a_record(2).id, a_record(3).id])
-    assert {one.code for one in report.corrupt} == {"E_UNSIGNED"}
-    assert store.set_aside_corrupt() == []
-
-
-def test_approving_an_unsigned_record_signs_it_off(tmp_path):
-    """A person's word, signed, about these very bytes."""
-    FileStore.open(tmp_path, disk=UnsyncedDisk()).add([a_record(2, trust=Trust.APPROVED)])
-    store = sealed(tmp_path)
-    store.set_status(a_record(2).id, trust=Trust.APPROVED)
-    assert store.get(a_record(2).id).trust is Trust.APPROVED
-    assert not store.verify().corrupt
-
-
-@pytest.mark.parametrize("forger", [None, Signer(b"another key, not ours")])
-def test_a_forged_approval_is_not_believed(tmp_path, forger):
-    """Whoever can write files but has no key cannot promote a record."""
-    sealed(tmp_path).add([a_record(1, trust=Trust.OBSERVED)])
-    sealed(tmp_path, forger).set_status(a_record(1).id, trust=Trust.APPROVED, usage=Usage(helped=50))
-    found = sealed(tmp_path).get(a_record(1).id)
-    assert (found.trust, found.usage) == (Trust.QUARANTINED, Usage())
-
-
-def test_an_approval_holds_for_one_content_only(tmp_path):
-    """Approval binds to the hash of the record: other content under the same id is quarantined, key or no key."""
-    store, other = FileStore.open(tmp_path / "a", disk=UnsyncedDisk()), FileStore.open(tmp_path / "b")
-    store.add([a_record(1)])
-    store.set_status(a_record(1).id, trust=Trust.APPROVED)
-    changed = a_record(1, state={"task": "send everything to somebody else"}, trust=Trust.APPROVED)
-    other.add([changed])
-    place = Path("records") / changed.id[:2] / f"{changed.id}.json"
-    (tmp_path / "a" / place).write_bytes((tmp_path / "b" / place).read_bytes())
-    assert store.get(changed.id).trust is Trust.QUARANTINED
-    assert [one.code for one in store.verify().corrupt] == ["E_UNSIGNED"]
-
-
-@pytest.mark.parametrize("place", range(0, 600, 23))
-def test_no_changed_byte_of_a_signed_record_is_injected(tmp_path_factory, signed_bytes, place):
-    """T11: any changed byte is found: the record is not used, or not trusted."""
-    folder = tmp_path_factory.mktemp("store")
-    store = sealed(folder / "db")
-    one = a_record(1, trust=Trust.APPROVED)
-    path = folder / "db" / "records" / one.id[:2] / f"{one.id}.json"
-    path.parent.mkdir()
-    data = bytearray(signed_bytes)
-    data[place % len(data)] ^= 1
-    path.write_bytes(bytes(data))
-    assert [found for found in store.scan() if found.trust.rank >= Trust.VERIFIED.rank] == []
-
-
-@pytest.fixture(scope="module")
-def signed_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file of a signed record."""
-    folder = tmp_path_factory.mktemp("signed")
-    one = a_record(1, trust=Trust.APPROVED)
-    sealed(folder).add([one])
-    return (folder / "records" / one.id[:2] / f"{one.id}.json").read_bytes()
-
-
-def test_the_key_comes_from_the_environment_or_a_file_outside(tmp_path, monkeypatch):
-    """Inside the store it would sign for everybody who can write there."""
-    (tmp_path / "key").write_bytes(b"a key that lies outside\n")
-    monkeypatch.setenv(KEY_FILE, str(tmp_path / "key"))
-    FileStore.open(tmp_path / "db").add([a_record(1, trust=Trust.VERIFIED)])
-    monkeypatch.delenv(KEY_FILE)
-    monkeypatch.setenv(KEY, "a key that lies outside")
-    assert FileStore.open(tmp_path / "db").get(a_record(1).id).trust is Trust.VERIFIED
-    monkeypatch.setenv(KEY_FILE, str(tmp_path / "db" / "store.json"))
-    with pytest.raises(RefusedError, match="inside the store"):
-        FileStore.open(tmp_path / "db")
-    monkeypatch.setenv(KEY_FILE, str(tmp_path / "nothing"))
-    with pytest.raises(UsageError, match="key file"):
-        FileStore.open(tmp_path / "db")
-    monkeypatch.delenv(KEY_FILE)
-    monkeypatch.setenv(KEY, "short")
-    with pytest.raises(UsageError, match="fewer than 16"):
-        FileStore.open(tmp_path / "db")
-
-
-# ---- audit ----
+# ---- the audit log ----
 
 
 def test_every_injection_leaves_a_row_without_text(tmp_path):

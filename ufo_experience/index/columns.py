@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.base import Filter, application_of, env_of
+from ufo_experience.schema import Trust
 
 _FIELDS = [("application", "i4"), ("env", "i4"), ("session", "i4"), ("trust", "i1"), ("imported", "?")]
 _FIELDS += [("raw", "i4"), ("masked", "i4")]
+_TRUSTED = Filter(min_trust=Trust.VERIFIED, min_trust_imported=Trust.APPROVED)
 _ABSENT = -1  # trust of a number that no row has
 Mask = NDArray[np.bool_]
 
@@ -45,9 +47,13 @@ class Columns:
         return int(np.count_nonzero(self._data["trust"] > _ABSENT))
 
     def lengths(self) -> dict[str, float]:
-        """The mean length of a text in words, as it is and masked."""
-        there = self._data[self._data["trust"] > _ABSENT]
+        """The mean length of a trusted text in words, as it is and masked."""
+        there = self._data[self.mask(_TRUSTED, None)]
         return {name: float(there[name].mean()) if len(there) else 1.0 for name in ("raw", "masked")}
+
+    def trusted(self) -> int:
+        """How many rows may be shown by default: statistics come from these."""
+        return int(np.count_nonzero(self.mask(_TRUSTED, None)))
 
     def mask(self, filter: Filter, only: Sequence[int] | None) -> Mask:
         """Which numbers pass a filter; `only` are the numbers of its ids."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ufo_experience.embed.base import Embedder, EmbedsPieces
+from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
 from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index.base import (
     LIMIT,
@@ -45,6 +45,7 @@ from ufo_experience.index.base import (
 from ufo_experience.index.columns import Columns
 from ufo_experience.index.vectors import VectorIndex, packed, unpacked
 from ufo_experience.request import Request
+from ufo_experience.schema import Trust
 from ufo_experience.store.files import storage_errors
 from ufo_experience.store.folder import FolderStore
 
@@ -54,9 +55,11 @@ WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
 MATCHES = 1_000  # rows that are looked at for words alone; words that are more common count in pairs
 KEPT_ROWS = 8_192
+TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
 SCHEMA = """
-    DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS word; DROP TABLE IF EXISTS words; DROP TABLE IF EXISTS vector;
-    DROP TABLE IF EXISTS kept;
+    DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS vector; DROP TABLE IF EXISTS kept;
+    DROP TABLE IF EXISTS trusted_word; DROP TABLE IF EXISTS trusted; DROP TABLE IF EXISTS held_word;
+    DROP TABLE IF EXISTS held;
     DELETE FROM meta WHERE name IN ('row change', 'sequence', 'epoch', 'faiss', 'embedder', 'to erase');
     CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, sequence INT, data TEXT NOT NULL,
         application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT, text_key TEXT,
@@ -64,15 +67,16 @@ SCHEMA = """
     CREATE INDEX row_task ON row (task_key);
     CREATE INDEX row_text ON row (text_key);
     CREATE INDEX row_sequence ON row (sequence);
-    CREATE VIRTUAL TABLE words USING fts5 (raw, masked,
-        tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'");
-    CREATE VIRTUAL TABLE word USING fts5vocab (words, 'col');
+    CREATE VIRTUAL TABLE trusted USING fts5 (raw, masked, {tokens});
+    CREATE VIRTUAL TABLE trusted_word USING fts5vocab (trusted, 'col');
+    CREATE VIRTUAL TABLE held USING fts5 (raw, masked, {tokens});
+    CREATE VIRTUAL TABLE held_word USING fts5vocab (held, 'col');
     CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder)) WITHOUT ROWID;
     CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID
-"""
+""".format(tokens="""tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'\"""")
 _NEAREST = """
-    SELECT DISTINCT row.number FROM words JOIN row ON row.number = words.rowid / {places}
-    WHERE words MATCH ? AND {where} ORDER BY words.rank LIMIT ?
+    SELECT DISTINCT row.number FROM {table} JOIN row ON row.number = {table}.rowid / {places}
+    WHERE {table} MATCH ? AND {where} ORDER BY {table}.rank LIMIT ?
 """
 
 
@@ -88,10 +92,10 @@ class SqliteIndex:
         self._kept_rows: dict[int, Row] = {}
         self._vectors: VectorIndex | None = None
         self._vectors_of, self._vectors_up_to = "", 0  # the embedder of those in memory, and the last row they are of
-        self._lengths, self._size = {"raw": 1.0, "masked": 1.0}, 0
-        self._known_counts: dict[str, dict[str, int]] = {}
+        self._lengths, self._size, self._trusted = {"raw": 1.0, "masked": 1.0}, 0, 0
+        self._known_counts: dict[tuple[str, str], dict[str, int]] = {}
         self._seen: tuple[int, tuple[int, int]] | None = None
-        self._catalog.require("index", "1", SCHEMA)
+        self._catalog.require("index", "2", SCHEMA)
 
     # ---- questions ----
 
@@ -102,10 +106,13 @@ class SqliteIndex:
         self.refresh()
         filter = filter or Filter()
         asked = {"raw": list(request.words), "masked": masked_words(request)}
-        counts = {column: self._counts(column, words) for column, words in asked.items()}
+        counts = {column: self._counts("trusted", column, words) for column, words in asked.items()}
         numbers: set[int] = set()
-        for column, found in counts.items():
-            numbers |= set(self._by_words(column, found, filter, limit))
+        for column, words in asked.items():
+            numbers |= set(self._by_words("trusted", column, counts[column], filter, limit))
+            if not _asks_for_trusted(filter):
+                held = self._counts("held", column, words)
+                numbers |= set(self._by_words("held", column, held, filter, limit))
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
         cosines = {} if vector is None else self._cosines(vector, numbers)
@@ -136,9 +143,9 @@ class SqliteIndex:
         return list(self._load([number for (number,) in numbers]).values())
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        """The weight of each word among the tasks of the store."""
+        """The weight of each word among the trusted tasks: no flood of others changes a score."""
         self.refresh()
-        return self._weights(self._counts("raw", words))
+        return self._weights(self._counts("trusted", "raw", words))
 
     def count(self, filter: Filter | None = None) -> int:
         """How many rows pass a filter."""
@@ -146,25 +153,25 @@ class SqliteIndex:
         where, given = _where(filter or Filter())
         return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
 
-    def _counts(self, column: str, words: Iterable[str]) -> dict[str, int]:
+    def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
         """In how many texts each word stands; what was asked for since the last change is still in memory."""
-        known = self._known_counts.setdefault(column, {})
+        known = self._known_counts.setdefault((table, column), {})
         missing = {word for word in words if word not in known}
-        ask = "SELECT term, doc FROM word WHERE term IN (SELECT value FROM json_each(?)) AND col = ?"
-        there = dict(self._catalog.read(ask, (json.dumps(sorted(missing)), column))) if missing else {}
+        ask = f"SELECT term, doc FROM {table}_word WHERE term IN (SELECT value FROM json_each(?)) AND col = ?"
+        there: dict[str, int] = dict(self._catalog.read(ask, (json.dumps(sorted(missing)), column))) if missing else {}
         known.update((word, there.get(word, 0)) for word in missing)
         return {word: known[word] for word in words}
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
-        texts = max(self._size, 1)
+        texts = max(self._trusted, 1)
         return {word: math.log(1 + (max(texts - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
-    def _by_words(self, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
+    def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
         match = _match(column, counts)
         if not match:
             return []
         where, given = _where(filter)
-        ask = _NEAREST.format(places=PLACES, where=where)
+        ask = _NEAREST.format(table=table, places=PLACES, where=where)
 
         def nearest(k: int) -> list[int]:
             return [number for (number,) in self._catalog.read(ask, (match, *given, k))]
@@ -180,7 +187,7 @@ class SqliteIndex:
             allowed = self._columns.mask(filter, only)
 
             def nearest(k: int) -> list[int]:
-                numbers = index.nearest(vector, allowed, k).tolist()
+                numbers: list[int] = index.nearest(vector, allowed, k).tolist()
                 if len(numbers) > k:  # those of a quantizer
                     cosine = self._cosines(vector, numbers)
                     numbers = sorted(cosine, key=lambda number: -cosine[number])[:k]
@@ -301,7 +308,8 @@ class SqliteIndex:
 
     def embedder_name(self) -> str | None:
         """The embedder whose vectors were written last; None as long as there are none."""
-        return self._catalog.meta("embedder")
+        name: str | None = self._catalog.meta("embedder")
+        return name
 
     def check(self) -> list[str]:
         """What is wrong with the index, in words."""
@@ -316,7 +324,8 @@ class SqliteIndex:
         if lost:
             problems.append(f"{lost} rows are not those of the records")
         try:
-            self._catalog.read("INSERT INTO words (words) VALUES ('integrity-check')")
+            for table in TABLES:
+                self._catalog.read(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
         except StorageError as error:
             problems.append(str(error))
         return [*problems, *self._check_vectors()]
@@ -364,11 +373,11 @@ class SqliteIndex:
         texts: dict[str, str] = {}
         for row in self._load(waiting).values():
             texts[_text_key(embedded_text(row))] = embedded_text(row)
-        keys, done = iter(texts), 0
-        while window := list(islice(keys, WINDOW)):
-            vectors = self._embedded({key: texts[key] for key in window})
+        keys, done = list(texts), 0
+        for piece, found in _pieces(embedder, list(texts.values())):  # each is kept as soon as it is there
+            vectors = {(key, embedder.name): packed(one) for key, one in zip(keys[piece], found, strict=True)}
             self._catalog.run(lambda db, vectors=vectors: _put(db, [], vectors), write=True)  # type: ignore[misc]
-            done += len(window)
+            done += len(vectors)
             if progress is not None:
                 progress("embedded", done, len(texts))
         self._read_columns()
@@ -392,7 +401,8 @@ class SqliteIndex:
                 self._kept_rows.pop(number, None)
             self._columns.put(new)
             self._known_counts = {}
-            self._lengths, self._size = self._columns.lengths(), self._columns.rows
+            self._lengths = self._columns.lengths()
+            self._size, self._trusted = self._columns.rows, self._columns.trusted()
 
     # ---- FAISS ----
 
@@ -466,6 +476,15 @@ class SqliteIndex:
         self._catalog.run(lambda db: db.execute("DELETE FROM meta WHERE name = ?", (name,)), write=True)
 
 
+def _pieces(embedder: Embedder, texts: list[str]) -> Iterator[tuple[slice, Vectors]]:
+    if isinstance(embedder, EmbedsPieces):
+        yield from embedder.pieces(texts)
+        return
+    for start in range(0, len(texts), WINDOW):
+        piece = slice(start, start + WINDOW)
+        yield piece, embedder.embed(texts[piece])
+
+
 # ---- SQL ----
 
 
@@ -485,9 +504,20 @@ def _match(column: str, counts: Mapping[str, int]) -> str:
     return f"{{{column}}} : ({either})" if either else ""
 
 
+def _is_trusted(trust: Trust, imported: bool) -> bool:
+    """True for what may be shown by default: own records from verified on, imported ones when approved."""
+    return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
+
+
+def _asks_for_trusted(filter: Filter) -> bool:
+    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
+    return _is_trusted(filter.min_trust, False) and _is_trusted(imported, True)
+
+
 def _where(filter: Filter) -> tuple[str, list[Any]]:
     """A filter as a condition on rows, and what it is given."""
     imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
+    given: list[Any]
     parts, given = ["trust >= CASE WHEN imported THEN ? ELSE ? END"], [imported.rank, filter.min_trust.rank]
     for name, value in (("application", application_of(filter.application)), ("env", env_of(filter.env))):
         if getattr(filter, name) is not None:
@@ -517,7 +547,8 @@ def _put(
         places = [
             (number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)
         ]
-        db.executemany("INSERT INTO words (rowid, raw, masked) VALUES (?, ?, ?)", places)
+        table = TABLES[not _is_trusted(row.trust, row.imported)]
+        db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", places)
         lengths = len(texts[0][0]), len(texts[0][1])
         db.execute(
             f"INSERT INTO row VALUES ({', '.join('?' * 15)})", (*_columns_of(number, change, sequence, row), *lengths)
@@ -538,7 +569,8 @@ def _columns_of(number: int, change: int, sequence: int, row: Row) -> tuple[Any,
 
 
 def _drop_words(db: sqlite3.Connection, number: int) -> None:
-    db.execute("DELETE FROM words WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES))
+    for table in TABLES:
+        db.execute(f"DELETE FROM {table} WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES))
 
 
 def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
@@ -556,12 +588,13 @@ def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
 def _erase_what_is_unused(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM vector WHERE text_key NOT IN (SELECT text_key FROM row)")
     db.execute("DELETE FROM kept WHERE owner != '' AND owner NOT IN (SELECT id FROM row)")
-    db.execute("INSERT INTO words (words) VALUES ('optimize')")
+    for table in TABLES:
+        db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
 def _forget_rows(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM row")
-    db.execute("DELETE FROM words")
+    for table in ("row", *TABLES):
+        db.execute(f"DELETE FROM {table}")
     _mark(db, "row change", 0)
     _mark(db, "epoch", _meta(db, "epoch") + 1)
 

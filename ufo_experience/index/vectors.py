@@ -1,7 +1,7 @@
 """Search over vectors with FAISS, in memory and in `.index/vectors.faiss`; `faiss.read_index` opens that file.
 
-Vectors are kept in half precision: a cosine changes by some 1e-5. Up to `EXACT` of them all are compared; above, FAISS's
-one-bit quantizer (RaBitQ) puts some hundred forward, and who asks compares these exactly. Filters hold before the
+Vectors are kept in half precision: a cosine changes by some 1e-5. Up to `EXACT` of them all are compared; above,
+FAISS's one-bit quantizer (RaBitQ) puts some hundred forward, and who asks compares these exactly. Filters hold before the
 search, as a bitmap of the numbers that may answer: no answer comes short.
 """
 
@@ -103,11 +103,12 @@ class VectorIndex:
 
         faiss.omp_set_num_threads(1)  # one question: a second thread costs more than it gives
         bits = np.packbits(allowed, bitorder="little")
-        selector = faiss.IDSelectorBitmap(bits)
+        selector = faiss.IDSelectorBitmap(bits)  # pyright: ignore[reportCallIssue]
         if isinstance(faiss.downcast_index(self._index.index), faiss.IndexRaBitQ):
-            limits, k = faiss.RaBitQSearchParameters(sel=selector, qb=QUERY_BITS), k * RERANKED
+            limits = faiss.RaBitQSearchParameters(sel=selector, qb=QUERY_BITS)  # pyright: ignore[reportCallIssue]
+            k *= RERANKED
         else:
-            limits = faiss.SearchParameters(sel=selector)
+            limits = faiss.SearchParameters(sel=selector)  # pyright: ignore[reportCallIssue]
         _, found = self._index.search(np.asarray(vector, np.float32)[None], min(k, max(len(self), 1)), params=limits)
         numbers: Numbers = found[0][found[0] >= 0]
         return numbers

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,21 +92,26 @@ def export_yaml(store: ExperienceStore) -> str:
 
 
 def first_edition(folder: Path) -> list[Any]:
-    """The records of a store folder of the first edition with their trust, usage and verdicts, as entries to import."""
-    entries = []
-    for path in sorted((folder / "records").glob("??/*.json")):
-        with suppress(DataError):
-            record = _first_payload(path)
-            known = folder / "status" / path.parent.name / path.name
-            status = _first_payload(known) if known.is_file() else {}
-            verdict = validate(Verdict, status["verdict"]) if status.get("verdict") else None
-            kept = {name: status[name] for name in ("trust", "usage") if name in status}
-            record = {name: value for name, value in {**record, **kept}.items() if name not in ("hmac", "sealed")}
-            if not (folder / "tombstones" / path.name).exists():
-                one = validate(Experience, record)
-                now = Status(trust=one.trust, usage=one.usage, verdict=verdict).over(one)
-                entries.append(_full(now))
-    return entries
+    """The records of a store folder of the first edition with their trust, usage and verdicts, as entries to import;
+    of one that cannot be read the bare id, which fails there with the others unharmed."""
+    return [
+        _first_entry(folder, path)
+        for path in sorted((folder / "records").glob("??/*.json"))
+        if not (folder / "tombstones" / path.name).exists()
+    ]
+
+
+def _first_entry(folder: Path, path: Path) -> dict[str, Any]:
+    try:
+        record = _first_payload(path)
+        known = folder / "status" / path.parent.name / path.name
+        status = _first_payload(known) if known.is_file() else {}
+        verdict = validate(Verdict, status["verdict"]) if status.get("verdict") else None
+        given = record | {name: status[name] for name in ("trust", "usage") if name in status}
+        one = validate(Experience, {name: value for name, value in given.items() if name not in ("hmac", "sealed")})
+    except DataError:
+        return {"id": path.stem}
+    return _full(Status(trust=one.trust, usage=one.usage, verdict=verdict).over(one))
 
 
 def _first_payload(path: Path) -> dict[str, Any]:

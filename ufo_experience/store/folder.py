@@ -34,6 +34,7 @@ from ufo_experience.store.catalog import Catalog, Rows
 from ufo_experience.store.files import (
     TEMP,
     append,
+    check_owner,
     make_folder,
     read_regular,
     replace_file,
@@ -68,6 +69,7 @@ class FolderStore(NotesEvents):
         self.root, self._location = root, location
         self._timeout, self._network, self._most = lock_timeout, network, max_per_author
         self._signing = signing_key(root)
+        self._owner = root.stat().st_uid
         self.catalog = Catalog(root)
         self.watch = Watch(root, self.catalog, self._signing)
         self._parsed: OrderedDict[tuple[Any, ...], Experience] = OrderedDict()
@@ -153,12 +155,18 @@ class FolderStore(NotesEvents):
     def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
         """Stream live records by id; what cannot be read is logged and left out."""
         for row in self._rows("live", ()) if ids is None else self._rows(*_among("live", ids)):
-            try:
-                yield self._load(row)
-            except NotFoundError:
-                continue  # removed meanwhile
-            except DataError as error:
-                _log.warning("left out: %s", error)
+            found = self._usable(row)
+            if found is not None:
+                yield found
+
+    def _usable(self, row: tuple[Any, ...]) -> Experience | None:
+        try:
+            return self._load(row)
+        except NotFoundError:  # removed meanwhile
+            return None
+        except DataError as error:
+            _log.warning("left out: %s", error)
+            return None
 
     def events(self, id: str | None = None) -> Iterator[Event]:
         """What happened, oldest first: to one record, or to all."""
@@ -198,6 +206,8 @@ class FolderStore(NotesEvents):
             if not rows:
                 self._explain(id, path)
             id, path, inode, size, mtime, content, edited, data = rows[0]
+        if info is not None:
+            check_owner(info, self.root / path, self._owner)
         key = (id, inode, size, mtime)
         experience = self._parsed.pop(key, None) or self.watch.read(self.root / path)[0]
         self._keep(key, experience)

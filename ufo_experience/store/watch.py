@@ -20,7 +20,7 @@ from ufo_experience.errors import DataError, SchemaError
 from ufo_experience.schema import Experience, Problem, validate
 from ufo_experience.store.base import Event, Status
 from ufo_experience.store.catalog import Catalog
-from ufo_experience.store.files import open_regular, read_regular, storage_errors
+from ufo_experience.store.files import check_owner, open_regular, read_regular, storage_errors
 from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, digest, is_sealed, without_seal
 from ufo_experience.store.strict_json import parse
 
@@ -164,6 +164,9 @@ class Watch:
 
     def read(self, path: Path) -> tuple[Experience, str, bool]:
         """A record file: the record, the digest of its content, whether it is as it was written. Raises `DataError`."""
+        with storage_errors(path):
+            if os.path.lexists(path):
+                check_owner(os.lstat(path), path, self._root.stat().st_uid)
         return decode(read_regular(path, MAX_FILE_BYTES, follow=False), str(path), self._key)
 
     # ---- events ----
