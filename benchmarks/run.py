@@ -35,6 +35,7 @@ from ufo_experience.procedure.screen import Control, read_screen
 LEARNED = 2  # the variant that is demonstrated
 ASKED = (1, 3)  # its neighbours share no value with it
 _TYPED = ("Edit", "Spinner", "ComboBox")
+_SHOWN = ("Text", "Header", "DataItem")  # clicked where nothing else of the name is there
 _MORE = ", and then print the list of changes for the auditor"
 _CLAUSE = re.compile(r"[,;] ")
 _OPPOSITES = (
@@ -155,7 +156,7 @@ def demonstrate(task: Task, driver: SeleniumDriver) -> tuple[str, list[dict[str,
 
 def _meant(name: str, typed: bool, controls: Sequence[Control]) -> Control:
     able = [one for one in controls if one.usable and (one.type in _TYPED) == typed]
-    acted = [one for one in able if one.type not in ("Text", "Header")]  # a text is clicked where nothing else is there
+    acted = [one for one in able if one.type not in _SHOWN]
     exact = [one for one in acted if one.name == name]
     found = exact or [one for one in acted if name in one.name] or [one for one in able if one.name == name]
     if not found:

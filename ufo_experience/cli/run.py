@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from ufo_experience.errors import ExperienceError, MissingExtraError, RefusedErr
 if TYPE_CHECKING:
     from ufo_experience.executor import Executed, SeleniumDriver
 
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
 
@@ -101,9 +103,11 @@ def _chromium(address: str, *, show: bool) -> Iterator[SeleniumDriver]:
     from ufo_experience.executor import SeleniumDriver
 
     options = webdriver.ChromeOptions()
+    options.binary_location = next((found for one in _NAMES if (found := shutil.which(one))), "")
     for flag in (*_FLAGS, *(() if show else ("--headless=new",))):
         options.add_argument(flag)
-    browser = webdriver.Chrome(options=options)
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    browser = webdriver.Chrome(options=options, service=service)
     try:
         browser.get(address)
         yield SeleniumDriver(browser)

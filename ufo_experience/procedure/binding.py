@@ -162,6 +162,8 @@ class Binding:
         held = self._held(target.within)
         if held or within != target.within:
             return replace(step, target=replace(target, within=""), row_of=held or self._value_in(within))
+        if not _is_own(step) and bare(within).startswith(bare(target.name)):
+            return replace(step, target=replace(target, within=""))  # the item itself is what the row is called by
         if not (LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
             self._parts.append(Part(place, "within", within))
         return step
