@@ -133,7 +133,7 @@ class Executor:
         try:
             call = next(work)
             while True:
-                call = _answered(work, call)
+                call = _told_on(work, *_answer(call))
         except StopIteration as end:
             return self._ended(end.value)
         except KeyboardInterrupt:
@@ -145,7 +145,7 @@ class Executor:
         try:
             call = next(work)
             while True:
-                call = await _aanswered(work, call)
+                call = _told_on(work, *await _awaited(call))
         except StopIteration as end:
             return self._ended(end.value)
 
@@ -286,22 +286,24 @@ class Executor:
         return act.confirm or bool(act.step and act.step.ask_first)
 
 
-def _answered(work: Work, call: Call) -> Call:
-    """Carry out a call and tell `work` what came of it, also a fault of ours; what it calls next."""
+def _told_on(work: Work, answer: Any, fault: ExperienceError | None) -> Call:
+    """Tell `work` what came of its call, also a fault of ours; what it calls next."""
+    return work.send(answer) if fault is None else work.throw(fault)
+
+
+def _answer(call: Call) -> tuple[Any, ExperienceError | None]:
     try:
-        answer = _not_awaited(call())
-    except ExperienceError as error:
-        return work.throw(error)
-    return work.send(answer)
+        return _not_awaited(call()), None
+    except ExperienceError as fault:
+        return None, fault
 
 
-async def _aanswered(work: Work, call: Call) -> Call:
+async def _awaited(call: Call) -> tuple[Any, ExperienceError | None]:
     try:
         answer = call()
-        answer = await answer if isinstance(answer, Awaitable) else answer
-    except ExperienceError as error:
-        return work.throw(error)
-    return work.send(answer)
+        return (await answer if isinstance(answer, Awaitable) else answer), None
+    except ExperienceError as fault:
+        return None, fault
 
 
 def _effect_of(act: Act, before: Screen, after: Screen) -> str:

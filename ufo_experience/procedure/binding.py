@@ -219,6 +219,9 @@ class Binding:
 
     def _leave_open(self, part: Part) -> None:
         step = self._steps[part.place]
+        if part.what == "within" and not step.ask_first and step.around is not None and step.around.equals == 1:
+            self._steps[part.place] = replace(step, target=_without(step.target, within=True))
+            return  # the only one of its name that was in view: where it stood tells nothing more
         what = {"name": "which one", "within": "in which row", "option": "which option"}[part.what]
         if part.what == "option":
             step = replace(step, value_from="open", parameters=_with_text(step.parameters, ""))
