@@ -252,7 +252,8 @@ class Executor:
         check = self._check
         if isinstance(check, str):
             view = yield from self._look()
-            passed = any(check.casefold() in one.name.casefold() for one in view.controls)
+            shown = [*(one.name for one in view.controls), (yield lambda: getattr(self.driver, "url", ""))]
+            passed = any(check.casefold() in text.casefold() for text in shown)
         else:
             passed = True if check is None else bool((yield lambda: check(self.driver)))
         return ("done", "") if passed else ("check_failed", "the way is at its end, and the check says no")

@@ -28,7 +28,7 @@ def run(
     task: Task,
     browser: Annotated[str | None, typer.Option(help="Address of the page to begin with, in Chromium.")] = None,
     application: Application = None,
-    check: Annotated[str | None, typer.Option(help="Text that must be on the screen at the end.")] = None,
+    check: Annotated[str | None, typer.Option(help="Text on the screen, or in the address, at the end.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Allow every step that is to be asked for first.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Show the window of the browser.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the steps, and carry out none.")] = False,

@@ -270,7 +270,18 @@ class Binding:
             held = [value for value in held if value not in typed]
         self._served |= set(held)
         missing += [value for value in held if value not in self._pairing.values]
+        if len(held) == 1 and not missing and self._is_said_of(held[0], text):
+            return self._pairing.values[held[0]], missing
         return replaced(text, {value: self._pairing.values[value] for value in held if value not in missing}), missing
+
+    def _is_said_of(self, value: str, text: str) -> bool:
+        """True where what a text holds beside a value went with it: "Weekdays only" for "Never"."""
+        beside = stems_of(text) - stems_of(value)
+        return (
+            bool(beside)
+            and find_whole(text.casefold(), self._old.text.casefold()) >= 0
+            and beside <= stems_of(" ".join(self._pairing.dropped))
+        )
 
     def _of_slot(self, name: str) -> tuple[str | None, str]:
         """What stands for a placeholder, and the old value it was."""
