@@ -10,6 +10,7 @@ from ufo_experience.errors import ExperienceError
 BENCHMARKS = {
     "retrieval": "benchmarks.retrieval.command",
     "steps": "benchmarks.steps.command",
+    "run": "benchmarks.run",
     "speed": "benchmarks.speed",
     "fleet": "benchmarks.fleet",
     "procedures": "benchmarks.procedures",

@@ -425,8 +425,9 @@ class ExperienceMemory(Upkeep):
             driver: `PlaywrightDriver`, `SeleniumDriver`, or any object with `controls()` and `do(act)`.
             ask: is asked before a step that sends, pays, deletes or the like; without it the run stops there.
             agent: takes over where the screen disagrees: `agent(controls, stop)` answers with actions.
-            check: says whether the task was done: a function of the driver, or a text that must be on the screen. A
-                run that it confirms is credited, and a way that was healed is stored as it is now.
+            check: says whether the task was done: a function of the driver, or a text that must be on the screen or
+                in the address of the page. A run that it confirms is credited, and a way that was healed is stored as
+                it is now; a way that it refused is not carried out again before it has helped.
         """
         from ufo_experience.executor import Executor, nothing_known
 

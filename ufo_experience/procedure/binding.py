@@ -164,6 +164,8 @@ class Binding:
         held = self._held(target.within)
         if held or within != target.within:
             return replace(step, target=replace(target, within=""), row_of=held or self._value_in(within))
+        if not _is_own(step) and bare(within).startswith(bare(target.name)):
+            return replace(step, target=replace(target, within=""))  # the item itself is what the row is called by
         if not (LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
             self._parts.append(Part(place, "within", within))
         return step
@@ -219,6 +221,9 @@ class Binding:
 
     def _leave_open(self, part: Part) -> None:
         step = self._steps[part.place]
+        if part.what == "within" and not step.ask_first and step.around is not None and step.around.equals == 1:
+            self._steps[part.place] = replace(step, target=_without(step.target, within=True))
+            return  # the only one of its name that was in view: where it stood tells nothing more
         what = {"name": "which one", "within": "in which row", "option": "which option"}[part.what]
         if part.what == "option":
             step = replace(step, value_from="open", parameters=_with_text(step.parameters, ""))
@@ -267,7 +272,18 @@ class Binding:
             held = [value for value in held if value not in typed]
         self._served |= set(held)
         missing += [value for value in held if value not in self._pairing.values]
+        if len(held) == 1 and not missing and self._is_said_of(held[0], text):
+            return self._pairing.values[held[0]], missing
         return replaced(text, {value: self._pairing.values[value] for value in held if value not in missing}), missing
+
+    def _is_said_of(self, value: str, text: str) -> bool:
+        """True where what a text holds beside a value went with it: "Weekdays only" for "Never"."""
+        beside = stems_of(text) - stems_of(value)
+        return (
+            bool(beside)
+            and find_whole(text.casefold(), self._old.text.casefold()) >= 0
+            and beside <= stems_of(" ".join(self._pairing.dropped))
+        )
 
     def _of_slot(self, name: str) -> tuple[str | None, str]:
         """What stands for a placeholder, and the old value it was."""
