@@ -48,7 +48,7 @@ ORDER = (
     "words", "masked", "query_coverage", "record_coverage", "meaning_asked", "meaning_named", "agreement",
     "agreement_values", "same_values",
 )  # fmt: skip
-LESS = frozenset({"missing", "surplus", "log_size"})
+LESS = frozenset({"missing", "surplus", "unexplained", "log_size"})
 EITHER = frozenset({"best_masked", "log_length", "application_named"})
 BOOSTING = {
     "max_iter": 200, "learning_rate": 0.1, "max_depth": 4, "l2_regularization": 15.0, "min_samples_leaf": 40,

@@ -4,7 +4,7 @@
     → the k best at or above the threshold; failed runs apart
 
 The score in [0, 1] says how probable it is that a record helps. Without vectors the structured ranker answers, with
-the score as the overlap of the task; with vectors their cosine counts in the order.
+the score as the overlap of the task; with vectors more candidates are found, and the score ranks them.
 """
 
 from __future__ import annotations
