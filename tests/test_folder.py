@@ -1,4 +1,4 @@
-"""A store folder: what a person reads in it, what others change in it, and what is found when a process or disk fails."""
+"""A store folder: what a person reads in it, what others change in it, and what is found when something fails."""
 
 from __future__ import annotations
 
@@ -90,12 +90,16 @@ def test_faiss_opens_the_file_of_vectors(memory):
 
 def test_a_record_that_git_brings_is_found_by_the_next_question(memory, tmp_path):
     """A file that another program puts there; one that goes is not found any more."""
-    with memory_of(tmp_path / "other", a_record_of("Turn on Bluetooth in the settings", application="Settings")) as other:
+    with memory_of(
+        tmp_path / "other", a_record_of("Turn on Bluetooth in the settings", application="Settings")
+    ) as other:
         path = the_file(other)
     target = Path(memory.store.location) / "records" / path.parent.name / path.name
     target.parent.mkdir()
     shutil.copy(path, target)
-    assert [hit.task for hit in memory.retrieve("Turn on Bluetooth in the settings")] == ["Turn on Bluetooth in the settings"]
+    assert [hit.task for hit in memory.retrieve("Turn on Bluetooth in the settings")] == [
+        "Turn on Bluetooth in the settings"
+    ]
     target.unlink()
     assert not memory.retrieve("Turn on Bluetooth in the settings").hits
 
@@ -202,7 +206,9 @@ def test_ufos_view_follows_and_is_not_rewritten_whole(memory):
     """A new example is appended, one that goes is blanked; whoever changed the file finds it made anew."""
     path = Path(memory.store.location) / "experience.yaml"
     before = path.read_bytes()
-    new = memory.remember("Turn on Bluetooth", [{"action": "click", "control": "On"}], success=True, application="Settings")
+    new = memory.remember(
+        "Turn on Bluetooth", [{"action": "click", "control": "On"}], success=True, application="Settings"
+    )
     assert path.read_bytes().startswith(before)
     assert len(yaml.safe_load(path.read_text())) == 2
     memory.quarantine(new.id)

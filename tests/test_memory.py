@@ -133,7 +133,9 @@ def test_indexing_again_with_nothing_changed_does_nothing(memory):
     again = memory.index()
     assert (again.embedded, again.requests) == (0, 0)
     after = {path: path.stat().st_mtime_ns for path in Path(memory.store.location).rglob("*") if path.is_file()}
-    assert {path for path in after if ".index/index.sqlite" not in path.as_posix() and after[path] != before.get(path)} == set()
+    assert {
+        path for path in after if ".index/index.sqlite" not in path.as_posix() and after[path] != before.get(path)
+    } == set()
 
 
 def test_a_damaged_index_costs_no_answer(memory, tmp_path):
