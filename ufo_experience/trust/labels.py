@@ -18,8 +18,8 @@ _FIXED = frozenset(  # kinds of controls that belong to the application, not to 
     "window dialog pane document tabcontrol expander spinbutton textarea input select searchfield".split()
 )
 _ADDRESS = re.compile(  # what leads somewhere: a mail box, a page, a share, a machine
-    r"(?i)[\w.+-]+@[\w-]+\.\w|(?<!\w)@\w|\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
-    r"|(?<![\w.])(?:[\w-]+\.){1,6}(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil"
+    r"(?i)[\w.+-]{1,64}@[\w-]{1,63}\.\w|(?<!\w)@\w|\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
+    r"|(?<![\w.])(?:[\w-]{1,63}\.){1,6}(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil"
     r"|co|uk|me|ly|link)\b"
     r"|\b(?:javascript|data|vbscript|file|mailto|ms-[a-z-]+):\S"
 )
