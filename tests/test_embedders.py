@@ -41,10 +41,9 @@ from tests.openai_stub import (
     wrong_dimension,
     zero_vectors,
 )
-from ufo_experience import embed
+from ufo_experience import Embedder, ExperienceMemory, embed, open_embedder
 from ufo_experience.costs import Ledger
-from ufo_experience.embed import open_embedder
-from ufo_experience.embed.base import Embedder, as_embedder
+from ufo_experience.embed.base import as_embedder
 from ufo_experience.embed.cache import CachedEmbedder
 from ufo_experience.embed.hashing import HashingEmbedder, features
 from ufo_experience.embed.local import StaticEmbedder
@@ -56,7 +55,6 @@ from ufo_experience.errors import (
     ServiceError,
     UsageError,
 )
-from ufo_experience.memory import ExperienceMemory
 from ufo_experience.request import estimate_tokens
 from ufo_experience.service import IN_A_ROW, Access, Service
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.postgres_server import Server, running
 from tests.stores import a_run_of, index_of, server
+from ufo_experience import ExperienceMemory
 from ufo_experience.errors import (
     CorruptError,
     DataError,
@@ -22,7 +23,6 @@ from ufo_experience.errors import (
     StorageError,
     UsageError,
 )
-from ufo_experience.memory import ExperienceMemory
 from ufo_experience.request import Request
 from ufo_experience.schema import Trust
 from ufo_experience.store import open_store

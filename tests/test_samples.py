@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, Settings
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.settings import Settings
 from ufo_experience.store import open_store
 
 SHIPPED = Path(__file__).resolve().parents[1] / "experience_db"

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from ufo_experience import read_traces
 from ufo_experience.errors import TraceError, UsageError
 from ufo_experience.schema import UNKNOWN_TASK, Trajectory
-from ufo_experience.traces import FORMATS, ReadReport, read_traces
+from ufo_experience.traces import FORMATS, ReadReport
 
 ROW = {
     "step": 1,

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import ufo_experience
 from tests.conftest import DATA
+from ufo_experience import read_traces
 from ufo_experience.errors import TraceError
 from ufo_experience.schema import Step, Trajectory
-from ufo_experience.traces import ReadReport, read_traces
+from ufo_experience.traces import ReadReport
 
 SYNTHETIC = DATA / "ufo_logs"
 SESSIONS = sorted(path.parent for path in SYNTHETIC.glob("v*/*/expected.json"))
