@@ -102,7 +102,7 @@ def store_with(folder: Path, rows: list[tuple[str, str]], success: bool = True) 
 
 
 def record(task: str, application: str, success: bool = True):
-    step = {"step_number": 1, "action_type": "click_input", "target_control": {"name": f"Do {task}"}}
+    step = {"step_number": 1, "action_type": "click_input", "target_control": {"name": "Go", "type": "Button"}}
     return from_triple(
         {"task": task, "request": task, "application": application},
         {"steps": [step]},
