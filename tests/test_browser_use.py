@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, read_traces
 from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.traces import read_traces
 
 pytestmark = pytest.mark.adapters
 

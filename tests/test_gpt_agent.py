@@ -169,7 +169,7 @@ def test_faults_that_pass_are_tried_again(world):
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (refusal("no"), "gave no answer: no"),
+        (refusal("no"), "gave no answer, it refused"),
         (content("{not json"), "asking gpt-4.1-mini"),
         (content(json.dumps(answer("click_input", "99"))), "no control with the id '99'"),
         (content(json.dumps(answer("format_disk", "1"))), "no tool 'format_disk'"),

@@ -13,13 +13,11 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tests.openai_stub import OpenAIStub, failing, slow
+from ufo_experience import ExperienceMemory, Settings, build_prompt
 from ufo_experience.cli import app
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.schema import Experience, Hit, Trust, validate
 from ufo_experience.service import IN_A_ROW
-from ufo_experience.settings import Settings
 
 
 def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:

@@ -10,10 +10,8 @@ import pytest
 
 from tests.builders import a_record_of
 from tests.openai_stub import OpenAIStub, content, out_of_quota
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, RecordFilter, Settings
 from ufo_experience.errors import UsageError
-from ufo_experience.settings import Settings
-from ufo_experience.store.selection import RecordFilter
 
 KNOWN = ["Mute the channel random", "Change the stage of the opportunity Kessler", "Archive the newsletter of May"]
 SAME = {

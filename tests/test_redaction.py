@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from tests.redaction_cases import HARMLESS, SECRETS
-from ufo_experience import ExperienceMemory, redact_text
+from ufo_experience import ExperienceMemory, Settings, redact_text
 from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.schema import Experience
-from ufo_experience.settings import Settings
 
 DISEASE = "symptoms of lung cancer"
 PASSWORD = "Gnarl-Vesper61"

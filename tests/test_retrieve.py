@@ -196,7 +196,7 @@ class Broken:
     name = "broken"
 
     def __init__(self) -> None:
-        from ufo_experience.embed import open_embedder
+        from ufo_experience import open_embedder
 
         self._inner = open_embedder("hashing")
         self.spending, self.dim = self._inner.spending, self._inner.dim
@@ -209,7 +209,7 @@ class Broken:
 
 
 def test_words_answer_when_the_embedder_does_not(tmp_path):
-    from ufo_experience.settings import Settings
+    from ufo_experience import Settings
 
     embedder = Broken()
     memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db")), embedder=embedder)

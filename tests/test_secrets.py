@@ -13,9 +13,9 @@ import pytest
 
 from tests.openai_stub import OpenAIStub
 from tests.secret_cases import Case, innocent, planted
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, redact_text
 from ufo_experience.integrations.formats.ufo_example import from_ufo_example
-from ufo_experience.redact import redact_json, redact_text
+from ufo_experience.redact import redact_json
 
 PASSWORDS = [f"Tr0ub4dor&{n}xQ" for n in range(20)]
 

@@ -14,7 +14,8 @@ import yaml
 import ufo_experience.settings as config
 from tests.cli_runner import commands as all_commands
 from tests.docs_blocks import options_of
-from ufo_experience.settings import OTHER_VARIABLES, PREFIX, Settings, load_settings
+from ufo_experience import Settings, load_settings
+from ufo_experience.settings import OTHER_VARIABLES, PREFIX
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, FILE = DOCS / "settings.md", DOCS / "ufo_experience.yaml"

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, read_traces
 from ufo_experience.actions import is_blind
 from ufo_experience.errors import DataError
 from ufo_experience.schema import UNKNOWN_TASK, Seen, Trajectory
-from ufo_experience.traces import FORMATS, ReadReport, read_traces
+from ufo_experience.traces import FORMATS, ReadReport
 
 DATA = Path(__file__).parent / "data" / "traces"
 

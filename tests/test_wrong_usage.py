@@ -72,15 +72,14 @@ COMMANDS = [
     "retrieve 'Turn on Bluetooth' --db nowhere_db",
     "retrieve 'Turn on Bluetooth' --db ''",
     "retrieve 'Turn on Bluetooth' --db redis://host/0",
-    "retrieve 'Turn on Bluetooth' --db waiting_db",
+    "retrieve 'Turn on Bluetooth in the settings' --db waiting_db",
     "retrieve 'Book a flight to Rome'",
     "prompt 'Turn on Bluetooth' --max-tokens 20",
     "prompt 'Turn on Bluetooth' --max-tokens -1",
     "prompt 'Turn on Bluetooth' --format xml",
     "report",
     "report 6935f48a",
-    "report 6935f48a --outcome maybe",
-    "report zzzz --outcome success",
+    "report zzzz --success",
     "show",
     "show zzzz",
     "show 6",
@@ -109,10 +108,7 @@ COMMANDS = [
     "calibrate",
     "calibrate --labels nowhere.jsonl",
     "index --embedder opnai",
-    "index --index pinecone",
-    "index --embedder hashing:256",
     "index --embedder openai:text-embedding-3-small --rebuild",
-    "index --concurrency 0",
 ]
 
 CALLS: dict[str, Callable[[ExperienceMemory], object]] = {

@@ -20,7 +20,7 @@ from ufo_experience.settings import Settings
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
-DEMO_TASK, DEMO_APPLICATION = "Send an email to Priya about the offsite agenda", "Outlook"
+DEMO_TASK, DEMO_APPLICATION = "Write a new email to Priya and ask whether Friday still suits", "Outlook"
 
 
 @app.command()

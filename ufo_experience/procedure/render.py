@@ -210,7 +210,7 @@ _STEP = re.compile(
     rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?"
     r"|(?P<action>[\w.:/-]+))"
     rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})"
-    r"|an? (?P<kind>\w+)))?"
+    r"|an? (?P<kind>\w+(?: \w+){0,19}?)))?"
     rf"(?: in the row of (?P<row_of>{_Q}|{_WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: \w+=(?:{_Q}|[^\s\"]+))*)"
 )
