@@ -73,7 +73,7 @@ def shown_of(row: Row) -> tuple[bool, bool, bool]:
     with tempfile.TemporaryDirectory() as folder, ExperienceMemory.open(folder, embedder="hashing") as memory:
         one = memory.remember(row["task"], steps_of(row), success=True, judge="person", application=row["application"])
         tasks = (row["query"], row["task"])
-        found = [memory.retrieve(task, similarity_threshold=0.0) for task in tasks]
+        found = [memory.retrieve(task, threshold=0.0) for task in tasks]
         prompt = "".join(str(memory.build_prompt(task, hits).prompt) for task, hits in zip(tasks, found, strict=True))
     shown = [text for text in row["payload"] if text.strip() and text in prompt and text not in " ".join(tasks)]
     steps = [step for step in one.action.steps if any(text in step.target_control.name for text in shown)]

@@ -516,12 +516,12 @@ def test_row_55_k_is_a_whole_number_from_1_to_50(filled, k):
 def test_row_56_a_threshold_that_makes_no_sense(filled, threshold):
     """A usage error, not an answer."""
     with pytest.raises(UsageError):
-        filled.retrieve("turn bluetooth on", similarity_threshold=threshold)
+        filled.retrieve("turn bluetooth on", threshold=threshold)
 
 
 def test_row_57_fewer_records_than_asked_for(filled, tmp_path):
     """No padding, and an empty store is an empty answer."""
-    assert len(filled.retrieve("turn bluetooth on", top_k=50, similarity_threshold=0.0).hits) <= len(filled.store.ids())
+    assert len(filled.retrieve("turn bluetooth on", top_k=50, threshold=0.0).hits) <= len(filled.store.ids())
     assert open_memory(tmp_path / "empty").retrieve("turn bluetooth on").hits == ()
 
 
@@ -536,7 +536,7 @@ def test_row_58_ties_are_ordered_by_id(tmp_path):
         memory = open_memory(tmp_path / name)
         memory.store.add(some)
         orders.append(
-            [hit.experience.id for hit in memory.retrieve("sort the mail", top_k=6, similarity_threshold=0.0)]
+            [hit.experience.id for hit in memory.retrieve("sort the mail", top_k=6, threshold=0.0)]
         )
     assert orders[0] == orders[1] == sorted(one.id for one in records)
 
@@ -561,7 +561,7 @@ def test_row_61_only_quarantined_records_match(tmp_path):
     """No hit, and it is said how many were withheld."""
     memory = open_memory(tmp_path / "db")
     memory.ingest(SAMPLES / "settings_bluetooth", trust="quarantined")
-    found = memory.retrieve("Turn on Bluetooth in the settings", similarity_threshold=0.0)
+    found = memory.retrieve("Turn on Bluetooth in the settings", threshold=0.0)
     assert found.hits == ()
     assert found.withheld
     assert set(found.withheld_why) == {"quarantined"}
@@ -642,7 +642,7 @@ def test_row_72_any_clock_is_survived(tmp_path, when):
     """Naive, far past and far future: stored, ranked, shown."""
     memory = open_memory(tmp_path / "db")
     memory.store.add([a_record(1, state={"task": "sort the mail"}, created_at=when, trust=Trust.VERIFIED)])
-    hits = memory.retrieve("sort the mail", similarity_threshold=0.0)
+    hits = memory.retrieve("sort the mail", threshold=0.0)
     assert memory.build_prompt("sort the mail", hits).ids == (a_record(1).id,)
 
 

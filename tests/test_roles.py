@@ -113,7 +113,7 @@ def test_what_was_done_often_is_found_in_other_words_as_well_as_before(tmp_path)
         runs = [a_record_of(task.replace("{}", str(run)), session=f"{run}") for run in range(10, 50)]
         once, often = (memory_of(tmp_path / f"{number}-{len(some)}", *others, *some) for some in (runs[:1], runs))
         for query in asked:
-            before, after = (memory.retrieve(query, similarity_threshold=0.0)[0] for memory in (once, often))
+            before, after = (memory.retrieve(query, threshold=0.0)[0] for memory in (once, often))
             assert after.experience.state.task == before.experience.state.task == runs[0].state.task
             assert after.score >= before.score - 0.05
 

@@ -36,10 +36,8 @@ from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust,
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.selection import (
-    resolve,
-    trust_level,
-)
+from ufo_experience.store.selection import resolve, trust_level
+from ufo_experience.telemetry import span
 
 # Readers, summarizers, prompts, services: imported by the method that needs them, a question loads none of it.
 if TYPE_CHECKING:
@@ -153,7 +151,7 @@ class ExperienceMemory(Upkeep):
         self.parts.expect_embedder()
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.parts.service)
-        with self.parts.waiting(wait):
+        with self.parts.waiting(wait), span("create_memory") as told:
             report = ingest(
                 sources,
                 self.store,
@@ -168,6 +166,7 @@ class ExperienceMemory(Upkeep):
                 progress=progress,
                 **lacking,
             )
+            told.set(records=len(report.added))
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
         if (success := lacking.get("success")) is not None:
@@ -239,7 +238,8 @@ class ExperienceMemory(Upkeep):
         engine = open_summarizer(summarizer, self.parts.service)
         constants = Constants(self.parts.index)
         experience = learn(run, engine, key=self.store.key(), constants=constants, trust=level, wordings=wordings)
-        self.take_in([experience])
+        with span("create_memory", records=1):
+            self.take_in([experience])
         return self.store.get(experience.id)
 
     def judge(
@@ -274,7 +274,7 @@ class ExperienceMemory(Upkeep):
         application: str | None = None,
         env: str | None = None,
         top_k: int | None = None,
-        similarity_threshold: float | None = None,
+        threshold: float | None = None,
         near: int = 0,
         exclude_session: str | None = None,
         only: Collection[str] | None = None,
@@ -283,7 +283,7 @@ class ExperienceMemory(Upkeep):
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
-        `similarity_threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
+        `threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
         0.75. `near` asks for so many of the
         best below it, too. `only` are ids: no other record answers, and they are ranked among themselves. `controls`
         are those in view (as for `Guide.next`), `done` the names of those acted on so far: among equals the way comes
@@ -293,12 +293,15 @@ class ExperienceMemory(Upkeep):
         for name, given in (("application", application), ("env", env)):
             expect(str, given or "", name)
         own = None if self.settings.threshold == "auto" else self.settings.threshold
-        threshold = own if similarity_threshold is None else similarity_threshold
+        least = own if threshold is None else threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
         screen = None if controls is None else _on_screen(controls, done, application)
-        query = Query(task, application, env, k, threshold, exclude_session, among, near, screen)
-        return self.parts.retriever.retrieve(query)
+        query = Query(task, application, env, k, least, exclude_session, among, near, screen)
+        with span("search_memory", top_k=k) as told:
+            found = self.parts.retriever.retrieve(query)
+            told.set(hits=len(found), degraded=found.degraded is not None)
+        return found
 
     def build_prompt(
         self,
@@ -320,14 +323,16 @@ class ExperienceMemory(Upkeep):
         negatives = found.negatives if isinstance(found, Retrieval) else ()
         limit = self.settings.max_tokens if max_tokens is None else max_tokens
         shown = [*found, *negatives]
-        block = build_prompt(
-            task,
-            shown,
-            max_tokens=limit,
-            format=format,
-            allowed_actions=allowed_actions,
-            runs_of=self._runs_of,
-        )
+        with span("build_prompt", max_tokens=limit) as told:
+            block = build_prompt(
+                task,
+                shown,
+                max_tokens=limit,
+                format=format,
+                allowed_actions=allowed_actions,
+                runs_of=self._runs_of,
+            )
+            told.set(procedures=len(block.ids), tokens=block.tokens)
         if self.settings.audit:
             self._audit(task, shown, block, found)
         return block
@@ -411,7 +416,9 @@ class ExperienceMemory(Upkeep):
         guide = self.guide(task, application=application)
         if guide is None:
             return nothing_known(task, self.retrieve(task, application=application).reason or "no way can be followed")
-        done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+        with span("execute_procedure") as told:
+            done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+            told.set(**_told_of(done))
         return self._settle_run(done)
 
     async def arun(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
@@ -421,7 +428,9 @@ class ExperienceMemory(Upkeep):
         guide = await asyncio.to_thread(self.guide, task, application=application)
         if guide is None:
             return nothing_known(task, "no way of this task can be followed")
-        done = await Executor(guide, driver, **options).arun()
+        with span("execute_procedure") as told:
+            done = await Executor(guide, driver, **options).arun()
+            told.set(**_told_of(done))
         return await asyncio.to_thread(self._settle_run, done)
 
     def _settle_run(self, done: Execution) -> Execution:
@@ -533,6 +542,10 @@ class ExperienceMemory(Upkeep):
         """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
+
+
+def _told_of(done: Execution) -> dict[str, bool | None]:
+    return {"checked": done.checked, "healed": bool(done.healed)}
 
 
 def _on_screen(controls: Iterable[Any], done: Iterable[str], application: str | None) -> OnScreen:
