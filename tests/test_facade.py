@@ -294,6 +294,18 @@ def test_a_memory_is_a_context_with_a_length_and_a_face(tmp_path):
         assert empty
 
 
+def test_a_memory_is_made_of_a_path_or_of_an_open_store(tmp_path):
+    """`ExperienceMemory(path)` is `ExperienceMemory.open(path)`; a misspelt argument is refused."""
+    first = ExperienceMemory(tmp_path / "db", embedder="hashing")
+    stored = first.remember(TASK, PLAIN, True)
+    again = ExperienceMemory(str(tmp_path / "db")), ExperienceMemory(first.store)
+    assert [one.get(stored.id) for one in again] == [stored, stored]
+    with pytest.raises(UsageError, match="location is a path"):
+        ExperienceMemory(7)
+    with pytest.raises(TypeError, match="treshold"):
+        ExperienceMemory(tmp_path / "db", treshold=0.5)
+
+
 def test_open_takes_top_k_and_threshold(tmp_path):
     """What is given to `open` stands over the settings."""
     settings = Settings(db=str(tmp_path / "db"), embedder="hashing", top_k=5)

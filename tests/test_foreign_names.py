@@ -120,7 +120,7 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     inside = tmp_path / "work" / "db"
     inside.parent.mkdir()
     store = FileStore.open(inside, disk=UnsyncedDisk())
-    memory = ExperienceMemory(store, Settings(db=str(inside), embedder="hashing", summarizer="extractive"))
+    memory = ExperienceMemory(store, settings=Settings(db=str(inside), embedder="hashing", summarizer="extractive"))
     store.add([a_record(7)])
     memory.index()
     use(memory, inside.parent, ["first"])  # imports and reads what belongs to the package itself

@@ -132,7 +132,7 @@ def test_no_door_lets_a_typed_value_through(door, password, name):
     """Typed into a password control or another: in no file of the store, and not in what is exported."""
     with tempfile.TemporaryDirectory() as folder:
         store = FileStore.open(Path(folder) / "db", disk=UnsyncedDisk())
-        memory = ExperienceMemory(store, Settings(db=store.location, embedder="hashing", summarizer="extractive"))
+        memory = ExperienceMemory(store, settings=Settings(db=store.location, embedder="hashing", summarizer="extractive"))
         door(memory, password, name)
         memory.index()
         [record] = store.scan()
@@ -168,7 +168,7 @@ def test_a_record_without_such_values_passes_unchanged():
 def test_a_record_stored_before_its_like_was_redacted_is_known_again(tmp_path):
     """An older store holds the password; the same record imported again is no conflict."""
     store = FileStore.open(tmp_path / "db", disk=UnsyncedDisk())
-    memory = ExperienceMemory(store, Settings(db=store.location, embedder="hashing"))
+    memory = ExperienceMemory(store, settings=Settings(db=store.location, embedder="hashing"))
     text = json.dumps([whole("T#abcde9", "Qjane")])
     assert len(memory.import_json(text).added) == 1
     again = memory.import_json(text)

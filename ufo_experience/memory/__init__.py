@@ -65,8 +65,36 @@ _log = logging.getLogger(__name__)
 class ExperienceMemory(Upkeep):
     """A store, its index and the stages around them. Safe to use from many threads; `with` closes it at the end."""
 
-    def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
-        super().__init__(store, settings, Parts(store, settings, embedder))
+    def __init__(
+        self,
+        location: str | Path | ExperienceStore | None = None,
+        *,
+        embedder: str | Embedder | None = None,
+        top_k: int | None = None,
+        threshold: float | Literal["auto"] | None = None,
+        create: bool = True,
+        settings: Settings | None = None,
+    ) -> None:
+        """Open (or create) the store at `location`: a folder or a URL; or take a store that is open.
+
+        `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
+        was made with; for a new store OpenAI if a key is configured, else hashing. `top_k` and `threshold` are those of
+        every `retrieve` that gives none. What is given here stands over `settings`, and those over file and environment
+        (see `Settings`).
+
+        Raises:
+            NotFoundError: there is no store and `create` is False.
+            StorageError, DataError, UsageError: as the store.
+        """
+        spec = embedder if isinstance(embedder, str) else None
+        where = str(location) if isinstance(location, (str, Path)) else getattr(location, "location", None)
+        base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
+        if location is None or isinstance(location, (str, Path)):
+            most, network = base.max_records_per_author, base.allow_network_store
+            location = open_store(base.db, create=create, network=network, max_per_author=most)
+        elif where is None:
+            raise UsageError(f"location is a path, a URL or a store, not {type(location).__name__}")
+        super().__init__(location, base, Parts(location, base, None if isinstance(embedder, str) else embedder))
 
     @classmethod
     def open(
@@ -79,28 +107,8 @@ class ExperienceMemory(Upkeep):
         create: bool = True,
         settings: Settings | None = None,
     ) -> ExperienceMemory:
-        """Open (or create) the store at `location`: a folder or a URL.
-
-        `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
-        was made with; for a new store OpenAI if a key is configured, else hashing. `top_k` and `threshold` are those of
-        every `retrieve` that gives none. What is given here stands over `settings`, and those over file and environment
-        (see `Settings`).
-
-        Raises:
-            NotFoundError: there is no store and `create` is False.
-            StorageError, DataError, UsageError: as the store.
-        """
-        expect((str, Path), "." if location is None else location, "location")
-        spec = embedder if isinstance(embedder, str) else None
-        where = None if location is None else str(location)
-        base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
-        store = open_store(
-            base.db,
-            create=create,
-            network=base.allow_network_store,
-            max_per_author=base.max_records_per_author,
-        )
-        return cls(store, base, None if isinstance(embedder, str) else embedder)
+        """The same, in the words of files: `ExperienceMemory.open("my_memory")` is `ExperienceMemory("my_memory")`."""
+        return cls(location, embedder=embedder, top_k=top_k, threshold=threshold, create=create, settings=settings)
 
     def close(self) -> None:
         """Let go of files and connections. What was stored is safe without it."""
