@@ -535,9 +535,7 @@ def test_row_58_ties_are_ordered_by_id(tmp_path):
     for name, some in (("a", records), ("b", records[::-1])):
         memory = open_memory(tmp_path / name)
         memory.store.add(some)
-        orders.append(
-            [hit.experience.id for hit in memory.retrieve("sort the mail", top_k=6, threshold=0.0)]
-        )
+        orders.append([hit.experience.id for hit in memory.retrieve("sort the mail", top_k=6, threshold=0.0)])
     assert orders[0] == orders[1] == sorted(one.id for one in records)
 
 

@@ -80,8 +80,8 @@ def test_what_was_typed_into_a_password_box_is_not_stored(memory, tmp_path):
     ("success", "judge", "trust", "who"),
     [
         (True, None, Trust.VERIFIED, "program"),
-        (True, "person", Trust.VERIFIED, "person"),
-        (False, "llm", Trust.VERIFIED, "llm"),
+        (True, "person", Trust.VERIFIED, "user"),
+        (False, "llm", Trust.VERIFIED, "model"),
         (None, None, Trust.OBSERVED, None),
         (True, "agent", Trust.OBSERVED, None),
     ],
@@ -139,7 +139,7 @@ def test_an_unknown_outcome_can_be_said_later(memory):
     stored = memory.remember(TASK, PLAIN)
     assert not memory.retrieve(TASK).hits
     judged = memory.judge(stored.id[:8], success=True)
-    assert (judged.outcome.success, judged.outcome.judge, judged.trust) == (True, "person", Trust.VERIFIED)
+    assert (judged.outcome.success, judged.outcome.judge, judged.trust) == (True, "user", Trust.VERIFIED)
     memory.report([stored.id], success=True)
     assert memory.retrieve(TASK)[0].experience.outcome.success is True
 

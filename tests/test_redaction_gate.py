@@ -132,7 +132,9 @@ def test_no_door_lets_a_typed_value_through(door, password, name):
     """Typed into a password control or another: in no file of the store, and not in what is exported."""
     with tempfile.TemporaryDirectory() as folder:
         store = FileStore.open(Path(folder) / "db", disk=UnsyncedDisk())
-        memory = ExperienceMemory(store, settings=Settings(db=store.location, embedder="hashing", summarizer="extractive"))
+        memory = ExperienceMemory(
+            store, settings=Settings(db=store.location, embedder="hashing", summarizer="extractive")
+        )
         door(memory, password, name)
         memory.index()
         [record] = store.scan()

@@ -173,9 +173,7 @@ def test_the_nearest_below_the_threshold_come_on_request(memory):
 def test_a_record_that_answers_many_different_requests_is_warned_of(memory):
     """It may be one way that reads like the way of everything."""
     colours = "red blue green white black grey pink brown".split()
-    found = [
-        memory.retrieve(f"Export the presentation as a PDF {colour}", threshold=0.01) for colour in colours
-    ]
+    found = [memory.retrieve(f"Export the presentation as a PDF {colour}", threshold=0.01) for colour in colours]
     assert any("different requests" in note for note in found[-1].notes)
     assert found[0].notes == ()
 

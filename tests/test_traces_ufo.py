@@ -51,7 +51,7 @@ def check(folder: Path) -> None:
     assert said == wanted or "steps" not in parse
     outcome = whole[-1].outcome if whole else None
     assert (outcome.success if outcome else None) is expected["success"]
-    assert (outcome.judge if outcome else None) == ("llm" if expected["evaluation"]["complete"] else None)
+    assert (outcome.judge if outcome else None) == ("model" if expected["evaluation"]["complete"] else None)
 
 
 HOSTS = ("HostAgent", "ConstellationAgent")

@@ -224,7 +224,7 @@ class ExperienceMemory(Upkeep):
 
         Args:
             success: None when nobody has judged the run: it is kept and not shown to agents until `judge` or `approve`.
-            judge: who says so: "person" (a user), "program" (a check, an evaluator), "llm", or "agent" (the agent
+            judge: who says so: "user", "program" (a check, an evaluator), "model", or "agent" (the agent
                 itself, which is no judgement). Default: the program that calls this.
             trust: your word instead of what the outcome gives (verified when judged, else observed).
             summarizer: who words the record; "openai" asks the service, the default nobody.
@@ -255,7 +255,7 @@ class ExperienceMemory(Upkeep):
         id: str,
         *,
         success: bool,
-        by: Judge = "person",
+        judge: Judge = "user",
         score: float | None = None,
         reason: str | None = None,
     ) -> Experience:
@@ -268,7 +268,7 @@ class ExperienceMemory(Upkeep):
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
-        said = {"success": success, "judge": by, "score": score, "reason": redact_text(reason) if reason else None}
+        said = {"success": success, "judge": judge, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])
         observed = self.store.get(full).trust is Trust.OBSERVED

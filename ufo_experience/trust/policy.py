@@ -29,7 +29,7 @@ def trust_of(outcome: Outcome, door: Door, *, complete: bool = True) -> Trust:
 
 def rests_on_log(experience: Experience) -> bool:
     """True for a record that is shown on nothing but what its own log says; answers count these."""
-    from_log = experience.provenance.origin == "log" and experience.outcome.judge != "person"
+    from_log = experience.provenance.origin == "log" and experience.outcome.judge != "user"
     return from_log and experience.trust is Trust.VERIFIED and not experience.usage.helped
 
 
