@@ -44,9 +44,9 @@ class Settings(BaseModel):
     threshold: Threshold | Literal["auto"] = "auto"
     """The lowest score that is served, a number from 0 to 1; `auto` is the calibrated one, else 0.75."""
 
-    judge: str = "none"
-    """A chat model that is asked whether the few best hits are the task at hand: `openai:MODEL`; `none` asks nobody.
-    While it cannot answer, nothing is served."""
+    judge: str = "auto"
+    """A chat model that is asked which of the best hits are the task at hand: `openai:MODEL`; `auto` asks OpenAI's if
+    a key is set, `off` nobody. While it cannot answer, the score does, and the answer says `degraded`."""
 
     max_tokens: Annotated[int, Field(ge=1)] = 1200
     """Budget of the few-shot block, in tokens."""

@@ -131,15 +131,13 @@ class Parts:
                 self.index.close()
 
     def _judge(self) -> Any:
-        if self.settings.judge in ("off", "none"):
+        asked = self.settings.judge
+        if asked == "off" or (asked == "auto" and not _has_key()):
             return None
         from ufo_experience.retrieve.judge import open_judge
         from ufo_experience.service import DEFAULT_CHAT
 
-        model = DEFAULT_CHAT if self.settings.judge == "auto" and _has_key() else None
-        return (
-            open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
-        )
+        return open_judge(asked, self.service(), DEFAULT_CHAT)
 
     def threshold(self, embedder: str) -> float | None:
         """The threshold that was calibrated for an embedder; None for the one that is fitted."""
