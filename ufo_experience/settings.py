@@ -52,13 +52,8 @@ class Settings(BaseModel):
     """Budget of the few-shot block, in tokens."""
 
     min_trust: Trust | None = None
-    """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`."""
-
-    min_trust_imported: Trust = Trust.APPROVED
-    """The same for records that were imported."""
-
-    stale_after_days: Annotated[int, Field(ge=1)] | None = None
-    """Days after which a record that was not seen to work since loses rank and asks for a new look; unset: never."""
+    """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`.
+    Imported records take `approved`."""
 
     max_records_per_author: Annotated[int, Field(ge=1)] | None = None
     """The most records one author may keep in a store others write to as well: a role of the database, an owner of

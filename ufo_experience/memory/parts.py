@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -119,8 +118,7 @@ class Parts:
     def policy(self) -> TrustPolicy:
         """What may be shown. In a store others write to, too, a judged run is not enough: somebody must approve."""
         own = self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED)
-        days = self.settings.stale_after_days
-        return TrustPolicy(own, self.settings.min_trust_imported, None if days is None else timedelta(days=days))
+        return TrustPolicy(own)
 
     def close(self) -> None:
         """Close connections; they are opened again when they are needed."""
