@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.embed.base import Kind, Vectors
-from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.request import Request
@@ -37,17 +34,6 @@ TEXTS = [
     "Create a folder named Reports",
     "Schedule a meeting with the design team",
 ]
-
-
-class Meaningful(HashingEmbedder):
-    """Hashed words that know the reference tasks in both wordings: an embedder whose vectors count."""
-
-    name = "meaningful"
-
-    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
-        """As the embedder behind, the second wording of a reference task as the first."""
-        first = {second: one for one, second in PAIRS}
-        return super().embed([first.get(text, text) for text in texts], kind)
 
 
 def a_step(number: int, action: str, control: str = "", kind: str | None = None, **fields: Any) -> Step:

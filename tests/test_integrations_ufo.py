@@ -12,15 +12,12 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ufo_experience.retrieve.background import REFERENCES
 
 import ufo_experience
-from tests.builders import Meaningful
 from tests.cli_runner import Cli
 from ufo_experience.errors import DataError
 from ufo_experience.ids import content_id
@@ -33,7 +30,6 @@ from ufo_experience.integrations.ufo import (
     migrate,
 )
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Trust
 
 SAMPLES = Path(ufo_experience.__file__).parent / "samples"
@@ -318,30 +314,6 @@ def test_any_number_of_better_answers_from_other_applications_cannot_crowd_out_t
     retriever = ExperienceRetriever(str(tmp_path / "db"))
     (found,) = ask_as_ufo(retriever, "save the open document as a pdf file", "a.exe")
     assert found["Request"] == "save an open document as pdf"
-
-
-def test_vectors_too_are_compared_within_what_passes(tmp_path):
-    """A record that shares no word with the query is put forward although 150 others are nearer."""
-
-    class Nearly(Meaningful):
-        """Everything is near the query, the records of a.exe a little less."""
-
-        name = "nearly"
-
-        def embed(self, texts, kind="document"):
-            vectors = super().embed(texts, kind)
-            for row, text in enumerate(texts):
-                if text not in REFERENCES:
-                    vectors[row] = 0.0
-                    vectors[row, :2] = 1.0, 0.2 if "solitary" in text else 0.0
-            return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-    memory = ExperienceMemory.open(tmp_path / "db", embedder=Nearly())
-    memory.store.add([record("solitary case", "a.exe"), *(record(f"crowd {n}", "b.exe") for n in range(150))])
-    memory.index()
-    wanted = record("solitary case", "a.exe").id
-    ranking = memory.wiring.retriever().rank("zebra", Query("zebra", only=frozenset([wanted])))
-    assert len(ranking.candidates.rows) == 1
 
 
 def test_a_filter_may_look_at_anything_and_stumble(tmp_path):

@@ -29,7 +29,9 @@ def stub(monkeypatch: pytest.MonkeyPatch):
 
 def open_memory(folder: Path, **settings: object) -> ExperienceMemory:
     """A memory as a user with a key gets it."""
-    return ExperienceMemory.open(settings=Settings(db=str(folder), **{"summarizer": "extractive", "judge": "off", **settings}))
+    return ExperienceMemory.open(
+        settings=Settings(db=str(folder), **{"summarizer": "extractive", "judge": "off", **settings})
+    )
 
 
 def embeddings(stub: OpenAIStub) -> list[str]:

@@ -71,6 +71,13 @@ CASES = {
     "a person who is not in view": Case(
         [TKENT], USER.format("bwayne", "Editors"), ADMIN, "Settings|Users", "target_missing"
     ),
+    "learned for a login that tells nothing of the name": Case(
+        [(USER.format("zz81", "Translators"), way("Ada Byron", "Translators"))],
+        USER.format("mlopez", "Editors"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Byron",
+    ),
     "two of that name": Case(
         [TKENT],
         USER.format("mlopez", "Editors"),

@@ -16,7 +16,7 @@ SHIPPED = Path(__file__).resolve().parents[1] / "experience_db"
 def content(store) -> dict:
     """Records by id, without what depends on where the logs lay."""
     return {
-        one.id: one.model_dump(exclude={"provenance", "usage", "created_at", "trust"}) | {"trust": one.trust}
+        one.id: one.model_dump(exclude={"provenance", "usage", "created_at", "trust", "digests"}) | {"trust": one.trust}
         for one in store.scan()
     }
 

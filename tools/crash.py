@@ -127,9 +127,11 @@ def compare(folder: Path, known: State, under_way: State) -> list[str]:
     wrong = []
     with open_memory(folder) as memory:
         found = state_of(memory)
-        for id in known.keys() | found.keys():
-            if id not in under_way and known.get(id) != found.get(id):
-                wrong.append(f"{id[:8]}: {found.get(id)} instead of {known.get(id)}")
+        wrong += [
+            f"{id[:8]}: {found.get(id)} instead of {known.get(id)}"
+            for id in known.keys() | found.keys()
+            if id not in under_way and known.get(id) != found.get(id)
+        ]
         report = memory.verify()
         wrong += [f"damaged: {problem.message}" for problem in report.corrupt]
         live = {id for id, what in found.items() if what}

@@ -25,6 +25,7 @@ from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogDefaults
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
+from ufo_experience.trust.policy import rests_on_log
 
 COMMIT_EVERY, COMMIT_SECONDS = 64, 2.0  # records made durable together, and how long one may wait for the others
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
@@ -44,7 +45,8 @@ class IngestReport:
     those of them that got the trust asked for, `judged` those that got the outcome a person gave. `read` counts the
     runs in which there was something to learn; `incomplete` are added ids of successes that are never shown, and what
     each lacks: a task, a step, or the names of the controls it acted on. `shortened` are sources of runs of which a
-    part is not kept, and why.
+    part is not kept, and why. `on_log_word` are added ids that are trusted on nothing but what their log says of how it
+    ended.
     """
 
     added: list[str] = field(default_factory=list)
@@ -57,6 +59,7 @@ class IngestReport:
     judged: list[str] = field(default_factory=list)
     incomplete: list[tuple[str, str]] = field(default_factory=list)
     shortened: list[tuple[str, str]] = field(default_factory=list)
+    on_log_word: list[str] = field(default_factory=list)
     read: int = 0
     cost: float = 0.0
 
@@ -126,6 +129,8 @@ def ingest(
                 report.skipped += [(run.source, reason)] if reason else []
                 continue
             made = constants.kept(made, run.trajectory.typed)
+            if trust is None and rests_on_log(made):
+                report.on_log_word.append(made.id)
             storing.take(_trusted(made, trust, earlier_versions, report))
             _tell(made, run, report)
             if progress:

@@ -180,14 +180,11 @@ def verify(
             console.note(f"set aside: {problem.file}: {problem.message}")
         for problem in found.corrupt:
             console.note(f"corrupt: {problem.file}: {problem.message}")
-        damaged = bool(found.corrupt) or found.index == "corrupt"
-        again = f"ufo-experience index{console.same_store}"
+        damaged = bool(found.corrupt) or found.index != "ok"
         if damaged and not repair:
             console.note(
                 f"to set it aside and make the index again: ufo-experience verify --repair{console.same_store}"
             )
-        elif found.index in ("stale", "missing"):
-            console.note(f"the index is {found.index}; to bring it in line: {again}")
         data = {
             "records": found.records,
             "corrupt": [problem.model_dump() for problem in found.corrupt],

@@ -19,7 +19,7 @@ from ufo_experience.procedure.pairing import SMALL, Pairing, says, stems_of
 from ufo_experience.procedure.parts import LABEL, Agreed, Part, matched
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.slot_types import SLOT_TYPE
+from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE
 from ufo_experience.request import Request, find_whole
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience
@@ -44,7 +44,9 @@ class Binding:
         requests: tuple[Request, Request],
         agreed: Sequence[Agreed],
         approved: bool = False,
+        constants: Mapping[str, str] | None = None,
     ) -> None:
+        self._constants = constants or {}  # digest → value, what independent runs typed alike
         self._run, self._pairing, self._agreed, self._approved = run, pairing, agreed, approved
         self._old, self._new = requests
         self._served: set[str] = set()
@@ -270,8 +272,10 @@ class Binding:
     def _of_slot(self, name: str) -> tuple[str | None, str]:
         """What stands for a placeholder, and the old value it was."""
         kind = self._run.slots.get(name, "")
-        if kind.startswith("= "):
-            return kind[2:].strip(), ""  # a person says so
+        if self._approved and kind.startswith(FIXED):
+            return kind[len(FIXED) :].strip(), ""  # a person says so
+        if (agreed := self._constants.get(self._run.digests.get(name, ""))) is not None:
+            return agreed, ""
         told = SLOT_TYPE.fullmatch(kind)
         if name.startswith("secret") or told is None or not told["where"]:
             return None, ""

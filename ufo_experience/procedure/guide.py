@@ -231,7 +231,7 @@ class Guide:
         elif ok:
             self._strayed = True
             self._take_for_stand_in(act)
-        elif place == self._at:
+        elif place is not None and place == self._at:
             self._failed[place] = self._failed.get(place, 0) + 1
             self._lose_the_way(f"step {place + 1} was tried and failed")
             if self._failed[place] > 1:

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from ufo_experience.redact.secrets import data
+from ufo_experience.request import on_forgetting
 
 # Besides the words of `secrets.txt` that introduce a password, a code or a key in running text.
 _SECRET = frozenset("pass pw psk ssn cookie authorization credential credentials passkey".split())
@@ -61,3 +62,7 @@ def speaks_of_secrets(text: str) -> bool:
         for word, section, inside, _ in data().nouns
         if section in ("password", "code")
     )
+
+
+on_forgetting(is_secret_name.cache_clear)
+on_forgetting(is_login_name.cache_clear)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ufo_experience.redact import tokens
-from ufo_experience.schema import MAX_TEXT
+from ufo_experience.request import on_forgetting
 
 WINDOW = 96  # characters around a word that introduces a secret, within its line
-_REMEMBERED = 1_024  # texts: labels and tasks come again and again
+_REMEMBERED, _LONGEST_REMEMBERED = 1_024, 1_000  # texts, and their characters: labels and tasks come again and again
 _LONGEST_KEY = 160  # longer runs are data
 
 _RUN = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
@@ -107,7 +107,7 @@ def data() -> _Data:
 
 def find_secrets(text: str) -> list[Finding]:
     """Every secret in `text`, in order, none overlapping another."""
-    return list(_remembered(text) if len(text) <= MAX_TEXT else _found(text))
+    return list(_remembered(text) if len(text) <= _LONGEST_REMEMBERED else _found(text))
 
 
 def find_shapes(text: str) -> list[Finding]:
@@ -133,6 +133,7 @@ def _apart(found: Iterable[Finding]) -> list[Finding]:
 
 
 _remembered = lru_cache(_REMEMBERED)(_found)
+on_forgetting(_remembered.cache_clear)
 
 
 def _visible(text: str) -> tuple[str, list[int] | range]:
@@ -292,7 +293,11 @@ _RULES_OF = {
 
 
 def _introduced(text: str) -> Iterator[Finding]:
-    for start, end, section in _nouns(text):
+    found = list(_nouns(text))
+    followed = {(start, section) for start, _, section in found}
+    for start, end, section in found:
+        if (end, section) in followed:  # the same kind of word once more: that one introduces what comes
+            continue
         weak = section in ("lock", "key") and text[end : end + 1] == "_"  # the first word of a longer name
         if not weak and not _GOES_ON.match(text, end) and not _is_of_something_else(text, start, end, section):
             for rule in _RULES_OF[section]:

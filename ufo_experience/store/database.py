@@ -27,7 +27,7 @@ MAX_CONNECTIONS = 8  # of one process
 MAX_SAID = 500  # characters of what a server says
 
 _PATIENCE = """
-SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', coalesce(
+SELECT set_config('jit', 'off', false), set_config('lock_timeout', %s, false), set_config('statement_timeout', coalesce(
     nullif(current_setting('statement_timeout'), '0'), %s), false)
 """
 

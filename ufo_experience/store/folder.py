@@ -153,12 +153,17 @@ class FolderStore(NotesEvents):
     def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
         """Stream live records by id; what cannot be read is logged and left out."""
         for row in self._rows("live", ()) if ids is None else self._rows(*_among("live", ids)):
-            try:
-                yield self._load(row)
-            except NotFoundError:
-                continue  # removed meanwhile
-            except DataError as error:
-                _log.warning("left out: %s", error)
+            if (experience := self._load_if_whole(row)) is not None:
+                yield experience
+
+    def _load_if_whole(self, row: tuple[Any, ...]) -> Experience | None:
+        try:
+            return self._load(row)
+        except NotFoundError:
+            return None  # removed meanwhile
+        except DataError as error:
+            _log.warning("left out: %s", error)
+            return None
 
     def events(self, id: str | None = None) -> Iterator[Event]:
         """What happened, oldest first: to one record, or to all."""

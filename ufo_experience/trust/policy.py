@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from ufo_experience.schema import Experience, Outcome, Trust
+from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.completeness import missing
-
-Door = Literal["owner", "log", "mcp", "agent", "import"]
 
 INCOMPLETE = -2  # rank of a success nobody could follow: no approval helps
 HIDE_AFTER = 3  # sessions that report harm until a record is hidden: one lowers its rank, it takes two others
-_BELIEVED = frozenset({"owner", "log"})  # doors through which a judgement counts
-
-
-def trust_of(outcome: Outcome, door: Door, *, complete: bool = True) -> Trust:
-    """The trust of a record by the door it came through.
-
-    The owner's word counts, and so does what a log says of itself when the owner ingests it. Through MCP, `import` and
-    an agent's own report a judgement never counts: whoever wrote it may be the one that is remembered.
-    """
-    if door == "import":
-        return Trust.QUARANTINED
-    return Trust.VERIFIED if outcome.is_judged and complete and door in _BELIEVED else Trust.OBSERVED
 
 
 def rests_on_log(experience: Experience) -> bool:
-    """True for a record that is shown on nothing but what its own log says; answers count these."""
+    """True for a record that is shown on nothing but what its own log says of the end; `ingest` names and counts these.
+
+    The owner's word counts, and so does a log's that the owner ingests. Through MCP, `import` and an agent's own report
+    a judgement never counts: whoever wrote it may be the one that is remembered.
+    """
     from_log = experience.provenance.origin == "log" and experience.outcome.judge != "user"
     return from_log and experience.trust is Trust.VERIFIED and not experience.usage.helped
 

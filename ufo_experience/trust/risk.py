@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ufo_experience.actions import is_press, is_typing, plain
 from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Experience, Step
 from ufo_experience.trust.labels import strange_in
 
@@ -46,6 +47,7 @@ _SPACELESS = "\u3000"  # from here on scripts put no blanks between words
 def _words() -> dict[str, tuple[str, ...]]:
     """The sections of `ask_first.txt`."""
     sections: dict[str, list[str]] = {}
+    words: list[str] = []
     for line in Path(__file__).with_name("ask_first.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             words = sections.setdefault(line.strip("[]"), [])
@@ -69,6 +71,9 @@ def asks_first(step: Step) -> bool:
     name = control.name.strip()
     if is_press(step.action_type) or PLACEHOLDER.fullmatch(name):
         return False
+    chosen = [value for value in step.parameters.values() if isinstance(value, str)]
+    if any(_has(text.casefold(), "guards") and _has(text.casefold(), "turns") for text in (name, *chosen)):
+        return True
     if _CARRIES_OUT.fullmatch(name) and control.within:
         return _label_asks(control.within.rstrip("?？ "), "")
     return _label_asks(name or " ".join(_WORD.findall(step.action_type)), plain(control.type or ""))
@@ -82,7 +87,7 @@ def _label_asks(name: str, role: str) -> bool:
         return False
     if _has(label, "but"):
         return False
-    if role in _TURNED and _has(label, "guards"):
+    if _has(label, "guards") and (role in _TURNED or _has(label, "turns")):
         return True
     if role in _LINKS and len(label.split()) > _LONGEST_LINK:
         return False
@@ -121,3 +126,6 @@ def risks(experience: Experience) -> tuple[str, ...]:
             kind = strange_in(text)
             found |= {kind} if kind and text.casefold() not in said else set()
     return tuple(sorted(found))
+
+
+on_forgetting(_label_asks.cache_clear)
