@@ -29,7 +29,7 @@ from ufo_experience import (
     read_traces,
 )
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_STEPS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -157,7 +157,7 @@ def test_a_key_twice_is_reported(tmp_path):
     """In a log the last value counts, and it is said; our own files refuse it."""
     report, _ = learn(tmp_path, '{"task": "first", ' + json.dumps(RUN)[1:])
     assert "E_DUPLICATE_KEY" in {problem.code for problem in report.problems}
-    with pytest.raises(SchemaError, match="twice"):
+    with pytest.raises(DataError, match="twice"):
         open_memory(tmp_path / "s").import_json('{"experiences": [], "experiences": []}')
 
 
@@ -344,7 +344,7 @@ def test_yaml_values_are_taken_as_they_are_written(tmp_path, value):
 )  # fmt: skip
 def test_numbers_out_of_range_are_refused(fields):
     """Negative, above one, NaN, a boolean for a number."""
-    with pytest.raises(SchemaError):
+    with pytest.raises(DataError):
         a_record(1, **fields)
 
 
@@ -353,7 +353,7 @@ def test_numbers_out_of_range_are_refused(fields):
 )
 def test_large_records_are_refused(tmp_path, fields):
     """64 tags, 256 KiB."""
-    with pytest.raises(SchemaError):
+    with pytest.raises(DataError):
         open_memory(tmp_path).store.add([a_record(1, **fields)])
 
 
@@ -419,12 +419,12 @@ def test_k_is_a_whole_number_from_1_to_50(filled, k):
 def test_a_threshold_that_makes_no_sense(filled, threshold):
     """A usage error, not an answer."""
     with pytest.raises(UsageError):
-        filled.retrieve("turn bluetooth on", similarity_threshold=threshold)
+        filled.retrieve("turn bluetooth on", threshold=threshold)
 
 
 def test_fewer_records_than_asked_for(filled, tmp_path):
     """No padding, and an empty store is an empty answer."""
-    assert len(filled.retrieve("turn bluetooth on", top_k=50, similarity_threshold=0.0).hits) <= len(filled.store.ids())
+    assert len(filled.retrieve("turn bluetooth on", top_k=50, threshold=0.0).hits) <= len(filled.store.ids())
     assert open_memory(tmp_path / "empty").retrieve("turn bluetooth on").hits == ()
 
 
@@ -438,9 +438,7 @@ def test_ties_are_ordered_by_id(tmp_path):
     for name, some in (("a", records), ("b", records[::-1])):
         memory = open_memory(tmp_path / name)
         memory.store.add(some)
-        orders.append(
-            [hit.experience.id for hit in memory.retrieve("sort the mail", top_k=6, similarity_threshold=0.0)]
-        )
+        orders.append([hit.experience.id for hit in memory.retrieve("sort the mail", top_k=6, threshold=0.0)])
     assert orders[0] == orders[1] == sorted(one.id for one in records)
 
 
@@ -464,7 +462,7 @@ def test_only_quarantined_records_match(tmp_path):
     """No hit, and it is said how many were withheld."""
     memory = open_memory(tmp_path / "db")
     memory.ingest(SAMPLES / "settings_bluetooth", trust="quarantined")
-    found = memory.retrieve("Turn on Bluetooth in the settings", similarity_threshold=0.0)
+    found = memory.retrieve("Turn on Bluetooth in the settings", threshold=0.0)
     assert found.hits == ()
     assert found.withheld
     assert set(found.withheld_why) == {"quarantined"}
@@ -508,7 +506,7 @@ def test_any_clock_is_survived(tmp_path, when):
     """Naive, far past and far future: stored, ranked, shown."""
     memory = open_memory(tmp_path / "db")
     memory.store.add([a_record(1, state={"task": "sort the mail"}, created_at=when, trust=Trust.VERIFIED)])
-    hits = memory.retrieve("sort the mail", similarity_threshold=0.0)
+    hits = memory.retrieve("sort the mail", threshold=0.0)
     assert memory.build_prompt("sort the mail", hits).ids == (a_record(1).id,)
 
 

@@ -21,7 +21,7 @@ from ufo_experience.traces.in_view import VisibleControls, visibility
 def learned(folder: Path, run: Wandering) -> Experience:
     """What is kept of a run that worked."""
     with ExperienceMemory.open(folder / "db", embedder="hashing") as memory:
-        return memory.remember(run.task, run.steps, True, run.application, judge="person")
+        return memory.remember(run.task, run.steps, True, run.application, judge="user")
 
 
 def way(task: str, *lines: str) -> Wandering:

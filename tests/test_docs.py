@@ -41,7 +41,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # hold of them when all blocks were run.
 GIVEN = {
     "guide.md": """
-from ufo_experience import Act, ExperienceMemory, Target
+from ufo_experience import Act, ExperienceMemory
+from ufo_experience.procedure.steps import Target
 memory, task = ExperienceMemory.open("guide_db", embedder="hashing"), "Turn on Bluetooth"
 memory.remember(
     task, [{"action": "click", "control": "Bluetooth", "control_type": "Button"}], success=True, application="Settings"

@@ -80,8 +80,8 @@ def test_what_was_typed_into_a_password_box_is_not_stored(memory, tmp_path):
     ("success", "judge", "trust", "who"),
     [
         (True, None, Trust.VERIFIED, "program"),
-        (True, "person", Trust.VERIFIED, "person"),
-        (False, "llm", Trust.VERIFIED, "llm"),
+        (True, "person", Trust.VERIFIED, "user"),
+        (False, "llm", Trust.VERIFIED, "model"),
         (None, None, Trust.OBSERVED, None),
         (True, "agent", Trust.OBSERVED, None),
     ],
@@ -139,7 +139,7 @@ def test_an_unknown_outcome_can_be_said_later(memory):
     stored = memory.remember(TASK, PLAIN)
     assert not memory.retrieve(TASK).hits
     judged = memory.judge(stored.id[:8], success=True)
-    assert (judged.outcome.success, judged.outcome.judge, judged.trust) == (True, "person", Trust.VERIFIED)
+    assert (judged.outcome.success, judged.outcome.judge, judged.trust) == (True, "user", Trust.VERIFIED)
     memory.report([stored.id], success=True)
     assert memory.retrieve(TASK)[0].experience.outcome.success is True
 
@@ -292,6 +292,18 @@ def test_a_memory_is_a_context_with_a_length_and_a_face(tmp_path):
         )
     with open_memory(tmp_path / "empty") as empty:
         assert empty
+
+
+def test_a_memory_is_made_of_a_path_or_of_an_open_store(tmp_path):
+    """`ExperienceMemory(path)` is `ExperienceMemory.open(path)`; a misspelt argument is refused."""
+    first = ExperienceMemory(tmp_path / "db", embedder="hashing")
+    stored = first.remember(TASK, PLAIN, True)
+    again = ExperienceMemory(str(tmp_path / "db")), ExperienceMemory(first.store)
+    assert [one.get(stored.id) for one in again] == [stored, stored]
+    with pytest.raises(UsageError, match="location is a path"):
+        ExperienceMemory(7)
+    with pytest.raises(TypeError, match="treshold"):
+        ExperienceMemory(tmp_path / "db", treshold=0.5)
 
 
 def test_open_takes_top_k_and_threshold(tmp_path):

@@ -214,7 +214,7 @@ def test_the_owner_judges_what_a_log_says_of_itself(tmp_path, stated, again):
     memory.ingest(log, success=True)
     memory.ingest(log)
     (stored,) = memory.list()
-    assert (stored.outcome.success, stored.outcome.judge, stored.trust) == (True, "person", Trust.VERIFIED)
+    assert (stored.outcome.success, stored.outcome.judge, stored.trust) == (True, "user", Trust.VERIFIED)
 
 
 def test_who_says_the_contrary_of_a_log_does_not_judge_it(tmp_path):

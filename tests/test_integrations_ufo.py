@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 import ufo_experience
 from tests.cli_runner import Cli
 from ufo_experience import DataError, ExperienceMemory, Trust
-from ufo_experience.errors import SchemaError
 from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.integrations.ufo import (
     ExperienceRetriever,
@@ -394,7 +393,7 @@ def test_a_missing_key_of_ufos_settings_has_ufos_default_and_a_wrong_one_is_name
     assert from_rag_config(file).retriever() is None
     assert from_rag_config(file).top_k == 5
     file.write_text("RAG_EXPERIENCE_RETRIEVED_TOPK: many\n", encoding="utf-8")
-    with pytest.raises(SchemaError, match="RAG_EXPERIENCE_RETRIEVED_TOPK"):
+    with pytest.raises(DataError, match="RAG_EXPERIENCE_RETRIEVED_TOPK"):
         from_rag_config(file)
 
 

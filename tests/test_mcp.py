@@ -38,7 +38,7 @@ TASK = "Draft an email to Jane about the budget"
 def memory(tmp_path: Path) -> ExperienceMemory:
     """A store that knows one task, judged by a person."""
     opened = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
-    opened.remember(TASK, STEPS, success=True, application="Outlook", judge="person")
+    opened.remember(TASK, STEPS, success=True, application="Outlook", judge="user")
     return opened
 
 

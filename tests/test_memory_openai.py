@@ -29,7 +29,9 @@ def stub(monkeypatch: pytest.MonkeyPatch):
 
 def open_memory(folder: Path, **settings: object) -> ExperienceMemory:
     """A memory as a user with a key gets it."""
-    return ExperienceMemory.open(settings=Settings(db=str(folder), **{"summarizer": "extractive", **settings}))
+    return ExperienceMemory.open(
+        settings=Settings(db=str(folder), **{"summarizer": "extractive", "judge": "off", **settings})
+    )
 
 
 def embeddings(stub: OpenAIStub) -> list[str]:
@@ -194,3 +196,13 @@ def test_caps_are_read_from_the_environment(stub, tmp_path, monkeypatch):
     memory.ingest(SAMPLES, summarizer="extractive")
     assert memory.retrieve(TASK).degraded
     assert stub.requests == []
+
+
+@pytest.mark.parametrize(("judge", "asked"), [("auto", 1), ("off", 0)])
+def test_with_a_key_a_model_judges_unless_it_is_switched_off(stub, tmp_path, judge, asked):
+    """`auto` is the default; a question is one more request, to the chat model."""
+    assert Settings().judge == "auto"
+    memory = open_memory(tmp_path / "db", judge=judge)
+    memory.ingest(SAMPLES)
+    memory.retrieve("Turn on Bluetooth in the settings, please")
+    assert len([request for request in stub.requests if "chat" in request.path]) == asked

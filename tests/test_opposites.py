@@ -43,7 +43,7 @@ def test_the_rule_finds_opposites_and_leaves_rewordings_alone():
     ],
 )
 def test_an_opposite_is_withheld_and_named(tmp_path, stored, asked):
-    found = memory_of(tmp_path / "db", a_record_of(stored)).retrieve(asked, similarity_threshold=0.0)
+    found = memory_of(tmp_path / "db", a_record_of(stored)).retrieve(asked, threshold=0.0)
     assert (list(found), found.withheld_why) == ([], ("contradicts",))
 
 

@@ -47,11 +47,11 @@ def on_disk(folder: Path) -> str:
 def remembered(memory: ExperienceMemory, *steps: dict[str, Any], task: str = "Look it up", **more: Any) -> Experience:
     """A run as the store has it; its last step is a click, so that there is something to learn."""
     done = [*steps, {"action": "click", "control": "OK", "control_type": "Button"}]
-    return memory.remember(task, done, success=True, judge="person", **more)
+    return memory.remember(task, done, success=True, judge="user", **more)
 
 
 def by_remember(memory: ExperienceMemory, folder: Path) -> None:
-    memory.remember("Look it up", STEPS, success=True, judge="person")
+    memory.remember("Look it up", STEPS, success=True, judge="user")
 
 
 def by_ingest(memory: ExperienceMemory, folder: Path) -> None:
@@ -67,7 +67,7 @@ def by_recorder(memory: ExperienceMemory, folder: Path) -> None:
     for step in STEPS:
         parameters = {"text": step["text"]} if "text" in step else {}
         recorder.step(step["action"], step["control"], parameters, control_type=step["control_type"])
-    recorder.finish(success=True, judge="person")
+    recorder.finish(success=True, judge="user")
 
 
 def by_triple(memory: ExperienceMemory, folder: Path) -> None:

@@ -36,7 +36,7 @@ def memory(tmp_path: Path) -> ExperienceMemory:
     """A store with one run that waits for somebody, and one that is verified."""
     opened = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
     opened.remember("Insert a table into the document", STEPS, application="Word")
-    opened.remember("Turn on the night light", STEPS[:1], success=True, application="Settings", judge="person")
+    opened.remember("Turn on the night light", STEPS[:1], success=True, application="Settings", judge="user")
     return opened
 
 

@@ -14,7 +14,7 @@ Step = dict[str, Any]
 def shown(folder: Any, *steps: Step, task: str = "Do the thing of the week") -> str:
     """The prompt for the task of a run, learned from this run alone."""
     with ExperienceMemory.open(folder, embedder="hashing") as memory:
-        memory.remember(task, list(steps), success=True, judge="person", application="App")
+        memory.remember(task, list(steps), success=True, judge="user", application="App")
         return str(memory.build_prompt(task).prompt)
 
 

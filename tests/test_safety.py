@@ -50,7 +50,7 @@ def test_everyday_runs_are_shown_with_readable_labels(tmp_path):
     """Of the labels of buttons, tabs and fields of some everyday runs all but a few stand in the prompt."""
     row = next(row for row in rows("everyday") if row["id"] == "e1-001")
     with ExperienceMemory.open(tmp_path, embedder="hashing") as memory:
-        memory.remember(row["task"], steps_of(row), success=True, judge="person", application=row["application"])
+        memory.remember(row["task"], steps_of(row), success=True, judge="user", application=row["application"])
         prompt = memory.build_prompt(row["task"]).prompt
     assert [step["control"] for step in row["steps"] if f'"{step["control"]}"' not in prompt] == []
     assert "[ask first]" in prompt

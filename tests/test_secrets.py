@@ -112,7 +112,7 @@ def everything(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
                 {"strategy": case.text, "parameters": {"note": case.text}},
                 {"success": True, "failure_reason": case.text},
             )
-            memory.build_prompt(case.text, memory.retrieve(case.text, similarity_threshold=0.0))
+            memory.build_prompt(case.text, memory.retrieve(case.text, threshold=0.0))
         text = json.dumps(
             [{"state": {"task": case.text}, "action": {}, "outcome": {"success": True}} for case in cases[5::10]]
         )

@@ -114,3 +114,8 @@ def test_every_variable_the_package_reads_is_on_the_page():
     read = set(re.findall(r"""["']((?:OPENAI|AZURE_OPENAI|UFO_EXPERIENCE|MINIWOB)_[A-Z_]*[A-Z])["']""", text))
     assert len(read) > 5
     assert sorted(name for name in read | OTHER_VARIABLES | SYSTEM if f"`{name}`" not in page) == []
+
+
+def test_settings_are_few():
+    """What has one right value is no setting."""
+    assert len(Settings.model_fields) <= 15

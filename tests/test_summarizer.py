@@ -23,8 +23,8 @@ from ufo_experience.service import Access, Service
 from ufo_experience.summarize import experience_id, open_summarizer
 from ufo_experience.summarize.model import OpenAISummarizer
 
-DONE = Outcome(success=True, evaluated_by="evaluator", judge="llm")
-FAILED = Outcome(success=False, evaluated_by="evaluator", judge="llm")
+DONE = Outcome(success=True, evaluated_by="evaluator", judge="model")
+FAILED = Outcome(success=False, evaluated_by="evaluator", judge="model")
 UNKNOWN = Outcome(success=None)
 
 

@@ -114,7 +114,7 @@ COMMANDS = [
 CALLS: dict[str, Callable[[ExperienceMemory], object]] = {
     "memory.retrieve(None)": lambda m: m.retrieve(None),
     "memory.retrieve('x', top_k=0)": lambda m: m.retrieve("x", top_k=0),
-    "memory.retrieve('x', similarity_threshold=2)": lambda m: m.retrieve("x", similarity_threshold=2),
+    "memory.retrieve('x', threshold=2)": lambda m: m.retrieve("x", threshold=2),
     "memory.retrieve('x', near=-1)": lambda m: m.retrieve("x", near=-1),
     "memory.query('task')": lambda m: m.query("task"),
     "memory.query({})": lambda m: m.query({}),

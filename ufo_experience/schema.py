@@ -135,7 +135,9 @@ class Trust(str, Enum):
 _TRUST_ORDER: dict[Trust, int] = {level: rank for rank, level in enumerate(Trust)}
 
 EvaluatedBy = Literal["evaluator", "user", "agent", "none"]
-Judge = Literal["llm", "program", "person"]
+Judge = Literal["user", "program", "model"]
+_AS_LOGS_SAY = {"person": "user", "llm": "model", "evaluator": "program"}
+SaidBy = Annotated[Judge, BeforeValidator(lambda said: _AS_LOGS_SAY.get(said, said) if isinstance(said, str) else said)]
 Origin = Literal["log", "api", "import"]
 StepStatus = Literal["ok", "failed", "skipped", "not_executed"]
 
@@ -280,7 +282,7 @@ class Outcome(Model):
     tokens: Count | None = None
     failure_reason: TextOrNone = None
     evaluated_by: EvaluatedBy = "none"
-    judge: Judge | None = None
+    judge: SaidBy | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -319,7 +321,7 @@ class Verdict(Model):
     """What somebody said later of the outcome of a run; it stands over what the record says."""
 
     success: Annotated[bool, Field(strict=True)]
-    judge: Judge = "person"
+    judge: SaidBy = "user"
     score: Unit | None = None
     reason: TextOrNone = None
     judged_at: Instant
@@ -328,7 +330,7 @@ class Verdict(Model):
         """The outcome of a run after this verdict."""
         said = {"score": self.score, "failure_reason": self.reason}
         given = {name: value for name, value in said.items() if value is not None}
-        by = "user" if self.judge == "person" else "evaluator"
+        by = "user" if self.judge == "user" else "evaluator"
         return outcome.model_copy(update={"success": self.success, "evaluated_by": by, "judge": self.judge, **given})
 
 

@@ -137,7 +137,7 @@ def remember(
     application: Application = None,
     success: Worked = None,
     judge: Annotated[
-        Literal["person", "program", "llm", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")
+        Literal["user", "program", "model", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")
     ] = None,
     session: Session = None,
     reason: Annotated[str | None, typer.Option(help="Why it failed.")] = None,

@@ -102,7 +102,7 @@ def retrieve_relevant_experiences(
     prompt: what only the old run knew is not among them.
     """
     memory = index if isinstance(index, ExperienceMemory) else create_experience_index(index)
-    found = memory.retrieve(new_task, top_k=top_k, similarity_threshold=similarity_threshold)
+    found = memory.retrieve(new_task, top_k=top_k, threshold=similarity_threshold)
     return [_view(hit, new_task) for hit in (*found, *found.negatives)]
 
 

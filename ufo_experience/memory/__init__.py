@@ -43,6 +43,7 @@ from ufo_experience.store.selection import (
     select,
     trust_level,
 )
+from ufo_experience.telemetry import span
 
 # Readers, summarizers, prompts, services: imported by the method that needs them, a question loads none of it.
 if TYPE_CHECKING:
@@ -72,8 +73,36 @@ _log = logging.getLogger(__name__)
 class ExperienceMemory(Upkeep):
     """A store, its index and the stages around them. Safe to use from many threads; `with` closes it at the end."""
 
-    def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
-        super().__init__(store, settings, Parts(store, settings, embedder))
+    def __init__(
+        self,
+        location: str | Path | ExperienceStore | None = None,
+        *,
+        embedder: str | Embedder | None = None,
+        top_k: int | None = None,
+        threshold: float | Literal["auto"] | None = None,
+        create: bool = True,
+        settings: Settings | None = None,
+    ) -> None:
+        """Open (or create) the store at `location`: a folder or a URL; or take a store that is open.
+
+        `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
+        was made with; for a new store OpenAI if a key is configured, else hashing. `top_k` and `threshold` are those of
+        every `retrieve` that gives none. What is given here stands over `settings`, and those over file and environment
+        (see `Settings`).
+
+        Raises:
+            NotFoundError: there is no store and `create` is False.
+            StorageError, DataError, UsageError: as the store.
+        """
+        spec = embedder if isinstance(embedder, str) else None
+        where = str(location) if isinstance(location, (str, Path)) else getattr(location, "location", None)
+        base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
+        if location is None or isinstance(location, (str, Path)):
+            most, network = base.max_records_per_author, base.allow_network_store
+            location = open_store(base.db, create=create, network=network, max_per_author=most)
+        elif where is None:
+            raise UsageError(f"location is a path, a URL or a store, not {type(location).__name__}")
+        super().__init__(location, base, Parts(location, base, None if isinstance(embedder, str) else embedder))
 
     @classmethod
     def open(
@@ -86,28 +115,8 @@ class ExperienceMemory(Upkeep):
         create: bool = True,
         settings: Settings | None = None,
     ) -> ExperienceMemory:
-        """Open (or create) the store at `location`: a folder or a URL.
-
-        `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
-        was made with; for a new store OpenAI if a key is configured, else hashing. `top_k` and `threshold` are those of
-        every `retrieve` that gives none. What is given here stands over `settings`, and those over file and environment
-        (see `Settings`).
-
-        Raises:
-            NotFoundError: there is no store and `create` is False.
-            StorageError, DataError, UsageError: as the store.
-        """
-        expect((str, Path), "." if location is None else location, "location")
-        spec = embedder if isinstance(embedder, str) else None
-        where = None if location is None else str(location)
-        base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
-        store = open_store(
-            base.db,
-            create=create,
-            network=base.allow_network_store,
-            max_per_author=base.max_records_per_author,
-        )
-        return cls(store, base, None if isinstance(embedder, str) else embedder)
+        """The same, in the words of files: `ExperienceMemory.open("my_memory")` is `ExperienceMemory("my_memory")`."""
+        return cls(location, embedder=embedder, top_k=top_k, threshold=threshold, create=create, settings=settings)
 
     def close(self) -> None:
         """Let go of files and connections. What was stored is safe without it."""
@@ -158,7 +167,7 @@ class ExperienceMemory(Upkeep):
         self.parts.expect_embedder()
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.parts.service)
-        with self.parts.waiting(wait):
+        with self.parts.waiting(wait), span("create_memory") as told:
             report = ingest(
                 sources,
                 self.store,
@@ -173,6 +182,7 @@ class ExperienceMemory(Upkeep):
                 progress=progress,
                 **lacking,
             )
+            told.set(records=len(report.added))
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
         if (success := lacking.get("success")) is not None:
@@ -222,7 +232,7 @@ class ExperienceMemory(Upkeep):
 
         Args:
             success: None when nobody has judged the run: it is kept and not shown to agents until `judge` or `approve`.
-            judge: who says so: "person" (a user), "program" (a check, an evaluator), "llm", or "agent" (the agent
+            judge: who says so: "user", "program" (a check, an evaluator), "model", or "agent" (the agent
                 itself, which is no judgement). Default: the program that calls this.
             trust: your word instead of what the outcome gives (verified when judged, else observed).
             summarizer: who words the record; "openai" asks the service, the default nobody.
@@ -244,7 +254,8 @@ class ExperienceMemory(Upkeep):
         engine = open_summarizer(summarizer, self.parts.service)
         constants = Constants(self.parts.index)
         experience = learn(run, engine, key=self.store.key(), constants=constants, trust=level, wordings=wordings)
-        self.take_in([experience])
+        with span("create_memory", records=1):
+            self.take_in([experience])
         return self.store.get(experience.id)
 
     def judge(
@@ -252,7 +263,7 @@ class ExperienceMemory(Upkeep):
         id: str,
         *,
         success: bool,
-        by: Judge = "person",
+        judge: Judge = "user",
         score: float | None = None,
         reason: str | None = None,
     ) -> Experience:
@@ -265,7 +276,7 @@ class ExperienceMemory(Upkeep):
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
-        said = {"success": success, "judge": by, "score": score, "reason": redact_text(reason) if reason else None}
+        said = {"success": success, "judge": judge, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])
         observed = self.store.get(full).trust is Trust.OBSERVED
@@ -279,7 +290,7 @@ class ExperienceMemory(Upkeep):
         application: str | None = None,
         env: str | None = None,
         top_k: int | None = None,
-        similarity_threshold: float | None = None,
+        threshold: float | None = None,
         near: int = 0,
         exclude_session: str | None = None,
         only: Collection[str] | None = None,
@@ -288,7 +299,7 @@ class ExperienceMemory(Upkeep):
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
-        `similarity_threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
+        `threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
         0.75. `near` asks for so many of the
         best below it, too. `only` are ids: no other record answers, and they are ranked among themselves. `controls`
         are those in view (as for `Guide.next`), `done` the names of those acted on so far: among equals the way comes
@@ -298,12 +309,15 @@ class ExperienceMemory(Upkeep):
         for name, given in (("application", application), ("env", env)):
             expect(str, given or "", name)
         own = None if self.settings.threshold == "auto" else self.settings.threshold
-        threshold = own if similarity_threshold is None else similarity_threshold
+        least = own if threshold is None else threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
         screen = None if controls is None else _on_screen(controls, done, application)
-        query = Query(task, application, env, k, threshold, exclude_session, among, near, screen)
-        return self.parts.retriever.retrieve(query)
+        query = Query(task, application, env, k, least, exclude_session, among, near, screen)
+        with span("search_memory", top_k=k) as told:
+            found = self.parts.retriever.retrieve(query)
+            told.set(hits=len(found), degraded=found.degraded is not None)
+        return found
 
     def build_prompt(
         self,
@@ -325,16 +339,18 @@ class ExperienceMemory(Upkeep):
         negatives = found.negatives if isinstance(found, Retrieval) else ()
         limit = self.settings.max_tokens if max_tokens is None else max_tokens
         shown = [*found, *negatives]
-        block = build_prompt(
-            task,
-            shown,
-            max_tokens=limit,
-            format=format,
-            allowed_actions=allowed_actions,
-            runs_of=self._runs_of,
-            lessons_of=self.parts.lessons_of,
-            beginning=self._beginning(found),
-        )
+        with span("build_prompt", max_tokens=limit) as told:
+            block = build_prompt(
+                task,
+                shown,
+                max_tokens=limit,
+                format=format,
+                allowed_actions=allowed_actions,
+                runs_of=self._runs_of,
+                lessons_of=self.parts.lessons_of,
+                beginning=self._beginning(found),
+            )
+            told.set(procedures=len(block.ids), tokens=block.tokens)
         if self.settings.audit:
             self._audit(task, shown, block, found)
         return block
@@ -434,7 +450,9 @@ class ExperienceMemory(Upkeep):
         guide = self.guide(task, application=application)
         if guide is None:
             return nothing_known(task, self.retrieve(task, application=application).reason or "no way can be followed")
-        done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+        with span("execute_procedure") as told:
+            done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+            told.set(**_told_of(done))
         return self._settle_run(done)
 
     async def arun(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
@@ -444,7 +462,9 @@ class ExperienceMemory(Upkeep):
         guide = await asyncio.to_thread(self.guide, task, application=application)
         if guide is None:
             return nothing_known(task, "no way of this task can be followed")
-        done = await Executor(guide, driver, **options).arun()
+        with span("execute_procedure") as told:
+            done = await Executor(guide, driver, **options).arun()
+            told.set(**_told_of(done))
         return await asyncio.to_thread(self._settle_run, done)
 
     def _settle_run(self, done: Execution) -> Execution:
@@ -576,6 +596,10 @@ class ExperienceMemory(Upkeep):
         """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
+
+
+def _told_of(done: Execution) -> dict[str, bool | None]:
+    return {"checked": done.checked, "healed": bool(done.healed)}
 
 
 def _on_screen(controls: Iterable[Any], done: Iterable[str], application: str | None) -> OnScreen:

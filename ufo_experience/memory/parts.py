@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -138,8 +137,7 @@ class Parts:
     def policy(self) -> TrustPolicy:
         """What may be shown. In a store others write to, too, a judged run is not enough: somebody must approve."""
         own = self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED)
-        days = self.settings.stale_after_days
-        return TrustPolicy(own, self.settings.min_trust_imported, None if days is None else timedelta(days=days))
+        return TrustPolicy(own)
 
     def close(self) -> None:
         """Close connections; they are opened again when they are needed."""
@@ -150,15 +148,13 @@ class Parts:
                 self.index.close()
 
     def _judge(self) -> Any:
-        if self.settings.judge in ("off", "none"):
+        asked = self.settings.judge
+        if asked == "off" or (asked == "auto" and not _has_key()):
             return None
         from ufo_experience.retrieve.judge import open_judge
         from ufo_experience.service import DEFAULT_CHAT
 
-        model = DEFAULT_CHAT if self.settings.judge == "auto" and _has_key() else None
-        return (
-            open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
-        )
+        return open_judge(asked, self.service(), DEFAULT_CHAT)
 
     def threshold(self, embedder: str) -> float | None:
         """The threshold that was calibrated for an embedder; None for the one that is fitted."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Protocol
 
 from ufo_experience.embed.base import Embedder
@@ -164,8 +164,7 @@ class Retriever:
 
     def _told(self, request: Request, one: Candidate, score: float, order: float, features: list[float]) -> Found:
         raw = lifted(request, one.row, score) if one.row.wordings else score
-        before = self.policy.stale_before()
-        factor = usage_factor(one.row, None if before is None else datetime.fromtimestamp(before, timezone.utc))
+        factor = usage_factor(one.row)
         opposite = conflict(request, one.row.request)
         return Found(one.row, raw * factor, raw, order, opposite, tuple(features), one.cosine)
 

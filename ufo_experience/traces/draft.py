@@ -263,6 +263,6 @@ class LogDefaults:
             update["steps"] = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
         outcome = trajectory.outcome
         if self.success is not None and not outcome.is_judged and outcome.success in (None, self.success):
-            judged = {"success": self.success, "evaluated_by": "user", "judge": "person"}
+            judged = {"success": self.success, "evaluated_by": "user", "judge": "user"}
             update["outcome"] = outcome.model_copy(update=judged)
         return trajectory.model_copy(update=update) if update else trajectory

@@ -43,17 +43,15 @@ A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "para
 A_RUN = '{"task": "…", "application": "…", "success": true, "evaluated_by": "user", "steps": [...]}'
 
 Steps = Sequence[Mapping[str, Any] | Step]
-JudgedBy = Literal[
-    "user", "program", "model", "agent", "person", "llm", "evaluator"
-]  # the last three are what logs say
+JudgedBy = Literal["user", "program", "model", "agent", "person", "llm", "evaluator"]  # the last three as logs say
 _JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_by` and `judge` of the outcome
     "caller": ("user", "program"),
-    "user": ("user", "person"),
-    "person": ("user", "person"),
+    "user": ("user", "user"),
+    "person": ("user", "user"),
     "program": ("evaluator", "program"),
     "evaluator": ("evaluator", "program"),
-    "model": ("evaluator", "llm"),
-    "llm": ("evaluator", "llm"),
+    "model": ("evaluator", "model"),
+    "llm": ("evaluator", "model"),
     "agent": ("agent", None),
 }
 

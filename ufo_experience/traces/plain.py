@@ -217,7 +217,7 @@ class SavedSessionReader(_Document):
         score = as_amount(row.get("evaluation_score"))
         outcome = stated_outcome(row) | {"score": row.get("evaluation_score")} if executed else {}
         if score is not None and outcome.get("success") is not None:  # a score means that an evaluator judged
-            outcome |= {"evaluated_by": "evaluator", "judge": "llm"}
+            outcome |= {"evaluated_by": "evaluator", "judge": "model"}
         return {
             **outcome,
             "cost": row.get("cost"),

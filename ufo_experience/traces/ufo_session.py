@@ -39,7 +39,7 @@ class Evaluation:
 
     complete: str | None = None
     reason: str = ""
-    judge: Judge = "llm"
+    judge: Judge = "model"
     score: float | None = None
     request: str = ""
 
@@ -55,7 +55,7 @@ def evaluation_of(record: dict[str, Any]) -> Evaluation:
     return Evaluation(
         complete=as_name(record.get("complete")).casefold(),
         reason=as_name(record.get("reason")),
-        judge="program" if record.get("judge") == "program" else "llm",
+        judge="program" if record.get("judge") == "program" else "model",
         score=score if score is not None and score <= 1 else None,
         request=as_name(record.get("request")),
     )
