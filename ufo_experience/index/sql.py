@@ -52,10 +52,17 @@ SELECT id, cosine AS score
 ) AS vector USING (id) WHERE {{inside}}
 """
 COSINE = f"(SELECT -(embedding <#> %(vector)s::halfvec) FROM {VECTORS} AND vector.id = row.id)"
-LENGTHS = "SELECT count(*), coalesce(avg(raw), 1)::float8, coalesce(avg(masked), 1)::float8 FROM ufo_experience.row"
-COUNT_WORDS = """
-SELECT word, (SELECT count(*) FROM ufo_experience.row WHERE words @@ lexeme)
-FROM unnest(%s::text[], %s::tsquery[]) AS asked (word, lexeme)
+# what may be shown by default; weights come from these rows alone, so that no flood of others changes a score
+_TRUSTED = "NOT removed AND trust = ANY(CASE WHEN imported THEN '{approved}' ELSE '{verified,approved}'::text[] END)"
+LENGTHS = f"""
+SELECT count(*), count(*) FILTER (WHERE {_TRUSTED}), coalesce(avg(raw) FILTER (WHERE {_TRUSTED}), 1)::float8,
+    coalesce(avg(masked) FILTER (WHERE {_TRUSTED}), 1)::float8 {FROM}
+"""
+COUNT_WORDS = f"""
+SELECT word, count(id), count(id) FILTER (WHERE {_TRUSTED})
+FROM unnest(%s::text[], %s::tsquery[]) AS asked (word, lexeme) LEFT JOIN (
+    SELECT id, words, trust, imported, removed {FROM}
+) AS there ON words @@ lexeme GROUP BY word
 """
 FREQUENT = """
 SELECT most_common_elems::text::text[], most_common_elem_freqs FROM pg_stats
