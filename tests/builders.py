@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.embed.base import Kind, Vectors
-from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.request import Request
 from ufo_experience.schema import (
     Control,
     Experience,
@@ -24,7 +22,6 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.settings import Settings
-from ufo_experience.request import Request
 
 WHEN = datetime(2025, 11, 12, 10, 4, 28, tzinfo=timezone.utc)
 TEXTS = [
@@ -37,17 +34,6 @@ TEXTS = [
     "Create a folder named Reports",
     "Schedule a meeting with the design team",
 ]
-
-
-class Meaningful(HashingEmbedder):
-    """Hashed words that know the reference tasks in both wordings: an embedder whose vectors count."""
-
-    name = "meaningful"
-
-    def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
-        """As the embedder behind, the second wording of a reference task as the first."""
-        first = {second: one for one, second in PAIRS}
-        return super().embed([first.get(text, text) for text in texts], kind)
 
 
 def a_step(number: int, action: str, control: str = "", kind: str | None = None, **fields: Any) -> Step:

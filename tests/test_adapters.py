@@ -44,7 +44,7 @@ class Script:
         if not self._left:
             self._left = list(CALLS)
             return []
-        count = len(self._left) if "past-experiences" in prompt else 1
+        count = len(self._left) if "past-experience" in prompt else 1
         now, self._left = self._left[:count], self._left[count:]
         return now
 
@@ -58,8 +58,8 @@ def assert_learned(recorder: Recorder, script: Script) -> None:
         assert [step.target_control.name for step in record.action.steps] == ["Insert", "Table"]
     first, second = script.prompts[:3], script.prompts[3:]
     assert len(second) == 2
-    assert not any("past-experiences" in text for text in first)
-    assert all("past-experiences" in text and "Table" in text for text in second)
+    assert not any("past-experience" in text for text in first)
+    assert all("past-experience" in text and "Table" in text for text in second)
 
 
 @adapters

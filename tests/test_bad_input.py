@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ufo_experience.store.folder.store import FileStore
 
 from tests.builders import a_record, open_memory
 from ufo_experience import ExperienceMemory
@@ -27,7 +28,6 @@ from ufo_experience.schema import MAX_STEPS, Hit, Trust
 from ufo_experience.service import Access
 from ufo_experience.settings import load_settings
 from ufo_experience.store.exchange import import_json
-from ufo_experience.store.folder.store import FileStore
 from ufo_experience.store.records import encode_record
 from ufo_experience.summarize.templates import load_templates
 from ufo_experience.traces import ReadReport, read_traces

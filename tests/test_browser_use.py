@@ -118,8 +118,8 @@ def test_the_judges_yes_is_learned_and_the_second_run_is_shown_the_way_and_looks
     assert (record.trust.value, record.outcome.success, record.outcome.judge) == ("verified", True, "llm")
     assert named[-3:] == ["Room", "Guest", "Continue"]
     _, second = go()
-    assert not any("past-experiences" in text for text in first.prompts)
-    assert all("past-experiences" in text and "Continue" in text for text in second.prompts)
+    assert not any("past-experience" in text for text in first.prompts)
+    assert all("past-experience" in text and "Continue" in text for text in second.prompts)
     _, third = go(ahead=True)
     assert (len(first.prompts), len(second.prompts), len(third.prompts)) == (5, 5, 3)
 

@@ -57,8 +57,8 @@ from ufo_experience.errors import (
     UsageError,
 )
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.service import IN_A_ROW, Access, Service
 from ufo_experience.request import estimate_tokens
+from ufo_experience.service import IN_A_ROW, Access, Service
 
 SMALL = "text-embedding-3-small"
 DIM = 32  # asked of the stub, so that vectors stay short

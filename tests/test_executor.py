@@ -90,7 +90,7 @@ def memory(tmp_path: Path) -> ExperienceMemory:
 
 def _around() -> dict[str, dict[str, Any]]:
     """What stood beside each control of the form, as a log with views tells it."""
-    from ufo_experience.traces.surroundings import ListedControl, around
+    from ufo_experience.traces.in_view import ListedControl, around
 
     pages = Pages()
     pages.page = "tkent"

@@ -16,7 +16,7 @@ from benchmarks.steps.external_agent import Action, ToldAhead, read_answer, scre
 from tests.test_bench_steps import Renaming
 from ufo_experience import Act, Guide, Procedure, Target
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.procedure.ahead import ahead_block
+from ufo_experience.prompt.ahead import ahead_block
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "steps.md"
 WAY = Guide(Procedure("", "Save it", "Save it", "", ()))

@@ -254,7 +254,7 @@ def test_the_beginning_of_an_id_is_enough_everywhere(filled):
 def test_verify_repairs_what_is_damaged(filled, tmp_path):
     """A damaged record is set aside and the index made again."""
     victim = filled.list(limit=1)[0]
-    (tmp_path / "db" / "records" / victim.id[:2] / f"{victim.id}.json").write_bytes(b"rot")
+    next((tmp_path / "db" / "records").rglob(f"*-{victim.id[:8]}.json")).write_bytes(b"rot")
     assert filled.verify().corrupt
     mended = filled.verify(repair=True)
     assert (mended.corrupt, mended.index, len(mended.repaired)) == ([], "ok", 1)
@@ -305,11 +305,11 @@ def test_a_memory_is_a_context_with_a_length_and_a_face(tmp_path):
         assert empty
 
 
-def test_open_takes_top_k_threshold_and_index(tmp_path):
+def test_open_takes_top_k_and_threshold(tmp_path):
     """What is given to `open` stands over the settings."""
     settings = Settings(db=str(tmp_path / "db"), embedder="hashing", top_k=5)
-    memory = ExperienceMemory.open(top_k=2, threshold=0.5, index="faiss", settings=settings)
-    assert (memory.settings.top_k, memory.settings.threshold, memory.settings.index) == (2, 0.5, "faiss")
+    memory = ExperienceMemory.open(top_k=2, threshold=0.5, settings=settings)
+    assert (memory.settings.top_k, memory.settings.threshold) == (2, 0.5)
     with pytest.raises(UsageError, match="top_k"):
         ExperienceMemory.open(top_k=0, settings=settings)
 
@@ -326,7 +326,7 @@ def test_open_takes_top_k_threshold_and_index(tmp_path):
         (lambda m: m.import_json({}), "json_str is a text"),
         (lambda m: m.add_experience("t", "click", True), "state is a dict"),
         (lambda m: m.remember(TASK, PLAIN, "yes"), "success is True or False"),
-        (lambda m: m.remember(TASK, PLAIN, True, judge="me"), "judge is one of person"),
+        (lambda m: m.remember(TASK, PLAIN, True, judge="me"), "judge is one of user"),
         (lambda m: m.remember(TASK, PLAIN, True, costs=1), "unknown: costs"),
         (lambda m: m.list(where=RecordFilter(success="yes")), "success is True, False or 'unknown'"),
         (lambda m: m.list(where=RecordFilter(trust="high")), "trust is one of"),

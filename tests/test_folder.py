@@ -215,12 +215,12 @@ def test_ufos_view_follows_and_is_not_rewritten_whole(memory):
 
 def test_a_writer_waits_its_time_for_another_and_then_says_so(memory):
     """Questions wait for nobody."""
-    with writer_lock(Path(memory.store.location), 1.0), open_memory(
-        Path(memory.store.location), lock_timeout=0.05
-    ) as other:
-        assert other.retrieve(TASK).hits
+    other = FolderStore.open(memory.store.location, lock_timeout=0.05)
+    (id,) = other.ids()
+    with writer_lock(Path(memory.store.location), 1.0):
+        assert memory.retrieve(TASK).hits
         with pytest.raises(LockedError, match="being written"):
-            other.approve(memory.list()[0].id)
+            other.set_status(id, trust=Trust.APPROVED)
 
 
 def test_a_store_of_the_first_edition_is_imported_whole(tmp_path):

@@ -11,15 +11,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from ufo_experience.maintenance.changes import purge
+from ufo_experience.store.folder.store import FileStore
 
 from tests.builders import a_record
 from tests.disks import UnsyncedDisk
 from ufo_experience.errors import ExperienceError
-from ufo_experience.maintenance.changes import purge
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.settings import Settings
 from ufo_experience.store.exchange import import_json
-from ufo_experience.store.folder.store import FileStore
 
 UPS = ["../", "../../", "..\\", "..\\..\\", "./../", ".//..//", "%2e%2e/", "%2e%2e%2f", "..%2f", "..%5c",
        "%252e%252e%252f",

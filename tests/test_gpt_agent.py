@@ -7,10 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
+from ufo_experience.service.client import OpenAIService, OpenAISettings
+from ufo_experience.service.limits import CircuitBreaker
 
 from benchmarks.gpt_agent.agent import main, make_session
 from benchmarks.gpt_agent.form import FormApp
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
+from tests.procedure_world import as_action
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import parse_block
 
@@ -58,7 +61,7 @@ def clerk(body: dict) -> dict:
         return answer("click_input", ids["Save"], "FINISH")
     if "Department" in ids:
         return answer("set_edit_text", ids["Department"], text="Research")
-    told = [action for record in past_of(body) for action in record.get("next_actions", ())]
+    told = [as_action(one) for record in past_of(body) for one in record.get("next_actions", ())]
     if told:
         first, *rest = told
         return answer(first["function"], ids[first["name"]], "FINISH") | {"then": [foreseen(one) for one in rest]}
@@ -76,7 +79,9 @@ class World:
 
     def run(self, request: str = REQUEST, **settings: object):
         self.app = FormApp()
-        service = Service(Access(api_key="sk-test", base_url=self.stub.url), ledger=Ledger(**settings))
+        service = OpenAIService(
+            OpenAISettings(api_key="sk-test", base_url=self.stub.url, **settings), breaker=CircuitBreaker()
+        )
         session = make_session(
             request, service, self.memory, model="gpt-4.1-mini", log_root=str(self.folder / "logs"), app=self.app
         )
@@ -140,7 +145,7 @@ def test_past_experiences_are_a_users_message_and_never_the_systems(world):
     world.run()
     world.run()
     assert len({body["messages"][0]["content"] for body in world.bodies}) == 1
-    shown = [message for message in world.bodies[-1]["messages"] if "past-experiences" in str(message["content"])]
+    shown = [message for message in world.bodies[-1]["messages"] if "past-experience" in str(message["content"])]
     assert [message["role"] for message in shown] == ["user", "user"]
 
 

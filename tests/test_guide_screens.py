@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.guide_world import control, experience, guide, screen
 from ufo_experience import Act, Guide, Procedure, Stop
-from ufo_experience.errors import UsageError
 from ufo_experience.controls import bare, role_of
+from ufo_experience.errors import UsageError
 from ufo_experience.traces.in_view import ListedControl, around
 
 NAMES = ("Save", "Open", "Close", "Next", "Apply", "General", "Name", "Notes", "Size", "Colour", "Print", "Rotate")
@@ -169,7 +169,7 @@ def test_an_unchanged_application_is_walked_to_the_end_or_to_a_doubt_that_was_th
     original, targets = drawn
     one = Guide(Procedure.of([experience(*map(recorded, original, targets), task=TASK)], TASK))
     for page, target in zip(original, targets, strict=True):
-        answer = one.next([thing.shown() for thing in page])
+        answer = one.next([thing.shown() for thing in page], consent=True)
         if isinstance(answer, Stop):
             twins = [thing for thing in page if (thing.name, thing.kind) == (target.name, target.kind)]
             assert (answer.reason, len(twins) > 1) == ("several_targets", True)

@@ -11,9 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+from ufo_experience.index.build import empty_snapshot, load_snapshot, sync
+from ufo_experience.index.forecast import plan
+from ufo_experience.index.generations import Generations
+from ufo_experience.index.snapshot import apply, find_changes
 from ufo_experience.service.client import BATCH, QUERY, OpenAIService, OpenAISettings, Timeouts
 from ufo_experience.service.ledger import Ledger
 from ufo_experience.service.limits import MINUTE, CircuitBreaker, Permit, RateLimiter, run_all
+from ufo_experience.store.folder.store import FileStore
 
 from tests.builders import a_record
 from tests.disks import tree
@@ -35,14 +40,9 @@ from ufo_experience.embed.cache import CachedEmbedder, EmbeddingCache
 from ufo_experience.embed.hashing import HashingEmbedder
 from ufo_experience.embed.openai import OpenAIEmbedder
 from ufo_experience.errors import BudgetError, IndexMismatchError, ServiceError
-from ufo_experience.index.build import empty_snapshot, load_snapshot, sync
-from ufo_experience.index.forecast import plan
-from ufo_experience.index.generations import Generations
-from ufo_experience.index.snapshot import apply, find_changes
+from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import Trust
 from ufo_experience.settings import Settings
-from ufo_experience.store.folder.store import FileStore
-from ufo_experience.request import estimate_tokens
 
 SMALL = "text-embedding-3-small"
 SPEC = f"openai:{SMALL}:32"

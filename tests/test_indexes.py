@@ -193,12 +193,12 @@ def test_the_nearest_vectors_are_found_by_cosine(index):
 
 
 def test_a_wording_finds_the_task(store):
-    """Its best text counts."""
+    """It brings the record among the candidates; in the shares the task alone counts."""
     made = index_of(store)
     state = {"task": "Mute the speakers", "request": "Mute the speakers", "wordings": ["Silence the loudspeaker box"]}
     one = a_run_of("Mute the speakers", state=state)
     store.add([one, BLUETOOTH])
-    assert asked(made, "Silence the loudspeaker box")[0].words == pytest.approx(1.0)
+    assert one.id in {candidate.row.id for candidate in asked(made, "Silence the loudspeaker box")}
 
 
 def test_rare_words_weigh_more(index):

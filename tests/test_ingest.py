@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import os
-import select
-import subprocess
-import sys
-import time
-from contextlib import suppress
-from dataclasses import asdict
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
-from tests.builders import a_run, a_step
-from tests.disks import UnsyncedDisk
+from tests.openai_stub import OpenAIStub, failing, slow
+from ufo_experience.cli import app
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import UsageError
-from ufo_experience.index.catalog import Catalog
-from ufo_experience.ingest import _redacted, _without_our_prompts, ingest, seldom_collecting
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.block import frame
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.schema import Experience, Hit, Trust, validate
+from ufo_experience.service import IN_A_ROW
 from ufo_experience.settings import Settings
-from ufo_experience.store import open_store
-from ufo_experience.store.folder.store import FileStore
-from ufo_experience.summarize import ExtractiveSummarizer
-from ufo_experience.traces import read_traces
-from ufo_experience.traces.draft import LogDefaults
 
 
 def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:
@@ -44,26 +32,17 @@ def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:
 
 def learn(folder: Path, *paths: Path, **options: object):
     """Ingest into a store of the folder; returns (store, report)."""
-    store = open_store(folder / "db")
-    return store, ingest(paths, store, ExtractiveSummarizer(), **options)
+    memory = ExperienceMemory.open(folder / "db", embedder="hashing")
+    return memory.store, memory.ingest(*paths, force=True, **options)
 
 
-def test_a_run_too_large_for_a_record_is_listed_and_the_others_are_learned(tmp_path):
-    """One long log in a folder costs only itself."""
-    wordy = [{"action": "click", "control": f"Row {n}", "observation": "the row; " * 900} for n in range(40)]
-    large = run_file(tmp_path, "large.json", task="Read every row", steps=wordy)
-    store, report = learn(tmp_path, large, run_file(tmp_path, "small.json"))
-    assert [store.get(one).state.task for one in report.added] == ["save the page"]
-    ((source, why),) = report.failed
-    assert source.endswith("large.json")
-    assert "larger than" in why
-
-
-def test_a_run_is_named_to_the_terminal_without_its_secrets():
-    """What was skipped is told with the sub-task, and a person may have said a password in it."""
-    run = a_run(a_step(1, "click", "Log in"), subtask="Log in to Jira, password is Zw9!ppR4")
-    assert "Zw9!ppR4" not in _redacted(run, LogDefaults()).source
-    assert "Log in to Jira" in _redacted(run, LogDefaults()).source
+def test_a_very_long_run_is_shortened_and_named_and_the_others_are_learned(tmp_path):
+    steps = [{"action": "click", "control": f"Row {n}"} for n in range(1_500)]
+    large = run_file(tmp_path, "large.json", task="Read every row", steps=steps)
+    done = command("ingest", large, run_file(tmp_path, "small.json"), "--force", "--db", tmp_path / "db")
+    assert (done.exit_code, len(ExperienceMemory.open(tmp_path / "db"))) == (0, 2)
+    assert "shortened: " in done.stderr
+    assert "1500 steps" in done.stderr
 
 
 def test_what_memory_injected_is_not_learned_again(tmp_path):
@@ -84,18 +63,6 @@ def test_what_memory_injected_is_not_learned_again(tmp_path):
     stored = store.get(report.added[0]).model_dump_json()
     assert "echo of the past" not in stored
     assert "I was told" in stored
-
-
-def test_a_run_in_which_memory_was_used_keeps_what_was_in_view(tmp_path):
-    """Taking our block out of a log loses nothing else: the shortest way and the secrets are still known."""
-    bare = next(read_traces(SAMPLES / "excel_filter")).model_copy(update={"sensitive": ("hunter2!",)})
-    block = frame(['{"task": "echo of the past"}'], "a" * 32)
-    first = bare.steps[0].model_copy(update={"observation": bare.steps[0].observation + block})
-    used = _without_our_prompts(bare.model_copy(update={"steps": (first, *bare.steps[1:])}))
-    assert len(bare.visibility.visible_before) > 1
-    assert used.visibility == bare.visibility
-    assert used.sensitive == bare.sensitive
-    assert "echo" not in used.model_dump_json()
 
 
 @pytest.mark.parametrize("outcome", ["success", None])
@@ -131,48 +98,100 @@ def test_a_removed_record_does_not_come_back_and_the_report_says_why(tmp_path):
     assert "removed" in again.skipped[0][1]
 
 
-def test_a_summarizer_that_is_interrupted_keeps_what_was_committed(tmp_path):
-    """Records are committed in batches; a crash in the middle loses only the last, uncommitted ones."""
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIStub]:
+    """A service in the place of OpenAI, with a key in the environment, as a user has it."""
+    with OpenAIStub(chat=worded) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-not-a-key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("UFO_EXPERIENCE_EMBEDDER", "hashing")
+        yield server
 
-    class Stops(ExtractiveSummarizer):
-        def __init__(self) -> None:
-            super().__init__()
-            self.left = 70
 
-        def summarize(self, trajectory):
-            self.left -= 1
-            if self.left < 0:
-                raise KeyboardInterrupt
-            return super().summarize(trajectory)
+def worded(body: dict[str, Any]) -> dict[str, Any]:
+    """What a model says of a run."""
+    empty = {"slots": [], "tips": [], "preconditions": [], "avoid_when": [], "failure_reason": None}
+    return {"intent": "save the page", "wordings": ["keep the page", "save this page"], "steps": [1], **empty}
+
+
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def test_what_was_read_is_stored_when_reading_is_interrupted(tmp_path):
+    """Also what waited for more to be made durable with it."""
+
+    def stop(what: str, done: int, total: int) -> None:
+        if done == 70:
+            raise KeyboardInterrupt
 
     files = [run_file(tmp_path, f"{n}.json", task=f"Save page {n} of the book") for n in range(80)]
-    store = open_store(tmp_path / "db")
-    with suppress(KeyboardInterrupt):
-        ingest(files, store, Stops())
-    assert len(open_store(tmp_path / "db").ids()) == 64
+    with pytest.raises(KeyboardInterrupt):
+        learn(tmp_path, *files, progress=stop)
+    assert len(ExperienceMemory.open(tmp_path / "db")) == 70
 
 
-class ReadingDisk(UnsyncedDisk):
-    """Counts the record files that are opened."""
+def test_what_a_slow_model_has_worded_is_stored_while_it_words_the_next(tmp_path, stub, monkeypatch):
+    monkeypatch.setattr("ufo_experience.ingest.COMMIT_SECONDS", 0.0)
+    stored = []
 
-    read_records = 0
+    def count(what: str, done: int, total: int) -> None:
+        stored.append(len(ExperienceMemory.open(tmp_path / "db", embedder="hashing")))
 
-    def open(self, path: Path) -> int:
-        self.read_records += path.parent.parent.name == "records"
-        return super().open(path)
+    files = [run_file(tmp_path, f"{n}.json", session=f"s{n}") for n in range(3)]
+    learn(tmp_path, *files, summarizer="openai", progress=count)
+    assert stored == [1, 2, 3]
 
 
-def test_one_more_run_of_a_task_costs_the_same_however_many_are_stored(tmp_path):
-    """No stored run of the task is read for it: a scheduled task learns in linear time."""
-    disk = ReadingDisk()
-    settings = Settings(db=str(tmp_path / "db"), embedder="hashing:64", summarizer="extractive")
-    memory = ExperienceMemory(FileStore.open(tmp_path / "db", disk=disk), settings)
-    costs = []
-    for number in range(12):
-        before = disk.read_records
-        assert len(memory.ingest(run_file(tmp_path, f"run-{number}.json", session=f"s-{number}")).added) == 1
-        costs.append(disk.read_records - before)
-    assert costs[11] == costs[3]
+def test_a_service_that_hangs_costs_a_few_time_outs_and_no_record(tmp_path, stub, monkeypatch):
+    monkeypatch.setattr("ufo_experience.service.Service.chat.__kwdefaults__", {"timeout": 0.1})
+    stub.play(*[slow(30)] * 99)
+    files = [run_file(tmp_path, f"{n}.json", session=f"s{n}") for n in range(20)]
+    _, report = learn(tmp_path, *files, summarizer="openai")
+    assert (len(report.added), len(stub.requests)) == (20, IN_A_ROW)
+    assert {one.message.rpartition(": ")[2] for one in report.problems} == {"timeout", "circuit_open"}
+
+
+def test_a_job_that_may_wait_outlasts_an_outage(tmp_path, stub, monkeypatch):
+    """`--wait` in minutes; without it the record is worded by rules."""
+    monkeypatch.setattr("ufo_experience.service.LONGEST_PAUSE", 0.0)
+    stub.play(*[failing(503)] * 6)
+    log = run_file(tmp_path)
+    done = command("ingest", log, "--force", "--summarizer", "openai", "--wait", "5", "--db", tmp_path / "db", "--json")
+    assert done.exit_code == 0
+    (one,) = ExperienceMemory.open(tmp_path / "db").list()
+    assert (one.provenance.summarizer, len(stub.requests)) == ("openai:gpt-4.1-mini", 7)
+
+
+def test_progress_is_told_where_there_is_no_terminal(tmp_path, stub, monkeypatch):
+    monkeypatch.setattr("ufo_experience.cli.console.SECONDS_BETWEEN_LINES", 0.0)
+    done = command("ingest", run_file(tmp_path), "--force", "--db", tmp_path / "db")
+    assert "learned: 1\n" in done.stderr
+
+
+@pytest.mark.parametrize("given", ["nothing", "file", "variable", "option", "argument"])
+def test_who_words_the_records_is_what_the_setting_says(tmp_path, stub, monkeypatch, given):
+    """A key in the environment alone sends no log; each way to choose a model does."""
+    monkeypatch.chdir(tmp_path)
+    log = run_file(tmp_path)
+    if given == "file":
+        (tmp_path / "ufo_experience.yaml").write_text("summarizer: openai\n", encoding="utf-8")
+    if given == "variable":
+        monkeypatch.setenv("UFO_EXPERIENCE_SUMMARIZER", "openai")
+    if given == "argument":
+        learn(tmp_path, log, summarizer="openai")
+    else:
+        option = ["--summarizer", "openai"] if given == "option" else []
+        done = command("ingest", log, "--force", *option, "--db", tmp_path / "db")
+        assert done.exit_code == 0
+    sent = [request for request in stub.requests if "chat" in request.path]
+    assert len(sent) == (0 if given == "nothing" else 1)
+
+
+def test_a_setting_that_forbids_a_model_holds(tmp_path, stub, monkeypatch):
+    monkeypatch.setenv("UFO_EXPERIENCE_SUMMARIZER", "extractive")
+    assert command("ingest", run_file(tmp_path), "--force", "--db", tmp_path / "db").exit_code == 0
+    assert [request for request in stub.requests if "chat" in request.path] == []
 
 
 def test_a_log_that_was_changed_after_it_was_learned_from_is_quarantined(tmp_path):
@@ -184,81 +203,6 @@ def test_a_log_that_was_changed_after_it_was_learned_from_is_quarantined(tmp_pat
     second = memory.ingest(run_file(tmp_path, session="s-1", steps=[step]), force=True)
     assert [id for id, _ in second.conflicts] == second.added
     assert memory.store.get(second.added[0]).trust is Trust.QUARANTINED
-
-
-@pytest.mark.slow
-def test_several_processes_learn_the_same_in_the_same_order(tmp_path):
-    """Ids, order, records, what is told of each log, and what the index holds, for any number of jobs."""
-    logs = Path(__file__).parent / "data"
-    found = []
-    for jobs in (1, 2):
-        with ExperienceMemory.open(tmp_path / f"db{jobs}", embedder="hashing:64") as memory:
-            report = memory.ingest(SAMPLES, logs, include_failures=True, force=True, jobs=jobs)
-            records = [one.model_dump(exclude={"created_at"}) for one in map(memory.store.get, report.added)]
-            catalog = memory.live.snapshot().catalog
-            found.append((asdict(report), records, [catalog.parts(row) for row in range(len(catalog))]))
-    assert found[0] == found[1]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="a signal of POSIX")
-@pytest.mark.parametrize("threads", ["1", "2"])
-def test_a_process_that_reads_ends_with_the_one_that_asked(tmp_path, threads):
-    """Whoever is killed leaves no process behind; what was stored is whole, and the rest is learned afterwards."""
-    for number in range(300):
-        run_file(tmp_path, f"run-{number}.json", task=f"Save page {number}")
-    (tmp_path / "learn.py").write_text(
-        "from ufo_experience.memory import ExperienceMemory\n"
-        "if __name__ == '__main__':\n"
-        f"    memory = ExperienceMemory.open({str(tmp_path / 'db')!r}, embedder='hashing:64')\n"
-        f"    memory.ingest({str(tmp_path)!r}, force=True, jobs=2)\n",
-        encoding="utf-8",
-    )
-    read, write = os.pipe()  # closed when the last process that has it ends
-    alone = {**os.environ, "OPENBLAS_NUM_THREADS": threads}  # with one thread a process is forked
-    child = subprocess.Popen([sys.executable, tmp_path / "learn.py"], stdout=write, env=alone)
-    os.close(write)
-    while not list(tmp_path.glob("db/records/*/*.json")) and child.poll() is None:
-        time.sleep(0.01)
-    child.kill()
-    child.wait()
-    assert select.select([read], [], [], 30)[0]
-    assert os.read(read, 1) == b""
-    os.close(read)
-    with ExperienceMemory.open(tmp_path / "db", embedder="hashing:64") as memory:
-        before = len(memory.store.verify().corrupt), len(memory)
-        report = memory.ingest(tmp_path, force=True, jobs=2)
-        assert (before[0], before[1] + len(report.added)) == (0, 300)
-
-
-def test_what_is_indexed_while_runs_are_learned_is_what_their_records_say(tmp_path):
-    """The index takes what was worked out then, and reads no record but one whose status was changed since."""
-    disk = ReadingDisk()
-    settings = Settings(db=str(tmp_path / "db"), embedder="hashing:64", summarizer="extractive")
-    memory = ExperienceMemory(FileStore.open(tmp_path / "db", disk=disk), settings)
-    memory.ingest(SAMPLES, include_failures=True, force=True)
-    assert disk.read_records == 0
-    told, read = memory.live.snapshot().catalog.arrays(), Catalog.build(memory.store.scan()).arrays()
-    assert {name: array.tobytes() for name, array in told.items()} == {
-        name: array.tobytes() for name, array in read.items()
-    }
-
-
-def test_a_record_whose_status_was_changed_before_it_is_indexed_is_read(tmp_path):
-    """What was worked out of it does not know of its new trust."""
-    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing:64")
-    store, report = memory.store, ingest([SAMPLES], memory.store, ExtractiveSummarizer(), learned=memory.live.expect)
-    store.set_status(report.added[0], trust=Trust.QUARANTINED)
-    memory.index_if_possible()
-    told, read = memory.live.snapshot().catalog.arrays(), Catalog.build(store.scan()).arrays()
-    assert told["rows"].tobytes() == read["rows"].tobytes()
-
-
-@pytest.mark.parametrize("jobs", [0, -1, 65])
-def test_a_number_of_jobs_that_makes_no_sense_is_refused(jobs, tmp_path):
-    """Before anything is read."""
-    with pytest.raises(UsageError, match="jobs"):
-        learn(tmp_path, run_file(tmp_path), jobs=jobs)
 
 
 @pytest.mark.parametrize("stated", [{"success": True}, {"success": None}])
@@ -299,16 +243,3 @@ def test_a_record_that_was_removed_is_no_conflict_when_its_log_is_read_again(tmp
     report = memory.ingest(folder, force=True)
     assert (report.added, report.conflicts) == ([], [])
     assert "was removed from this store before" in dict(report.skipped)[added[0]]
-
-
-@pytest.mark.parametrize(("before", "meanwhile"), [(700, True), (0, False), (10**6, False)])
-def test_the_interpreter_collects_as_often_afterwards_as_before(before, meanwhile):
-    """Whoever learns last gives back what the first one found; who collects more seldom, or never, still does."""
-    ours = gc.get_threshold()
-    try:
-        gc.set_threshold(before, 10, 10)
-        with seldom_collecting, seldom_collecting:
-            assert (gc.get_threshold()[0] > before) is meanwhile
-        assert gc.get_threshold()[0] == before
-    finally:
-        gc.set_threshold(*ours)

@@ -12,14 +12,12 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ufo_experience
-from tests.builders import Meaningful
 from tests.cli_runner import Cli
 from ufo_experience.errors import SchemaError, TraceError
 from ufo_experience.ids import content_id
@@ -32,8 +30,6 @@ from ufo_experience.integrations.ufo import (
     migrate,
 )
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieve.background import REFERENCES
-from ufo_experience.retrieve.retriever import Query
 from ufo_experience.schema import Trust
 
 SAMPLES = Path(ufo_experience.__file__).parent / "samples"
@@ -205,21 +201,6 @@ def test_the_yaml_file_keeps_what_others_wrote(tmp_path):
     assert entries["example7"] == old["example7"]
 
 
-def test_a_new_entry_is_put_behind_the_bytes_of_a_list_of_entries_and_none_comes_twice(tmp_path):
-    """Also when UFO wrote the list in a style of its own."""
-    file = tmp_path / "experience.yaml"
-    summarizer = ExperienceSummarizer()
-    known, new = (summarizer.read_logs(str(SAMPLES / name)) for name in ("word_table", "excel_filter"))
-    first, second = (summarizer.get_summary_list(logs)[0] for logs in (known, new))
-    before = yaml.safe_dump({"example3": dict(first[0])}, width=40)
-    file.write_text(before, encoding="utf-8")
-    for _ in range(2):
-        summarizer.create_or_update_yaml([*first, *second], str(file))
-    text = file.read_text(encoding="utf-8")
-    assert text.startswith(before)
-    assert list(yaml.safe_load(text)) == ["example3", "example4"]
-
-
 def test_a_yaml_file_that_cannot_be_read_is_set_aside_and_the_batch_is_kept(tmp_path):
     """A hand-edited file with an error in it costs no session its experience."""
     file = tmp_path / "experience.yaml"
@@ -246,20 +227,21 @@ def test_a_summary_changed_by_hand_is_not_taken_for_the_log(tmp_path):
 
 @pytest.mark.parametrize("sequence", [False, True])
 def test_ufo_3_gets_examples_in_the_form_it_parses(saved, sequence):
-    """Snake case with an action object, or with `ACTION_SEQUENCE` a list of them; each part once in the JSON."""
+    """Snake case with an action object, or with `ACTION_SEQUENCE` a list of them; what the log lacks is left out."""
     retriever = ExperienceRetriever(str(saved / "experience_db"))
     (example,) = ask_as_ufo(retriever, TASK, "OUTLOOK.EXE")
     response = example["Response"]
     if sequence:
         response = as_sequence(response, ["function", "arguments", "status"], "action")
     shown = json.loads(json.dumps(response))
-    assert sorted(shown) == ["action", "comment", "observation", "plan", "thought"]
-    action = shown["action"][0] if sequence else shown["action"]
-    assert len(shown["action"]) == (5 if sequence else 3)
-    assert action["function"] == "click_input"
-    assert action["arguments"]["name"] == "New Email"
-    assert shown["plan"][-1].startswith("(4) click_input on 'Send'")
+    assert sorted(shown) == ["action", "plan"]
+    first, last = (shown["action"][0], shown["action"][-1]) if sequence else (shown["action"], None)
+    assert (first["function"], first["arguments"]["name"], first["status"]) == ("click_input", "New Email", "CONTINUE")
+    assert first["arguments"]["id"]
+    assert last is None or (last["arguments"]["name"], last["status"]) == ("Send", "FINISH")
+    assert shown["plan"][-1].startswith('(4) click "Send"')
     assert example["Request"].startswith("Write a new email")
+    assert 'Ask the user before: click "Send"' in example["Tips"]
 
 
 @pytest.mark.parametrize("sequence", [False, True])
@@ -272,33 +254,34 @@ def test_ufo_1_and_2_get_examples_in_pascal_case(saved, sequence):
     if sequence:
         response = as_sequence(response, parts, "ActionList")
     shown = json.loads(json.dumps(response))
-    assert set(shown) == (set(PASCAL) - set(parts)) | {"ActionList"} if sequence else set(PASCAL)
+    assert set(shown) == ({"Plan", "ActionList"} if sequence else {"Plan", *parts})
     action = shown["ActionList"][0] if sequence else shown
     assert (action["Function"], action["ControlText"]) == ("click_input", "New Email")
-    assert "name" not in action["Args"]
+    assert all(shown.values())
 
 
 @pytest.mark.parametrize("kind", [ExperienceRetriever, PascalCaseRetriever])
 def test_a_name_that_only_its_record_knows_is_in_no_part_of_an_example(tmp_path, kind):
-    """Neither in the response, nor under the names of the other style."""
+    """An item of a list is of the old task."""
     steps = [{"action": "click_input", "control": "Zebulon Quarx", "control_type": "ListItem"}]
     with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
         memory.remember("open the chat with the newest contact", steps, True, "Teams")
-    (found,) = kind(str(tmp_path / "db")).retrieve("open the chat with the newest contact", 1)
-    assert found.metadata["example"]["ControlText"] == "{{input:1}}"
-    assert "Quarx" not in f"{found.metadata} {found.metadata['example'].other} {found.metadata['example'].sequence}"
+    for found in kind(str(tmp_path / "db")).retrieve("open the chat with the newest contact", 1):
+        assert "Quarx" not in f"{found.metadata} {found.metadata['example'].actions}"
 
 
-@pytest.mark.parametrize("kind", [ExperienceRetriever, PascalCaseRetriever])
-def test_an_example_can_be_read_by_the_keys_of_either_style(saved, kind):
-    """UFO's code of any release finds the function, whichever style is written."""
-    example = kind(str(saved / "experience_db")).retrieve(TASK, 1)[0].metadata["example"]
-    assert example["Function"] == example.get("function") == "click_input"
-    assert "Args" in example
-    assert "arguments" in example
-    assert example.get("nothing", 5) == 5
-    with pytest.raises(KeyError):
-        example["nothing"]
+def test_what_only_a_host_agent_can_do_is_in_no_example(tmp_path):
+    """AppAgents have no tool to select a window."""
+    steps = [
+        {"action": "select_application_window", "control": "Inbox - Outlook"},
+        {"action": "click_input", "control": "New Email", "control_type": "Button"},
+    ]
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        memory.remember("write a mail to the team", steps, True, "Outlook", judge="program")
+    (found,) = ExperienceRetriever(str(tmp_path / "db")).retrieve("write a mail to the team", 1)
+    example = found.metadata["example"]
+    assert (example["action"]["function"], example["plan"]) == ("click_input", ["<FINISH>"])
+    assert "select_application_window" not in json.dumps(example)
 
 
 def test_a_process_finds_what_was_recorded_by_the_name_of_the_application(tmp_path):
@@ -333,30 +316,6 @@ def test_any_number_of_better_answers_from_other_applications_cannot_crowd_out_t
     assert found["Request"] == "save an open document as pdf"
 
 
-def test_vectors_too_are_compared_within_what_passes(tmp_path):
-    """A record that shares no word with the query is put forward although 150 others are nearer."""
-
-    class Nearly(Meaningful):
-        """Everything is near the query, the records of a.exe a little less."""
-
-        name = "nearly"
-
-        def embed(self, texts, kind="document"):
-            vectors = super().embed(texts, kind)
-            for row, text in enumerate(texts):
-                if text not in REFERENCES:
-                    vectors[row] = 0.0
-                    vectors[row, :2] = 1.0, 0.2 if "solitary" in text else 0.0
-            return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-    memory = ExperienceMemory.open(tmp_path / "db", embedder=Nearly())
-    memory.store.add([record("solitary case", "a.exe"), *(record(f"crowd {n}", "b.exe") for n in range(150))])
-    memory.index()
-    wanted = record("solitary case", "a.exe").id
-    ranking = memory.wiring.retriever().rank("zebra", Query("zebra", only=frozenset([wanted])))
-    assert len(ranking.candidates.rows) == 1
-
-
 def test_a_filter_may_look_at_anything_and_stumble(tmp_path):
     """Every key of the metadata is there; a record the filter fails on is left out, the others are not."""
     store_with(tmp_path / "db", [("rename the red folder", "a.exe"), ("rename the blue folder", "a.exe")])
@@ -365,16 +324,6 @@ def test_a_filter_may_look_at_anything_and_stumble(tmp_path):
     assert [document.page_content for document in found] == ["rename the red folder"]
     found = retriever.retrieve("rename the folder", 5, filter=lambda metadata: {"a.exe": True}[metadata["request"]])
     assert found == []
-
-
-def test_a_filter_over_applications_is_asked_once_for_each_combination(tmp_path):
-    """A thousand records cost as many questions as there are applications."""
-    store_with(tmp_path / "db", [(f"open the file number {n}", f"{'ab'[n % 2]}.exe") for n in range(100)])
-    asked = []
-    ExperienceRetriever(str(tmp_path / "db")).retrieve(
-        "open the file", 5, filter=lambda metadata: asked.append(1) or "a.exe" in metadata["app_list"]
-    )
-    assert len(asked) == 2
 
 
 def test_records_stored_meanwhile_are_found(tmp_path):

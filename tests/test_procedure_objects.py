@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.procedure_world import Given, choose, click, do, fill, link, memory_of, obey, screen, seen, tick, told
+from ufo_experience.request import estimate_tokens
 
 USER = "Make the user {} a member of the group {}"
 
@@ -70,6 +71,13 @@ CASES = {
     "a person who is not in view": Case(
         [TKENT], USER.format("bwayne", "Editors"), ADMIN, "Settings|Users", "target_missing"
     ),
+    "learned for a login that tells nothing of the name": Case(
+        [(USER.format("zz81", "Translators"), way("Ada Byron", "Translators"))],
+        USER.format("mlopez", "Editors"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Byron",
+    ),
     "two of that name": Case(
         [TKENT],
         USER.format("mlopez", "Editors"),
@@ -95,6 +103,29 @@ CASES = {
         [*ADMIN[:2], *users_page(("tkent", "Tom Kent"), ("zz81", "Ada Byron"), rows=False), *ADMIN[11:]],
         "Settings|Users",
         "target_missing",
+    ),
+    "a person in a row that was recorded": Case(
+        [(TKENT[0], [*TKENT[1][:2], link("Tom Kent", "tkent Tom Kent"), *TKENT[1][3:]])],
+        USER.format("mlopez", "Editors"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Kent",
+    ),
+    "the same person again": Case(
+        [(TKENT[0], [*TKENT[1][:2], link("Tom Kent", "tkent Tom Kent"), *TKENT[1][3:]])],
+        USER.format("tkent", "Editors"),
+        ADMIN,
+        "Settings|Users|Tom Kent|Roles|Editors|Save",
+    ),
+    "a link of every row": Case(
+        [("Edit the user tkent", [link("Users"), link("Change", "tkent Tom Kent Change")])],
+        "Edit the user mlopez",
+        [
+            seen("Users", "Hyperlink"),
+            *(seen("Change", "Hyperlink", f"{one} Change") for one in ("tkent Tom Kent", "mlopez")),
+        ],
+        "Users|Change",
+        untold="Kent",
     ),
     "two runs with two people": Case(
         [TKENT, (USER.format("akim", "Editors"), way("An Kim", "Editors"))],
@@ -164,7 +195,21 @@ CASES = {
         [TKENT],
         USER.format("mlopez", "Editors") + " and notify her by mail",
         ADMIN,
-        "Settings|Users|Maria Lopez|Roles|Editors",
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        "not_covered",
+    ),
+    "half a procedure in other words": Case(
+        [TKENT],
+        "Please put mlopez in the Editors group and notify her",
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        "not_covered",
+    ),
+    "half a procedure before a step to ask for": Case(
+        [("Write to jane@corp.example", [click("New"), fill("To", "jane@corp.example"), click("Send")])],
+        "Write to bo@corp.example and attach the minutes",
+        [seen("New"), seen("To", "Edit"), seen("Send")],
+        "New|To",
         "not_covered",
     ),
     "half a procedure without a step to ask for": Case(
@@ -263,3 +308,14 @@ def test_a_button_is_pressed_in_the_row_of_the_task(tmp_path):
     acted, _ = obey(memory, case.asked, screen(*case.view))
     assert acted[-1]["within"] == "beta.pdf 3 kB"
     assert 'click "Download" (Button) in the row of beta.pdf' in told(memory, case.asked)
+
+
+def test_runs_of_one_task_with_other_values_are_one_procedure(tmp_path):
+    """Three people, one way: told once, with how often it worked, in at most 110 tokens beside its frame."""
+    runs = [TKENT, (USER.format("akim", "Editors"), way("An Kim", "Editors"))]
+    runs.append((USER.format("bwayne", "Editors"), way("Bruce Wayne", "Editors")))
+    block = memory_of(tmp_path / "db", *runs, application="Admin").build_prompt(USER.format("mlopez", "Editors"))
+    assert (len(block.ids), "Worked 3 of 3 times in Admin" in block.text) == (1, True)
+    body = "\n".join(block.text.split("\n")[1:-1])
+    assert estimate_tokens(body) <= 110
+    assert not any(name in body for name in ("Kent", "Kim", "Wayne", "akim", "bwayne"))

@@ -11,8 +11,8 @@ import pytest
 from ufo_experience import ExperienceMemory, UsageError
 from ufo_experience.integrations.recorder import CallOrder, Recorder
 from ufo_experience.procedure.acts import Act
-from ufo_experience.procedure.ahead import ahead_block
 from ufo_experience.procedure.steps import Target
+from ufo_experience.prompt.ahead import ahead_block
 
 TASK = "Insert a table into the document"
 

@@ -16,14 +16,16 @@ SHIPPED = Path(__file__).resolve().parents[1] / "experience_db"
 def content(store) -> dict:
     """Records by id, without what depends on where the logs lay."""
     return {
-        one.id: one.model_dump(exclude={"provenance", "usage", "created_at", "trust"}) | {"trust": one.trust}
+        one.id: one.model_dump(exclude={"provenance", "usage", "created_at", "trust", "digests"}) | {"trust": one.trust}
         for one in store.scan()
     }
 
 
 def test_the_shipped_experiences_are_made_by_the_pipeline(tmp_path):
     """Same ids, same content: nobody edited them by hand, and no change of the pipeline left them behind."""
-    memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db"), embedder="hashing", summarizer="extractive"))
+    memory = ExperienceMemory.open(
+        settings=Settings(db=str(tmp_path / "db"), embedder="hashing", summarizer="extractive")
+    )
     memory.ingest(SAMPLES, include_failures=True)
     assert content(open_store(shutil.copytree(SHIPPED, tmp_path / "shipped"), create=False)) == content(memory.store)
 

@@ -87,7 +87,7 @@ def test_what_was_injected_is_in_the_log_and_not_in_what_is_learned(tmp_path, me
     assert [one["id"] for one in asked["injected"]] == list(second.injected)
     assert request_for("firewall") not in json.dumps(audit(second))
     logs = "".join(file.read_text(encoding="utf-8") for file in Path(second.log_path).iterdir())
-    assert "past-experiences" not in logs
+    assert "past-experience" not in logs
     assert json.loads(lines[0])["prompt"][0]["content"].strip() == request_for("firewall")
     assert "firewall" in memory.retrieve(request_for("firewall"))[0].experience.state.request
 

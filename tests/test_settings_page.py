@@ -22,14 +22,12 @@ HEAD = "| setting | default | what | variable | option |\n|---|---|---|---|---|\
 OPTIONS = {
     "db": ("--db", ()),
     "embedder": ("--embedder", ("index",)),
-    "index": ("--index", ("index",)),
     "summarizer": ("--summarizer", ("ingest",)),
     "top_k": ("-k", ("retrieve", "prompt")),
     "threshold": ("--threshold", ("retrieve", "prompt")),
     "max_tokens": ("--max-tokens", ("prompt",)),
     "allow_network_store": ("--allow-network-store", ()),
     "allow_http_service": ("--allow-http-service", ()),
-    "concurrency": ("--concurrency", ("index",)),
 }
 SYSTEM = {"LOCALAPPDATA", "XDG_CACHE_HOME", "NO_COLOR"}
 

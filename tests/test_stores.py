@@ -79,6 +79,9 @@ def test_a_removed_record_stays_out_until_it_is_restored(store):
     assert store.remove([ONE.id]) == []
     assert store.add([ONE]).skipped == (ONE.id,)
     assert (store.ids(), store.removed()) == ([TWO.id], [ONE.id])
+    assert (
+        [one.id for one in store.scan_removed()] == [one.id for one in store.scan_removed([ONE.id, TWO.id])] == [ONE.id]
+    )
     with pytest.raises(NotFoundError):
         store.get(ONE.id)
     assert [one.trust for one in store.restore([ONE.id])] == [Trust.APPROVED]

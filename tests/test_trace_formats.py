@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -264,6 +266,7 @@ def thought_run(folder: Path, *thoughts: str) -> Trajectory:
         ("I'll click the 'File' menu.", "File"),
         ("I clicked 'File' and the menu is open. Next I'll click 'Export'.", "Export"),
         ("Click on 'File' to open the menu, then select 'Export'.", "File"),
+        ("I'll click the 'File' menu. Then I'll select 'Open'.", "File"),
         ("Clicking on Privacy and security tab", "Privacy and security"),
         ("select the cell B2:B5", "B2:B5"),
         ("I need to double-click on report.txt to open it.", "report.txt"),
@@ -311,6 +314,31 @@ def test_a_step_on_bare_coordinates_is_blind() -> None:
     """Such steps are marked, so that nobody is sent to a place on another screen."""
     assert [is_blind(step) for step in only(DATA / "osworld" / "bare").steps] == [True, True]
     assert [is_blind(step) for step in only(DATA / "osworld" / "thoughts").steps] == [False, False]
+
+
+ODD = (None, True, -1, 1e300, "", [], [[None]], {"a": [1]}, "https://[", ["a"])
+
+
+def damaged(value: Any, chance: random.Random) -> Any:
+    """The value with one part in twenty of another type, or gone."""
+    if chance.random() < 0.05:
+        return chance.choice(ODD)
+    if isinstance(value, dict):
+        return {key: damaged(item, chance) for key, item in value.items() if chance.random() > 0.02}
+    return [damaged(item, chance) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if name.endswith((".json", ".jsonl", ".side", ".trace"))])
+def test_a_value_of_another_type_never_ends_in_anything_but_a_trajectory_or_a_report(tmp_path: Path, name: str) -> None:
+    """Of every format of objects, its sample damaged in forty ways."""
+    text = (DATA / name).read_text(encoding="utf-8")
+    lines = [text] if name.endswith((".json", ".side")) else text.splitlines()
+    for seed in range(40):
+        chance = random.Random(seed)
+        rows = [json.dumps(damaged(json.loads(line), chance)) for line in lines]
+        (tmp_path / name).write_text("\n".join(rows), encoding="utf-8")
+        for found in read_traces(tmp_path, report=ReadReport()):
+            assert Trajectory.model_validate_json(found.model_dump_json())
 
 
 # -- archives
@@ -500,6 +528,7 @@ def test_a_task_that_is_given_is_that_of_every_log_that_says_none(tmp_path: Path
     (tmp_path / "logs" / "a.json").write_text('{"steps": [{"action": "click", "control": "Save"}]}', encoding="utf-8")
     with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
         told = memory.ingest(tmp_path / "logs", task="Save it", success=True)
-        untold = memory.ingest(DATA / "steps_recorder.mht")
+        (tmp_path / "logs" / "edit_user.py").unlink()
+        untold = memory.ingest(tmp_path / "logs")
     assert (len(told.added), told.incomplete, told.failed, told.problems) == (2, [], [], [])
     assert "E_NO_TASK" in {problem.code for problem in untold.problems}

@@ -30,9 +30,9 @@ from ufo_experience.cli.serve import SAMPLES
 PAGE = Path(__file__).resolve().parent / "data" / "wrong_usage.md"
 HEAD = """# What wrong usage is answered with
 
-Made by `tests/test_wrong_usage.py`, which runs every row and checks that it fails as told. Exit codes: 0 ok, 2 usage, 65
-bad data, 69 service unavailable, 73 cannot write, 75 try again later, 77 refused for safety. With `--json` the same
-message stands in `{"error": {"code", "message"}}` on stdout.
+Made by `tests/test_wrong_usage.py`, which runs every row and checks that it fails as told. Exit codes: 0 ok, 2 usage,
+65 bad data, 69 service unavailable, 73 cannot write, 75 try again later, 77 refused for safety. With `--json` the
+same message stands in `{"error": {"code", "message"}}` on stdout.
 
 The store `experience_db` holds the sample sessions; `waiting_db` holds one of them, not judged by anybody.
 """

@@ -32,7 +32,7 @@ from ufo_experience.errors import ExperienceError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.request import Request
-from ufo_experience.schema import Experience, Trust, Usage
+from ufo_experience.schema import Experience, Trust
 
 # What is known of a store: of each record its trust and how often it helped, None for one that is removed.
 State = dict[str, tuple[str, int] | None]
@@ -115,9 +115,11 @@ class Worker:
 
     def done(self, change: State) -> None:
         """Take the change of an operation into what is known."""
-        self.state = state_of(self.memory) if any(what == ("?", 0) for what in change.values()) else {
-            id: what for id, what in {**self.state, **change}.items() if what != ("-", 0)
-        }
+        self.state = (
+            state_of(self.memory)
+            if any(what == ("?", 0) for what in change.values())
+            else {id: what for id, what in {**self.state, **change}.items() if what != ("-", 0)}
+        )
 
 
 def compare(folder: Path, known: State, under_way: State) -> list[str]:
@@ -125,9 +127,11 @@ def compare(folder: Path, known: State, under_way: State) -> list[str]:
     wrong = []
     with open_memory(folder) as memory:
         found = state_of(memory)
-        for id in known.keys() | found.keys():
-            if id not in under_way and known.get(id) != found.get(id):
-                wrong.append(f"{id[:8]}: {found.get(id)} instead of {known.get(id)}")
+        wrong += [
+            f"{id[:8]}: {found.get(id)} instead of {known.get(id)}"
+            for id in known.keys() | found.keys()
+            if id not in under_way and known.get(id) != found.get(id)
+        ]
         report = memory.verify()
         wrong += [f"damaged: {problem.message}" for problem in report.corrupt]
         live = {id for id, what in found.items() if what}
@@ -183,7 +187,9 @@ def kills(folder: Path, count: int, seed: int) -> tuple[int, list[str]]:
         lines = [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
         operations += sum("state" in line for line in lines)
         for line in lines:
-            known = {id: tuple(what) if what else None for id, what in line["state"].items()} if "state" in line else known
+            known = (
+                {id: tuple(what) if what else None for id, what in line["state"].items()} if "state" in line else known
+            )
         under_way = lines[-1].get("next", {}) if lines else {}
         wrong += [f"kill {number}: {one}" for one in compare(folder, known, under_way)]
     return operations, wrong
@@ -261,13 +267,18 @@ def calls(folder: Path, limit: int | None = None) -> tuple[int, list[str]]:
                 shutil.copytree(base, folder)
                 with open_memory(folder) as memory:
                     worker = Worker(memory, 7, name)
-                    live, gone = (sorted(id for id, what in known.items() if bool(what) is is_live) for is_live in (True, False))
+                    live, gone = (
+                        sorted(id for id, what in known.items() if bool(what) is is_live) for is_live in (True, False)
+                    )
                     change, act = getattr(worker, name)(live, gone)
                     with failing(folder, at, fault) as counter:
                         done = _typed(act, wrong, f"{name}, call {at}, {errno.errorcode[fault]}")
                 tried += counter.calls >= at
                 state = {**known, **change} if done and name not in ("restore", "purge") else known
-                wrong += [f"{name}, call {at}, {errno.errorcode[fault]}: {one}" for one in compare(folder, state, {} if done and name not in ("restore", "purge") else change)]
+                wrong += [
+                    f"{name}, call {at}, {errno.errorcode[fault]}: {one}"
+                    for one in compare(folder, state, {} if done and name not in ("restore", "purge") else change)
+                ]
             at = at + 1 if counter.calls >= at and (limit is None or at < limit) else 0
     return tried, wrong
 

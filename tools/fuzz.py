@@ -18,11 +18,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tests.disks import UnsyncedDisk
 from ufo_experience.index.manifest import Manifest, decode
 from ufo_experience.store.folder.store import FileStore
 
 from tests.builders import a_record
-from tests.disks import UnsyncedDisk
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import ExperienceError
 from ufo_experience.prompt.block import parse_block

@@ -48,6 +48,14 @@ _PLACES = ("row", "dialog", "alertdialog", "group", "form", "navigation", "toolb
 _ROWS = ("row", "dialog", "alertdialog")  # named by what stands in them, where nothing else names them
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
 
+_CHOOSE = """function(said) {
+  const one = [...(this.options || [])].find(o => o.label.trim() === said || o.value === said);
+  if (!one) return false;
+  this.value = one.value;
+  for (const kind of ['input', 'change']) this.dispatchEvent(new Event(kind, {bubbles: true}));
+  return true;
+}"""
+
 Send = Callable[[str, dict[str, Any]], Any]
 
 
@@ -123,9 +131,7 @@ class ChromiumDriver:
     def _choose(self, node: int, option: str) -> None:
         found = self._call(
             node,
-            "function(said) { const one = [...(this.options || [])].find(o => o.label.trim() === said || o.value === said);"
-            " if (!one) return false; this.value = one.value;"
-            " for (const kind of ['input', 'change']) this.dispatchEvent(new Event(kind, {bubbles: true})); return true; }",
+            _CHOOSE,
             option,
         )
         if not found:
@@ -135,7 +141,9 @@ class ChromiumDriver:
         if node is not None:
             self._send("DOM.focus", {"backendNodeId": node})
         *modifiers, key = [part for part in keys.strip("{}").replace("+", " ").split() if part] or [""]
-        bits = sum({"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}.get(one.casefold(), 0) for one in modifiers)
+        bits = sum(
+            {"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}.get(one.casefold(), 0) for one in modifiers
+        )
         code = _KEYS.get(key.casefold(), ord(key.upper()) if len(key) == 1 else 0)
         told = {"key": key, "windowsVirtualKeyCode": code, "modifiers": bits}
         self._send("Input.dispatchKeyEvent", {"type": "keyDown", **told, **({"text": "\r"} if code == 13 else {})})
@@ -155,15 +163,18 @@ class PlaywrightDriver(ChromiumDriver):
     """A page of Playwright's sync API, in Chromium."""
 
     def __init__(self, page: Any) -> None:
-        session = page.context.new_cdp_session(page)
-        super().__init__(lambda method, given: _sent(session.send, method, given))
+        from playwright.sync_api import Error
+
+        super().__init__(_sending(page.context.new_cdp_session(page).send, Error))
 
 
 class SeleniumDriver(ChromiumDriver):
     """A Chromium browser of Selenium."""
 
     def __init__(self, browser: Any) -> None:
-        super().__init__(lambda method, given: _sent(browser.execute_cdp_cmd, method, given))
+        from selenium.common.exceptions import WebDriverException
+
+        super().__init__(_sending(browser.execute_cdp_cmd, WebDriverException))
 
 
 class UfoDriver:
@@ -228,7 +239,13 @@ def _control(
     node: Mapping[str, Any], role: str, name: str, within: str, dialog: bool, by_id: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     states = {one["name"]: one["value"].get("value") for one in node.get("properties", ())}
-    control = {"id": node.get("backendDOMNodeId"), "name": name, "type": _ROLES[role], "within": within[:200], "dialog": dialog}
+    control = {
+        "id": node.get("backendDOMNodeId"),
+        "name": name,
+        "type": _ROLES[role],
+        "within": within[:200],
+        "dialog": dialog,
+    }
     if role in ("textbox", "searchbox", "combobox", "spinbutton", "listbox"):
         control["value"] = _said(node, "value")
     for state in ("checked", "pressed"):
@@ -238,7 +255,9 @@ def _control(
     if states.get("disabled") is True:
         control["enabled"] = False
     if role in ("combobox", "listbox"):
-        control["options"] = [_said(one, "name") for one in _below(node, by_id) if _said(one, "role") in ("option", "MenuListOption")]
+        control["options"] = [
+            _said(one, "name") for one in _below(node, by_id) if _said(one, "role") in ("option", "MenuListOption")
+        ]
     return control
 
 
@@ -263,17 +282,17 @@ def _said(node: Mapping[str, Any], part: str) -> str:
     return str((node.get(part) or {}).get("value", "") or "")
 
 
-def _sent(send: Callable[[str, dict[str, Any]], Any], method: str, given: dict[str, Any]) -> Any:
-    """Send one command.
+def _sending(send: Callable[[str, dict[str, Any]], Any], fault: type[Exception]) -> Send:
+    """`send`, with the faults of its library as ours.
 
     Raises:
         ServiceError: the browser refused, or is gone.
     """
-    try:
-        return send(method, given)
-    except (OSError, RuntimeError) as error:
-        raise ServiceError(f"{method}: {error}", code="E_BROWSER") from error
-    except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("playwright", "selenium"):
-            raise
-        raise ServiceError(f"{method}: {str(error).splitlines()[0]}", code="E_BROWSER") from error
+
+    def sent(method: str, given: dict[str, Any]) -> Any:
+        try:
+            return send(method, given)
+        except (fault, OSError) as error:
+            raise ServiceError(f"{method}: {next(iter(str(error).splitlines()), '')}", code="E_BROWSER") from error
+
+    return sent

@@ -17,14 +17,15 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from ufo_experience.controls import bare
 from ufo_experience.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
 from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.procedure.acts import Act, Stop, for_a_person
-from ufo_experience.procedure.guide import Guide, check_action
+from ufo_experience.procedure.checking import check_action
+from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, kind_of
-from ufo_experience.text.controls import bare
 
 __all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "UfoDriver"]
 
@@ -56,7 +57,7 @@ class Driver(Protocol):
 
 @dataclass(frozen=True)
 class Executed:
-    """One action: what was done in words, who decided on it, which effect was seen ("" for none), and what was healed."""
+    """One action: what was done, in words; who decided on it; which effect was seen ("" for none); what was healed."""
 
     text: str
     by: Literal["way", "agent"]
@@ -128,23 +129,23 @@ class Executor:
             UsageError: the driver's methods are coroutines: use `arun`.
         """
         work, answer = self._work(), None
-        while True:
-            try:
+        try:
+            while True:
                 answer = _not_awaited(work.send(answer)())
-            except StopIteration as end:
-                return self._ended(end.value)
-            except KeyboardInterrupt:
-                return self._ended(("interrupted", "by hand"))
+        except StopIteration as end:
+            return self._ended(end.value)
+        except KeyboardInterrupt:
+            return self._ended(("interrupted", "by hand"))
 
     async def arun(self) -> Execution:
         """The same on an event loop; the methods of the driver may be coroutines."""
         work, answer = self._work(), None
-        while True:
-            try:
+        try:
+            while True:
                 answer = work.send(answer)()
                 answer = await answer if isinstance(answer, Awaitable) else answer
-            except StopIteration as end:
-                return self._ended(end.value)
+        except StopIteration as end:
+            return self._ended(end.value)
 
     def _ended(self, end: tuple[str, str]) -> Execution:
         reason, detail = end
@@ -162,7 +163,7 @@ class Executor:
             said = self.guide.next(view)
             if isinstance(said, Stop) and said.reason == "needs_consent" and said.act is not None:
                 said = yield from self._allowed(said)
-            elif isinstance(said, Act) and self._is_healed(said) and self._asks_first(said):
+            elif isinstance(said, Act) and self._healed(said) and self._asks_first(said):
                 said = Stop("target_missing", "nothing is healed that is to be asked for first")
             if isinstance(said, Stop) and said.reason == "done":
                 return (yield from self._checked())
@@ -181,7 +182,7 @@ class Executor:
     def _allowed(self, stop: Stop) -> Generator[Call, Any, Act | Stop]:
         """The action to ask for first, if it is the very one the way knows and somebody allows it."""
         act = stop.act
-        if act is None or self._is_healed(act):
+        if act is None or self._healed(act):
             return Stop("target_missing", "nothing is healed that is to be asked for first")
         ask = self._ask
         allowed = False if ask is None else (yield lambda: ask(act))
@@ -190,7 +191,7 @@ class Executor:
     def _carry_out(self, act: Act, view: Screen) -> Generator[Call, Any, tuple[str, str] | None]:
         """Do one step of the way and see its effect; the reason of the end where it has none, else None."""
         text = phrase(act.step) if act.step else act.action
-        healed = f"{act.step.target.name} → {act.target.name}" if self._is_healed(act) and act.step and act.target else ""
+        healed = self._healed(act)
         failure = yield from self._done(act)
         effect = "" if failure else (yield from self._effect(act, view))
         self._note(Executed(text, "way", effect, not failure and bool(effect), healed, act))
@@ -262,12 +263,13 @@ class Executor:
                 return seen
             yield lambda: time.sleep(_PAUSE)
 
-    def _is_healed(self, act: Act) -> bool:
-        """True where the control in view is called otherwise than the way knows it."""
+    def _healed(self, act: Act) -> str:
+        """ "Save → Store" where the control in view is called otherwise than the way knows it, else ""."""
         step, target = act.step, act.target
         if step is None or step.target is None or target is None or step.item_of or target.id is None:
-            return False
-        return bool(step.target.name) and bare(step.target.name) not in bare(target.name)
+            return ""
+        is_new = bool(step.target.name) and bare(step.target.name) not in bare(target.name)
+        return f"{step.target.name} → {target.name}" if is_new else ""
 
     @staticmethod
     def _asks_first(act: Act) -> bool:
@@ -283,7 +285,11 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     if target is not None and kind == "click" and now is not None:
         old = _again(act, before)
         if now.role in _TOGGLED and now.checked is not None and old is not None:
-            return "it was switched" if now.checked is not old.checked or (now.role == "radiobutton" and now.checked) else ""
+            return (
+                "it was switched"
+                if now.checked is not old.checked or (now.role == "radiobutton" and now.checked)
+                else ""
+            )
         if now.role in _CHOSEN and now.selected:
             return "it is selected"
     return "the screen changed" if _signs(before) != _signs(after) else ""

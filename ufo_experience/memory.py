@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
@@ -74,7 +75,7 @@ from ufo_experience.trust.policy import TrustPolicy
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ufo_experience.executor import Agent, Ask, Check, Driver, Executed, Execution
+    from ufo_experience.executor import Driver, Execution
     from ufo_experience.ingest import IngestReport
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
@@ -120,6 +121,14 @@ class Parts:
                 access = Access.from_env(provider, allow_http=self.settings.allow_http_service)
                 self._services[provider] = Service(access, ledger=ledger)
             return self._services[provider]
+
+    @contextmanager
+    def waiting(self, seconds: float) -> Iterator[None]:
+        """Let a job outlast an outage of its service."""
+        with ExitStack() as stack:
+            if seconds > 0:
+                stack.enter_context(self.service().waiting(seconds))
+            yield
 
     def embedder(self) -> Embedder:
         """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing."""
@@ -175,7 +184,9 @@ class Parts:
         from ufo_experience.service import DEFAULT_CHAT
 
         model = DEFAULT_CHAT if self.settings.judge == "auto" and _has_key() else None
-        return open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
+        return (
+            open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
+        )
 
     def threshold(self, embedder: str) -> float | None:
         """The threshold that was calibrated for an embedder; None for the one that is fitted."""
@@ -229,7 +240,6 @@ class ExperienceMemory:
         store = open_store(
             base.db,
             create=create,
-            lock_timeout=base.lock_timeout,
             network=base.allow_network_store,
             max_per_author=base.max_records_per_author,
         )
@@ -268,34 +278,36 @@ class ExperienceMemory:
         include_failures: bool = False,
         trust: Trust | str | None = None,
         force: bool = False,
-        jobs: int = 1,
+        wait: float = 0.0,
         progress: Progress | None = None,
         **lacking: Unpack[LogGaps],
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
-        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`.
+        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`. While a
+        model that words records does not answer, the job waits for it for at most `wait` seconds; without, records are
+        worded by rules.
         """
         from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
 
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.parts.service)
-        report = ingest(
-            sources,
-            self.store,
-            engine,
-            format=format,
-            include_failures=include_failures,
-            trust=level,
-            force=force,
-            jobs=jobs,
-            earlier_versions=self._earlier_versions,
-            index=self.parts.index,
-            keep_observations=self.settings.keep_observations,
-            progress=progress,
-            **lacking,
-        )
+        with self.parts.waiting(wait):
+            report = ingest(
+                sources,
+                self.store,
+                engine,
+                format=format,
+                include_failures=include_failures,
+                trust=level,
+                force=force,
+                index=self.parts.index,
+                keep_observations=self.settings.keep_observations,
+                earlier_versions=self._earlier_versions,
+                progress=progress,
+                **lacking,
+            )
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
         if (success := lacking.get("success")) is not None:
@@ -519,11 +531,11 @@ class ExperienceMemory:
         task: str,
         driver: Driver,
         *,
-        ask: Ask | None = None,
-        agent: Agent | None = None,
-        check: Check | None = None,
+        ask: Callable[..., Any] | None = None,
+        agent: Callable[..., Any] | None = None,
+        check: Callable[..., Any] | str | None = None,
         application: str | None = None,
-        progress: Callable[[Executed], None] | None = None,
+        progress: Callable[..., None] | None = None,
     ) -> Execution:
         """Carry out the known way of a task without a model; see `ufo_experience.executor`.
 

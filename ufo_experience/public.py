@@ -28,6 +28,7 @@ from ufo_experience.errors import (
     TraceError,
     UsageError,
 )
+from ufo_experience.executor import Driver, Execution
 from ufo_experience.index import open_index
 from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress
 from ufo_experience.ingest import IngestReport
@@ -49,6 +50,7 @@ from ufo_experience.procedure.steps import Target
 from ufo_experience.prompt.builder import Format, PromptBlock, build_prompt, inject, parse_block, strip_block
 from ufo_experience.redact import redact, redact_text
 from ufo_experience.retrieve.answer import Retrieval, Withheld
+from ufo_experience.retrieve.calibration import Calibration
 from ufo_experience.retrieve.structured import ActionAdvice
 from ufo_experience.schema import (
     Action,
@@ -92,6 +94,8 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Format",
     "Progress",
     # the data model
+    "Driver",
+    "Execution",
     "Experience",
     "State",
     "Action",
@@ -116,6 +120,7 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Stop",
     "Target",
     "ActionAdvice",
+    "Calibration",
     "IngestReport",
     "IndexReport",
     "ImportReport",

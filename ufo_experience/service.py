@@ -264,9 +264,9 @@ class Service:
                 bill.add(json.loads(raw.http_response.content).get("usage"), estimate)
                 choices = raw.parse().choices
                 if choices and choices[0].message.refusal:
-                    raise ServiceError("the model refused", code="E_REFUSAL")
+                    raise ServiceError(f"{model} gave no answer, it refused", code="E_REFUSAL")
                 if not choices or not choices[0].message.content:
-                    raise ServiceError("the reply holds no answer", code="E_BAD_CONTENT")
+                    raise ServiceError(f"{model} gave no answer", code="E_BAD_CONTENT")
                 return str(choices[0].message.content)
 
             return self._call(send, timeout, f"asking {model}", job=job)

@@ -34,8 +34,9 @@ class Settings(BaseModel):
     `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else
     `hashing`."""
 
-    summarizer: str = "auto"
-    """Who words an experience: `extractive`, `openai`, `openai:MODEL`; `auto` is OpenAI if a key is set."""
+    summarizer: str = "extractive"
+    """Who words the records of `ingest`: `extractive` (rules, nothing is sent), `openai`, `openai:MODEL` (redacted
+    logs go to that model), or `auto`: OpenAI if a key is set."""
 
     top_k: Annotated[int, Field(ge=1, le=50)] = 3
     """How many experiences an answer holds at most, 1 to 50."""
@@ -69,23 +70,11 @@ class Settings(BaseModel):
     allow_http_service: bool = False
     """Ask a model service inside your own network over http:// (vLLM, Ollama), without TLS."""
 
-    lock_timeout: Annotated[float, Field(ge=0.0)] = 10.0
-    """How long a writer waits for another one, in seconds."""
-
     max_cost: Annotated[float, Field(ge=0.0)] | None = None
     """What one run may spend on model services, in US dollars; unset: no limit."""
 
     max_cost_per_day: Annotated[float, Field(ge=0.0)] | None = None
     """The same for all processes of the store in one UTC day."""
-
-    concurrency: Annotated[int, Field(ge=1, le=64)] = 4
-    """Requests for vectors that are sent at once, 1 to 64."""
-
-    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
-    """Limit of the service; unset: none of ours, its refusals are waited out."""
-
-    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
-    """The same in tokens."""
 
     keep_observations: Literal["none", "short", "full"] = "short"
     """How much is kept of what was seen in a step: nothing, one sentence of 120 characters, or all; always redacted."""

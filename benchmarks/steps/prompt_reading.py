@@ -105,7 +105,10 @@ def _seen(lines: Iterable[Mapping[str, Any]], goal: str) -> Iterator[tuple[str, 
             continue
         control = str(line.get("control") or line.get("item_of") or "")
         parameters = {key: str(value) for key, value in line.get("parameters", {}).items()}
-        yield str(line.get("within", "")), HintStep(function_of(line), control, str(line.get("control_type", "")), parameters)
+        yield (
+            str(line.get("within", "")),
+            HintStep(function_of(line), control, str(line.get("control_type", "")), parameters),
+        )
 
 
 def function_of(step: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ufo_experience.cli.console import Console, counted, printable
 from ufo_experience.ingest import ALREADY_STORED, IngestReport
 from ufo_experience.retrieve.answer import Retrieval, count_whys
-from ufo_experience.schema import Experience, Hit, Trust
+from ufo_experience.schema import Experience, Hit, Step, Trust
 from ufo_experience.store.selection import nearest_application
 
 if TYPE_CHECKING:
@@ -208,8 +208,6 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
 
 def record_text(one: Experience) -> str:
     """One record for people: what it was for, how it ended, where it came from, what was done."""
-    from ufo_experience.procedure.render import step_line
-
     state, outcome, usage, origin = one.state, one.outcome, one.usage, one.provenance
     score = "" if outcome.score is None else f", score {outcome.score:.2f}"
     facts = {
@@ -230,14 +228,18 @@ def record_text(one: Experience) -> str:
         "notes": "; ".join(origin.notes),
     }
     lines = [state.request or state.task, *(f"  {name + ':':<13}{value}" for name, value in facts.items() if value)]
-    for step in one.action.steps:
-        control, error = step.target_control, step.error or ""
-        text = step_line(
-            step.step_number, step.action_type, control.name, control.type, step.parameters, error=error,
-            observation=" ".join(step.observation.split()),
-        )  # fmt: skip
-        lines.append(f"  {text}")
+    lines += [f"  {_step_text(step)}" for step in one.action.steps]
     return printable("\n".join(lines))
+
+
+def _step_text(step: Step) -> str:
+    """A recorded step in one line: what was done to what, with what, and how it ended."""
+    control = f' "{step.target_control.name}"' if step.target_control.name else ""
+    kind = f" ({step.target_control.type})" if step.target_control.type else ""
+    values = "".join(f" {name}={value}" for name, value in step.parameters.items())
+    seen = " ".join(step.observation.split())
+    end = f" - failed: {step.error}" if step.error else f" - {seen}" if seen else ""
+    return f"{step.step_number}. {step.action_type}{control}{kind}{values}{end}"
 
 
 def import_text(done: ImportReport, unopened: Sequence[Path], same_store: str = "") -> str:

@@ -63,8 +63,8 @@ def prompt(
         found = memory.retrieve(asked, application=application, env=env)
         say_what_is_missing(console, memory, found, application=application)
         block = memory.build_prompt(asked, found, format=format)
-        if block.needed:
-            console.note(f"{len(block.dropped)} left out: the next example needs {block.needed} tokens (--max-tokens)")
+        for identifier, why in block.unshown.items():
+            console.note(f"{identifier[:8]} is not shown: {why}")
         data = {"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens, "dropped": list(block.dropped)}
         console.answer(data | {"needed": block.needed}, str(block))
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
@@ -36,6 +37,7 @@ _STYLES = {
 
 _DROPPED_FIRST = ("steps", "date", "newest", "format", "trust", "application", "outcome")  # on a narrow terminal
 _LEAST_TEXT = 24
+SECONDS_BETWEEN_LINES = 10.0  # of progress, in a log that nobody may read
 
 
 def printable(text: str) -> str:
@@ -100,6 +102,11 @@ class Console:
             _to_nowhere(self._out)
             raise StorageError(f"standard output: {error.strerror or error}") from error
 
+    @property
+    def is_terminal(self) -> bool:
+        """True when a person reads the notes."""
+        return self._err.isatty()
+
     def note(self, text: str) -> None:
         """Something people should know; never part of the result."""
         with suppress(OSError):  # nobody is left to be told
@@ -129,18 +136,29 @@ class Console:
                 self.answer({"error": {"code": error.code, "message": message}}, "")
             raise SystemExit(error.exit_code) from error
 
+    def _telling(self) -> Callable[[str, int, int], None]:
+        last = time.monotonic()
+
+        def tell(what: str, done: int, total: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+                last = time.monotonic()
+                self.note(f"{what}: {done} of {total}" if total else f"{what}: {done}")
+
+        return tell
+
     @contextmanager
-    def progress(self, title: str) -> Iterator[Callable[[int, int], None]]:
-        """A progress bar on stderr for long work; nothing where stderr is no terminal."""
+    def progress(self, title: str) -> Iterator[Callable[[str, int, int], None]]:
+        """A progress bar on stderr for long work; where stderr is no terminal a line now and then."""
         if not self._err.isatty():
-            yield lambda done, total: None
+            yield self._telling()
             return
         from rich.console import Console as RichConsole
         from rich.progress import Progress
 
         with Progress(console=RichConsole(file=self._err), transient=True) as bar:
             task = bar.add_task(title, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total or None)
+            yield lambda what, done, total: bar.update(task, completed=done, total=total or None)
 
 
 class _Nowhere(io.StringIO):

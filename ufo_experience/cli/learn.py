@@ -30,6 +30,7 @@ from ufo_experience.cli.app import (
 from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError, NotFoundError
 from ufo_experience.ingest import IngestReport
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.traces.files import LEARNED
 
 
@@ -46,7 +47,9 @@ def ingest(
     ] = False,
     trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, help="Processes that read, for many logs.")] = 1,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Minutes to wait for a model that does not answer.")
+    ] = 0.0,
     task: Annotated[str | None, typer.Option(callback=filled, help="The task of logs that do not say it.")] = None,
     application: Application = None,
     success: Worked = None,
@@ -65,13 +68,14 @@ def ingest(
                 include_failures=include_failures,
                 trust=trust,
                 force=force,
-                jobs=jobs,
+                wait=60 * wait,
                 task=task,
                 application=application,
                 success=success,
                 progress=progress,
             )
         _tell_problems(console, report)
+        _tell_of_the_key(console, memory, summarizer)
         console.answer(ingest_data(report), ingest_text(report, memory, console.same_store, "verbose" in given_of(ctx)))
         was_learned = any(reason == LEARNED for _, reason in report.skipped)
         if not (report.read or report.added or report.known or was_learned):
@@ -92,8 +96,23 @@ def _tell_problems(console: Console, report: IngestReport) -> None:
         console.note(f"{place}: {problem.code}: {problem.message}")
     for source, error in report.failed:
         console.note(f"failed: {source}: {error}")
+    for source, why in report.shortened:
+        console.note(f"shortened: {source}: {why}")
     for identifier, reason in report.conflicts:
         console.note(f"quarantined: {identifier}: {reason}")
+
+
+def _tell_of_the_key(console: Console, memory: ExperienceMemory, summarizer: str | None) -> None:
+    """A key alone sends nothing; say once in a store what naming a model would send."""
+    from ufo_experience.service import Access
+
+    chosen = summarizer is not None or "summarizer" in memory.settings.model_fields_set
+    if chosen or not console.is_terminal or not (access := Access.from_env()).api_key:
+        return
+    console.note(
+        f"worded by rules, nothing was sent. With --summarizer openai (setting summarizer) each redacted log goes to "
+        f"{access.endpoint}, where a model words it"
+    )
 
 
 @contextmanager

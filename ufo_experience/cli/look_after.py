@@ -26,6 +26,7 @@ from ufo_experience.cli.app import (
 from ufo_experience.cli.console import counted
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.store.selection import RecordFilter, why_none
+from ufo_experience.summarize.procedures import join
 
 if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory
@@ -44,7 +45,8 @@ def list_records(
         found = memory.list(where=where, limit=limit)
         if not found and (why := why_none(memory.store, where)):
             console.note(why)
-        answer_records(console, found, policy=memory.parts.policy)
+        procedures = [known.to_json() for known in join(found)]
+        answer_records(console, found, policy=memory.parts.policy, procedures=procedures)
 
 
 @app.command()
@@ -178,14 +180,11 @@ def verify(
             console.note(f"set aside: {problem.file}: {problem.message}")
         for problem in found.corrupt:
             console.note(f"corrupt: {problem.file}: {problem.message}")
-        damaged = bool(found.corrupt) or found.index == "corrupt"
-        again = f"ufo-experience index{console.same_store}"
+        damaged = bool(found.corrupt) or found.index != "ok"
         if damaged and not repair:
             console.note(
                 f"to set it aside and make the index again: ufo-experience verify --repair{console.same_store}"
             )
-        elif found.index in ("stale", "missing"):
-            console.note(f"the index is {found.index}; to bring it in line: {again}")
         data = {
             "records": found.records,
             "corrupt": [problem.model_dump() for problem in found.corrupt],

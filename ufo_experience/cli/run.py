@@ -46,7 +46,12 @@ def run(
             done = memory.run(
                 asked, driver, ask=_ask(console, yes=yes), check=check, application=application, progress=_told(console)
             )
-        told = {"reached": done.reached, "stopped": done.stopped, "calls_saved": done.calls_saved, "learned": done.learned}
+        told = {
+            "reached": done.reached,
+            "stopped": done.stopped,
+            "calls_saved": done.calls_saved,
+            "learned": done.learned,
+        }
         steps = [{key: value for key, value in asdict(one).items() if key != "act"} for one in done.steps]
         console.answer(told | {"steps": steps}, f"{done.stopped}; {done.calls_saved} steps without a model")
         if not done.reached:
@@ -59,7 +64,9 @@ def _told(console: Console) -> Any:
     def tell(one: Executed) -> None:
         seen = one.effect or ("failed" if not one.ok else "no effect seen")
         healed = f" (healed: {one.healed})" if one.healed else ""
-        console.note(json.dumps({"step": one.text, "effect": seen}) if console.as_json else f"{one.text} … {seen}{healed}")
+        console.note(
+            json.dumps({"step": one.text, "effect": seen}) if console.as_json else f"{one.text} … {seen}{healed}"
+        )
 
     return tell
 

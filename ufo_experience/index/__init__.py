@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError
 from ufo_experience.index.base import ExperienceIndex
+from ufo_experience.store import scheme_of
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.folder import FolderStore
+
+if TYPE_CHECKING:
+    from ufo_experience.store.postgres import PostgresStore
 
 
 def open_index(store: ExperienceStore, embedder: Callable[[], Embedder]) -> ExperienceIndex:
@@ -21,6 +26,10 @@ def open_index(store: ExperienceStore, embedder: Callable[[], Embedder]) -> Expe
         from ufo_experience.index.sqlite import SqliteIndex
 
         return SqliteIndex(store, embedder)
+    if scheme_of(store.location) == "postgresql":
+        from ufo_experience.index.postgres import PostgresIndex
+
+        return PostgresIndex(cast("PostgresStore", store), embedder)
     own = getattr(store, "open_index", None)
     if own is None:
         raise UsageError(f"the store at {store.location} has no index")

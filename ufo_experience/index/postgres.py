@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces
@@ -47,6 +48,7 @@ from ufo_experience.store.records import without_seal
 LARGE = 5_000  # rows from which on PostgreSQL's statistics stand for counting
 FRESH_S = 60.0  # how long what is known of all rows of a large store is relied on
 WIDER = 3  # times the limit: rows that SQL finds by their distinct words; the best by all their words are kept
+MATCHES = 1_000  # rows that are looked at for a word that is not the rarest
 PIECE = 256  # texts embedded in one transaction
 
 
@@ -94,7 +96,9 @@ class PostgresIndex:
             if there:
                 lexemes = [sql.lexeme(word) for word in there]
                 values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[word] for word in there]}
-                values |= {f"{name}_rarest": " | ".join(lexemes[:RAREST]), f"{name}_average": known.average[name]}
+                few = bisect_right(list(accumulate(counts[word] for word in there[:RAREST])), MATCHES)
+                rarest = lexemes[: max(1, few)]
+                values |= {f"{name}_rarest": " | ".join(rarest), f"{name}_average": known.average[name]}
                 parts.append(sql.BY_WORDS.format(name=name, inside=inside))
         if vector is not None:
             values |= {"vector": sql.vector_text(vector), "embedder": self._embedder().name}
@@ -262,8 +266,8 @@ class PostgresIndex:
 
     def _counts(self, words: Collection[str], known: _Known) -> dict[str, int]:
         """In how many rows each word stands: estimated for frequent ones of a large store, counted for others."""
-        counts = {word: round(known.frequent[word] * known.rows) for word in words if word in known.frequent}
-        others = sorted(set(words) - counts.keys())
+        counts = {word: round(known.frequent.get(word, 0) * known.rows) for word in words}
+        others = sorted(word for word in counts if word and word not in known.frequent)
         return counts | dict(self._database.select(sql.COUNT_WORDS, (others, [sql.lexeme(word) for word in others])))
 
 

@@ -109,7 +109,9 @@ class SqliteIndex:
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
         cosines = {} if vector is None else self._cosines(vector, numbers)
-        raw, masked = (Share(asked[name], self._weights(counts[name]), self._lengths[name]) for name in ("raw", "masked"))
+        raw, masked = (
+            Share(asked[name], self._weights(counts[name]), self._lengths[name]) for name in ("raw", "masked")
+        )
         found = [
             Candidate(
                 row,
@@ -243,7 +245,9 @@ class SqliteIndex:
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
         """Keep small values; they are erased with the record that `owner` names."""
         rows = [(kind, key, owner, data) for key, data in values.items()]
-        self._catalog.run(lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows), write=True)
+        self._catalog.run(
+            lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows), write=True
+        )
 
     # ---- following the store ----
 
@@ -510,10 +514,14 @@ def _put(
         db.execute("DELETE FROM row WHERE number = ?", (number,))
         _drop_words(db, number)
         texts = [(one.words, masked_words(one)) for one in (row.request, *row.wordings)][:PLACES]
-        places = [(number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)]
+        places = [
+            (number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)
+        ]
         db.executemany("INSERT INTO words (rowid, raw, masked) VALUES (?, ?, ?)", places)
         lengths = len(texts[0][0]), len(texts[0][1])
-        db.execute(f"INSERT INTO row VALUES ({', '.join('?' * 15)})", (*_columns_of(number, change, sequence, row), *lengths))
+        db.execute(
+            f"INSERT INTO row VALUES ({', '.join('?' * 15)})", (*_columns_of(number, change, sequence, row), *lengths)
+        )
     for text_key, embedder in vectors:
         sequence += 1
         db.execute("UPDATE row SET sequence = ? WHERE text_key = ?", (sequence, text_key))

@@ -21,7 +21,7 @@ import yaml
 from ufo_experience.errors import DataError, SchemaError, StorageError
 from ufo_experience.integrations.formats.task_experience import from_task_experience, to_task_experience
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.cleaning import clean
+from ufo_experience.procedure.cleaning import clean
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.files import read_regular, replace_file, storage_errors
 from ufo_experience.store.selection import RecordFilter

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from ufo_experience.controls import bare, is_fixed
-from ufo_experience.procedure.pairing import Pairing, says, stems_of
+from ufo_experience.procedure.pairing import SMALL, Pairing, says, stems_of
+from ufo_experience.procedure.parts import LABEL, Agreed, Part, matched
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE
@@ -27,32 +28,9 @@ ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # wha
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
 _CHOSEN = frozenset("checkbox radiobutton".split())
 _LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())  # ARIA's own names for what leads elsewhere
-_LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
+_AND = re.compile(r"[,;.!?，。；、](?:\s|$)|\band\b")  # between two things that are asked for
+_WORDS = re.compile(r"[^\W_]+(?:['’.:@-][^\W_]+)*")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
-
-
-@dataclass(frozen=True)
-class Agreed:
-    """What other runs of the task tell of a step: how many did it, of how many; whether they acted on something else
-    there; whether runs of other requests name the same; and what they typed, where that is kept.
-    """
-
-    did: int = 1
-    runs: int = 1
-    varies: bool = False
-    confirmed: bool = False
-    constant: str = ""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A text of a step that belongs to the task or to the application, which is to be found out."""
-
-    place: int
-    what: str  # "name", "within" or "option"
-    text: str
-    value: str = ""  # the old value it serves
-    is_item: bool = True  # False where the record does not say what kind of control it is
 
 
 class Binding:
@@ -136,7 +114,7 @@ class Binding:
 
     def _may_be_given(self, value: Any) -> bool:
         """False for a text of another action, as a command, that neither the task says nor looks like a setting."""
-        return not isinstance(value, str) or not value or value in self._new.text or bool(_LABEL.fullmatch(value))
+        return not isinstance(value, str) or not value or value in self._new.text or bool(LABEL.fullmatch(value))
 
     def _where_seen(self, seen: LookedUp) -> LookedUp:
         number = int(seen.key) if seen.key else 0
@@ -164,10 +142,13 @@ class Binding:
         name, missing = self._fill(target.name)
         if missing:
             return replace(step, missing=(*step.missing, *missing), readable=False)
-        if name != target.name:
+        held = self._held(target.name)
+        if name != target.name or held:
             whole = bare(target.name) in self._values or PLACEHOLDER.fullmatch(target.name.strip())
-            value = name if whole else self._value_in(name)
+            value = name if whole else held or self._value_in(name)
             return replace(step, target=replace(target, name=value), item_of="" if whole else value)
+        if step.row_of and step.role and not self._agreed[place].confirmed and not LABEL.fullmatch(target.name):
+            return replace(step, item_of=step.row_of, row_of="", target=replace(target, name=""))
         if not self._is_explained(place, step, target):
             self._parts.append(Part(place, "name", target.name, is_item=bool(step.role)))
         return step
@@ -180,9 +161,10 @@ class Binding:
         within, missing = self._fill(target.within)
         if missing:
             return replace(step, target=replace(target, within=""), missing=(*step.missing, *missing))
-        if within != target.within:
-            return replace(step, target=replace(target, within=""), row_of=self._value_in(within))
-        if not (_LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
+        held = self._held(target.within)
+        if held or within != target.within:
+            return replace(step, target=replace(target, within=""), row_of=held or self._value_in(within))
+        if not (LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
             self._parts.append(Part(place, "within", within))
         return step
 
@@ -201,7 +183,7 @@ class Binding:
     def _settle(self) -> None:
         """Give each value that is not served yet to the part that nothing else explains; the rest is fixed or open."""
         unserved = [value for value in self._values if value not in self._served]
-        found = _matched(self._parts, unserved)
+        found = matched(self._parts, unserved)
         for part in found:
             self._served.add(part.value)
             self._serve(part)
@@ -233,7 +215,7 @@ class Binding:
         if agreed.varies or (part.what == "name" and step.role in ROWS):
             return False
         is_link = part.what == "name" and step.role == "hyperlink" and bool(self._values)
-        return agreed.confirmed or is_link or _LABEL.fullmatch(part.text) is not None
+        return agreed.confirmed or is_link or LABEL.fullmatch(part.text) is not None
 
     def _leave_open(self, part: Part) -> None:
         step = self._steps[part.place]
@@ -309,6 +291,11 @@ class Binding:
         told = SLOT_TYPE.fullmatch(self._run.slots.get(placeholder.strip("{}<>"), ""))
         return told["meaning"] or told["type"] if told else "text"
 
+    def _held(self, text: str) -> str:
+        """What stands now for the longest old value in a text; "" where it holds none."""
+        held = [old for old in self._pairing.values if find_whole(old, text.casefold()) >= 0]
+        return self._pairing.values[max(held, key=len)] if held else ""
+
     def _value_in(self, text: str) -> str:
         """The longest new value in a text."""
         held = [one for one in self._pairing.values.values() if find_whole(one.casefold(), text.casefold()) >= 0]
@@ -333,42 +320,18 @@ class Binding:
         values += [new for new in self._pairing.added if find_whole(new.casefold(), told.casefold()) < 0]
         said = stems_of(f"{_beside_values(self._old)} {told}")
         words = [word for word in self._pairing.words if not says(word, said)]
+        if not self._pairing.alike:
+            words = self._of_other_deeds(words, values)
         return tuple(dict.fromkeys([*values, *words]))
 
-
-def abbreviates(value: str, name: str) -> bool:
-    """True for a login made of beginnings of a name, in its order: "tkent" and "Tom Kent", "m.lopez" and "Maria Lopez".
-
-    >>> abbreviates("tkent", "Tom Kent"), abbreviates("user", "Users of Kent")
-    (True, False)
-    """
-    letters = "".join(c for c in value.casefold() if c.isalnum())
-    words = [word for word in re.findall(r"\w+", name.casefold()) if word]
-    return len(words) > 1 and len(letters) > 1 and _is_made_of(letters, words)
-
-
-def _is_made_of(letters: str, words: Sequence[str]) -> bool:
-    if not words:
-        return not letters
-    first = words[0]
-    shared = next((n for n in range(min(len(first), len(letters)), 0, -1) if letters.startswith(first[:n])), 0)
-    return any(_is_made_of(letters[n:], words[1:]) for n in range(shared, 0, -1))
-
-
-def _matched(parts: Sequence[Part], values: Sequence[str]) -> list[Part]:
-    """The parts that serve a value: by their name, or as the only one left for the only one left."""
-    found: list[Part] = []
-    for value in values:
-        named = [part for part in parts if abbreviates(value, part.text)]
-        if len({part.text for part in named}) == 1:
-            found += [replace(part, value=value) for part in named]
-    done = {part.text for part in found}
-    rest = [value for value in values if value not in {part.value for part in found}]
-    left = [part for part in parts if part.text not in done]
-    others = [part for part in left if not _LABEL.fullmatch(part.text)] or [part for part in left if part.is_item]
-    if len(rest) == 1 and len({part.text for part in others}) == 1:
-        found += [replace(part, value=rest[0]) for part in others]
-    return found
+    def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
+        """Of a request in other words those of a part of it that says nothing else: "… and notify her"."""
+        unsaid = {word.casefold() for word in (*words, *values)}
+        parts = [
+            [word for word in _WORDS.findall(part) if word.casefold() not in SMALL]
+            for part in _AND.split(self._new.text)
+        ]
+        return [word for part in parts if all(one.casefold() in unsaid for one in part) for word in part]
 
 
 def _is_own(step: ProcedureStep) -> bool:

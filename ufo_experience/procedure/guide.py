@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 from ufo_experience.controls import bare, is_fixed, role_of
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, needs_consent, target_of
+from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, target_of
+from ufo_experience.procedure.checking import check_action, find_application
 from ufo_experience.procedure.looking import called, named_in_task, option_meant, read_value, where_seen
 from ufo_experience.procedure.matching import Miss, effect_is_there, find, stood_beside
 from ufo_experience.procedure.procedure import Procedure
@@ -230,7 +231,7 @@ class Guide:
         elif ok:
             self._strayed = True
             self._take_for_stand_in(act)
-        elif place == self._at:
+        elif place is not None and place == self._at:
             self._failed[place] = self._failed.get(place, 0) + 1
             self._lose_the_way(f"step {place + 1} was tried and failed")
             if self._failed[place] > 1:
@@ -315,7 +316,9 @@ class Guide:
         is_open = bool(step.missing) or (step.kind == "select" and step.value_from == "open")
         if is_open and self._at not in self._read and not may_be_filled:
             what = ", ".join(step.missing) or f"the option of {step.item_of}"
-            return Stop("unbound_slot", f"step {step.number} needs {what}, which the task does not give{self._where(self._at)}")
+            return Stop(
+                "unbound_slot", f"step {step.number} needs {what}, which the task does not give{self._where(self._at)}"
+            )
         if step.ask_first and self._uncovered and not consent:
             return self._not_covered()
         return None
@@ -412,8 +415,7 @@ class Guide:
         return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
 
     def _opened_first(self, screen: Screen) -> Act | None:
-        """Open the folder or tab in view that the task names and no step: where the run began it was open.
-        """
+        """Open the folder or tab in view that the task names and no step: where the run began it was open."""
         if not self._may_look_around(screen):
             return None
         named = ([one for one in screen.named(value) if one.role in _PLACES] for value in self._uncovered)
@@ -426,7 +428,7 @@ class Guide:
         return None
 
     def _next_door(self, screen: Screen) -> Act | None:
-        """Look for the item that bears a value of the task in the folder or tab beside the one that is open, each once."""
+        """Look for the item that bears a value of the task in the folder or tab beside the open one, each once."""
         step = self._steps[self._at]
         named = step.item_of or (step.target.name if step.target else "")
         is_item = step.kind == "click" and not is_fixed(step.role) and named in self.procedure.request
@@ -479,40 +481,6 @@ class Guide:
             self._at, self._missed = self._at + 1, None
         elif alike and step.kind == "click":
             self._stood_in = self._at
-
-
-def check_action(
-    act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
-) -> Act | Stop:
-    """An action checked against the screen by its target alone; see `Guide.check`."""
-    screen = read_screen(controls)
-    kind = kind_of(act.action)
-    step = ProcedureStep(0, act.action, kind, act.target, act.parameters)
-    if kind == "switch" or act.target is None:
-        found = find_application(step, screen, application) if kind == "switch" and act.target is not None else None
-    else:
-        found = find(step, screen, {one.bare for one in screen.controls})
-    if found is True or (kind in STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True):
-        return Stop("done", "what it brings about is there already")
-    if isinstance(found, Miss):
-        return Stop(found.reason, found.detail)
-    ready = act if found is None else replace(act, target=target_of(found))
-    name, kind_of_control = (act.target.name, act.target.type) if act.target else ("", "")
-    risky = needs_consent(act.action, name, kind_of_control, act.parameters)
-    return for_a_person(ready) if risky and not consent else ready
-
-
-def find_application(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Miss | Literal[True]:
-    """The application a step brings to the front; True when it is there, or nothing more can be known of it."""
-    name = step.target.name if step.target else ""
-    if application and bare(application) == bare(name):
-        return True
-    listed = screen.applications.get(bare(name))
-    if listed is not None:
-        return listed
-    if screen.applications and application is None:
-        return True  # those that could be brought to the front are listed, and it is not among them
-    return Miss("target_missing", f"no application {name!r} is open")
 
 
 def _is_behind(step: ProcedureStep, screen: Screen) -> bool:

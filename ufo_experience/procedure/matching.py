@@ -9,7 +9,7 @@ from typing import Literal
 
 from ufo_experience.controls import bare, fingerprint, is_fixed
 from ufo_experience.procedure.acts import Reason, needs_consent
-from ufo_experience.procedure.binding import abbreviates
+from ufo_experience.procedure.parts import abbreviates
 from ufo_experience.procedure.screen import Control, Screen
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.request import Request, find_whole
@@ -105,7 +105,9 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Miss:
 
 def _in_row(value: str, controls: list[Control], screen: Screen) -> list[Control]:
     """Those that stand in the row of a value: the row is called so, or something in it is."""
-    rows = {one.within for one in screen.controls if one.within and (_holds(one.within, value) or one.bare == bare(value))}
+    rows = {
+        one.within for one in screen.controls if one.within and (_holds(one.within, value) or one.bare == bare(value))
+    }
     return [one for one in controls if one.within in rows]
 
 

@@ -157,7 +157,9 @@ def _beside(
         if kind == "equal":
             both = list(zip(one, other, strict=True))
             led = [at > 0 or _are_as_many(x.kind, a, b) for at, (x, _) in enumerate(both)]
-            found += [two for two, is_led in zip(both, led, strict=True) if two[0].kind and is_led]
+            found += [
+                two for two, is_led in zip(both, led, strict=True) if (two[0].kind or is_odd(two[0].text)) and is_led
+            ]
         elif kind == "replace" and len(one) == len(other) and all(x.kind for x in (*one, *other)):
             found += zip(one, other, strict=True)
         elif kind == "replace" and max(len(one), len(other)) <= _LONGEST:

@@ -23,7 +23,7 @@ from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
 from ufo_experience.trust.agreement import constants_of
-from ufo_experience.trust.labels import is_label as readable
+from ufo_experience.trust.labels import is_label
 from ufo_experience.trust.risk import asks_first
 
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
@@ -76,9 +76,8 @@ class Procedure:
         same = [one for one in others if one.outcome.success == run.outcome.success and is_same_way(run, one)]
         recorded = _recorded(run)
         approved = run.trust is Trust.APPROVED
-        bound = Binding(
-            recorded, run, pairing, (old, new), agreed_of(run, same, recorded), approved, constants_of([run, *same])
-        )
+        agreed, constants = agreed_of(run, same, recorded), constants_of([run, *same])
+        bound = Binding(recorded, run, pairing, (old, new), agreed, approved, constants)
         apart = parting(run, [one for one in others if one.outcome.success]) if run.outcome.success else None
         steps = tuple(_shown(step, approved, new) for step in bound.steps)
         return cls(
@@ -129,10 +128,8 @@ def _recorded(run: Experience) -> list[ProcedureStep]:
     done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
     recorded = []
     for number, step in enumerate(done, start=1):
-        one = read_step(number, step)
-        seen = _looked_up(step, done)
         asks = asks_first(step, done[: number - 1]) and not _leads_on(step, next(iter(done[number : number + 1]), None))
-        recorded.append(replace(one, ask_first=asks, seen=seen))
+        recorded.append(replace(read_step(number, step), ask_first=asks, seen=_looked_up(step, done)))
     return _after_fields(recorded)
 
 
@@ -169,7 +166,7 @@ def _shown(step: ProcedureStep, approved: bool, request: Request) -> ProcedureSt
         gone = target is None and step.kind in ("click", "type", "select")
         return replace(step, missing=("which control", *step.missing)) if gone else step
     said = find_whole(target.name.casefold(), request.text.casefold()) >= 0
-    return replace(step, readable=approved or said or (step.readable and readable(target.name)))
+    return replace(step, readable=approved or said or (step.readable and is_label(target.name)))
 
 
 def _masked(old: Request, values: dict[str, str] | object, new: Request, approved: bool) -> str:
@@ -213,4 +210,4 @@ def _readable_or(text: str, new: Request, labels: str) -> str:
     own = [value.text.casefold() for value in Request.parse(text, new.application).values]
     told = f"{new.text} {labels}".casefold()
     known = all(find_whole(value, told) >= 0 for value in own)
-    return text if text and known and readable(text) and not PLACEHOLDER.search(text) else ""
+    return text if text and known and is_label(text) and not PLACEHOLDER.search(text) else ""

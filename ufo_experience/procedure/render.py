@@ -20,9 +20,9 @@ from datetime import datetime
 from typing import Any
 
 from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.procedure.cleaning import clean, inert
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep
-from ufo_experience.prompt.cleaning import clean, inert
 
 NEXT = "next_actions"  # under this name the steps of what comes next are read
 OPEN = "…"  # stands for a value that the task does not give
@@ -169,7 +169,9 @@ def _quoted(text: str, limit: int = _LONGEST) -> str:
 
 def _plain(text: str) -> str:
     """A word as it is, anything else in quotes."""
-    return text if re.fullmatch(r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}\??", text) and len(text) <= _LONGEST else _quoted(text)
+    return (
+        text if re.fullmatch(r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}\??", text) and len(text) <= _LONGEST else _quoted(text)
+    )
 
 
 def _prose(text: str) -> str:
@@ -192,8 +194,10 @@ _HEAD = re.compile(
 _AHEAD = re.compile(rf"Next on a known way, learned for: ({_Q})\.")
 _MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
 _STEP = re.compile(
-    rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?|(?P<action>[\w.:/-]+))"
-    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})|an? (?P<kind>\w+)))?"
+    rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?"
+    r"|(?P<action>[\w.:/-]+))"
+    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})"
+    r"|an? (?P<kind>\w+)))?"
     rf"(?: in the row of (?P<row_of>{_Q}|{_WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: \w+=(?:{_Q}|[^\s\"]+))*)"
 )
@@ -249,7 +253,9 @@ def _read_line(line: str, record: dict[str, Any], steps_key: str) -> None:
         record["steps_not_shown"] = int(more[1])
     elif ends := re.fullmatch(r"(?:Ends with: (.*?)   )?Not covered: (.*)", line):
         record |= {"ends_with": ends[1]} if ends[1] else {}
-        record["not_covered"] = [] if ends[2] == "–" else [_unquoted(one) for one in re.findall(rf"{_Q}|[^,\s][^,]*", ends[2])]
+        record["not_covered"] = (
+            [] if ends[2] == "–" else [_unquoted(one) for one in re.findall(rf"{_Q}|[^,\s][^,]*", ends[2])]
+        )
     elif word in ("Tip", "Note"):
         record.setdefault(_LINES[word], []).append(rest)
     elif word in _LINES:
@@ -260,9 +266,10 @@ def _read_line(line: str, record: dict[str, Any], steps_key: str) -> None:
 
 def _read_step(line: str) -> dict[str, Any] | None:
     """The parts of a step line; None for any other."""
-    rest, marks = line, []
-    while mark := _MARK.search(rest):
-        rest, marks = rest[: mark.start()], [mark[1], *marks]
+    rest = line
+    marks: list[str] = []
+    while found_mark := _MARK.search(rest):
+        rest, marks = rest[: found_mark.start()], [found_mark[1], *marks]
     found = _STEP.fullmatch(rest)
     if found is None:
         return None
@@ -273,12 +280,19 @@ def _read_step(line: str) -> dict[str, Any] | None:
     value = step.pop("value", "")
     if step["action"] == "switch to":
         step["control"], value = value, ""
-    step["parameters"] = ({"text": value} if value and value != OPEN else {}) | {k: json.loads(v) for k, v in more.items()}
+    step["parameters"] = ({"text": value} if value and value != OPEN else {}) | {
+        k: json.loads(v) for k, v in more.items()
+    }
     step["open"] = [one for mark in marks if mark.startswith("open: ") for one in mark[6:].split(", ")]
     step["confirm"] = "ask first" in marks
-    step |= {"optional": mark.removesuffix(" runs") for mark in marks if mark.endswith(" runs")}
-    step |= {"application": _unquoted(mark[3:]) for mark in marks if mark.startswith("in ")}
-    return {key: value for key, value in step.items() if value not in (None, "", [], False) or key in ("control", "action")}
+    for mark in marks:
+        if mark.endswith(" runs"):
+            step["optional"] = mark.removesuffix(" runs")
+        elif mark.startswith("in "):
+            step["application"] = _unquoted(mark[3:])
+    return {
+        key: value for key, value in step.items() if value not in (None, "", [], False) or key in ("control", "action")
+    }
 
 
 def _unquoted(text: str) -> str:

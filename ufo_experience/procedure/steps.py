@@ -1,8 +1,8 @@
 """What a procedure is made of: steps with an action, a target and a value, bound to the task at hand.
 
-    step.action   what the run's own tool called it ("click_input"); `kind` is the same in one word
-    step.target   the control: name, type, and what stands around it; `item_of` is the value it is found by
-    step.missing  what the task does not say, and nobody may guess
+step.action   what the run's own tool called it ("click_input"); `kind` is the same in one word
+step.target   the control: name, type, and what stands around it; `item_of` is the value it is found by
+step.missing  what the task does not say, and nobody may guess
 """
 
 from __future__ import annotations

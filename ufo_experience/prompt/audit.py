@@ -1,4 +1,4 @@
-"""The trail of injections: one JSON line for each prompt that memory added to; of the last ones, a purge takes out others.
+"""The trail of injections: one JSON line for each prompt that memory added to; a purge takes out what it must.
 
 It answers "which record reached which prompt" and holds no text of a prompt: both stand in it as hashes. Of a
 task nothing was known for it holds the wording with its values masked, so that people see what to teach next; and it

@@ -17,11 +17,11 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.agreement import is_same_way
-from ufo_experience.procedure.procedure import Procedure, request_of
+from ufo_experience.procedure.agreement import is_same_task, is_same_way
+from ufo_experience.procedure.cleaning import clean_json
+from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import phrase, render
 from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
-from ufo_experience.prompt.cleaning import clean_json
 from ufo_experience.request import Request, estimate_tokens
 from ufo_experience.schema import Experience, Hit, expect
 
@@ -111,7 +111,9 @@ def build_prompt(
             break
         shown, tokens = [*shown, one], cost
     for way in ways[len(shown) :]:
-        unshown[way.id] = f"over the budget: max_tokens={needed} would show it" if way is ways[len(shown)] else "over the budget"
+        unshown[way.id] = (
+            f"over the budget: max_tokens={needed} would show it" if way is ways[len(shown)] else "over the budget"
+        )
     return PromptBlock(
         prompt=_prompt(task, shown, nonce, format),
         ids=tuple(way.id for way in ways[: len(shown)]),
@@ -193,8 +195,7 @@ def _of_one_task(run: Experience, others: Iterable[Experience]) -> list[Experien
     """Other runs of the same task in the same application, each once."""
     known = {run.id: run}
     for other in others:
-        same = request_of(other).masked == request_of(run).masked or other.state.task == run.state.task
-        if same and other.state.application == run.state.application:
+        if is_same_task(run, other):
             known.setdefault(other.id, other)
     return [one for one in known.values() if one is not run]
 
@@ -219,7 +220,11 @@ def _ufo_example(way: Procedure) -> dict[str, Any]:
     first, *rest = way.steps
     control = {"name": first.target.name} if first.target and first.target.name and first.readable else {}
     plan = [f"({number}) {phrase(step)}" for number, step in enumerate(rest, start=1)]
-    action = {"function": first.action, "arguments": control | dict(first.parameters), "status": "CONTINUE" if rest else "FINISH"}
+    action = {
+        "function": first.action,
+        "arguments": control | dict(first.parameters),
+        "status": "CONTINUE" if rest else "FINISH",
+    }
     told = {"Request": way.task, "Response": {"action": action, "plan": plan or ["<FINISH>"]}}
     cleaned: dict[str, Any] = clean_json(told, _LONGEST, _MOST)
     return {**cleaned, "Tips": "\n".join([UFO_TIP, *clean_json(way.tips, _LONGEST, _MOST)])}

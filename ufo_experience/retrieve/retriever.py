@@ -9,7 +9,7 @@ the score as the overlap of the task; with vectors their cosine counts in the or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Protocol
@@ -158,13 +158,10 @@ class Retriever:
 
     def _told(self, request: Request, one: Candidate, score: float, order: float, features: list[float]) -> Found:
         raw = lifted(request, one.row, score) if one.row.wordings else score
-        factor = usage_factor(one.row, self._stale_before())
+        before = self.policy.stale_before()
+        factor = usage_factor(one.row, None if before is None else datetime.fromtimestamp(before, timezone.utc))
         opposite = conflict(request, one.row.request)
         return Found(one.row, raw * factor, raw, order, opposite, tuple(features), one.cosine)
-
-    def _stale_before(self) -> datetime | None:
-        before = self.policy.stale_before()
-        return None if before is None else datetime.fromtimestamp(before, timezone.utc)
 
     def threshold(self, query: Query) -> float:
         """The least score that is served."""
@@ -182,9 +179,8 @@ class Retriever:
         asked.add(request.masked)
         if len(self._served) > _REMEMBERED:
             self._served.pop(next(iter(self._served)))
-        if len(asked) < _MANY:
-            return None
-        return f"{id[:8]} was served to {len(asked)} different requests: see whether it is the way of all of them"
+        told = f"{id[:8]} was served to {len(asked)} different requests: see whether it is the way of all of them"
+        return told if len(asked) >= _MANY else None
 
 
 class _Answer:
@@ -345,7 +341,8 @@ class _Answer:
                     self._withhold_one(row, one.score, "contradicts")
             elif not self._by.is_trusted(row):
                 if one.score >= self._threshold:
-                    self._withhold_one(row, one.score, _why_untrusted(row))
+                    quarantined = row.trust is Trust.QUARANTINED or row.imported
+                    self._withhold_one(row, one.score, "quarantined" if quarantined else "unproven")
             elif one.raw >= self._threshold and (is_harmful(row) or one.score < self._threshold):
                 self._withhold_one(row, one.raw, "harmful")
         self._withheld.sort(key=lambda one: (-one.score, one.id))
@@ -354,8 +351,8 @@ class _Answer:
         if row.id in {one.id for one in self._withheld}:
             return
         release = f"ufo-experience approve {row.id[:8]}" if why in ("unproven", "quarantined") else None
-        application = row.application if why == "other application" else None
-        self._withheld.append(Withheld(row.id, row.task, round(score, 6), why, release, application))
+        named = row.application if why == "other application" else None
+        self._withheld.append(Withheld(row.id, row.task, round(score, 6), why, release, named))
 
     def _withhold_elsewhere(self) -> None:
         """Note what would be served if no application were asked for."""
@@ -383,11 +380,7 @@ class _Answer:
         ).explain()
 
 
-def _why_untrusted(row: Row) -> Why:
-    return "quarantined" if row.trust is Trust.QUARANTINED or row.imported else "unproven"
-
-
-def _one_each(found: Iterable[Found], best: Representative) -> list[Found]:
+def _one_each(found: Iterable[Found], best: Callable[[Sequence[Found]], Found]) -> list[Found]:
     """One of each procedure (runs of one task and ending) and one of each session, in the order given."""
     groups: dict[tuple[str, bool | None], list[Found]] = {}
     for one in found:
@@ -400,14 +393,6 @@ def _one_each(found: Iterable[Found], best: Representative) -> list[Found]:
             chosen.append(one)
         sessions |= {one.row.session} - {""}
     return chosen
-
-
-class Representative(Protocol):
-    """Which of the runs of one procedure stands for it."""
-
-    def __call__(self, group: Sequence[Found]) -> Found:
-        """One of the group."""
-        ...
 
 
 def _best_of_equals(group: Sequence[Found]) -> Found:

@@ -100,11 +100,11 @@ class Actions:
         change = self._done.pop(change_id, None)
         if change is None:
             raise NotFoundError("this change cannot be taken back any more")
-        store = self.memory.store
-        gone = [one for one in change.before if one.id not in set(store.ids())]
-        store.add(gone, revive=True)
-        for one in change.before:
-            store.set_status(one.id, trust=one.trust, usage=one.usage)
+        if change.verb == "removed":
+            self.memory.undo_remove(*(one.id for one in change.before))
+        else:
+            for one in change.before:
+                self.memory.store.set_status(one.id, trust=one.trust)
         if change.after:
             self.memory.quarantine(*change.after)
         self.memory.index_if_possible()

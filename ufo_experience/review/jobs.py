@@ -12,7 +12,7 @@ from typing import Any
 from ufo_experience.errors import ExperienceError
 from ufo_experience.memory import ExperienceMemory
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[str, int, int], None]
 _log = logging.getLogger(__name__)
 
 
@@ -70,5 +70,5 @@ class Jobs:
             with self._lock:
                 self._now.error, self._now.running = error, False
 
-    def _step(self, done: int, total: int) -> None:
+    def _step(self, what: str, done: int, total: int) -> None:
         self._now.done, self._now.total = done, total

@@ -56,12 +56,12 @@ class Pages:
 
     def health(self) -> Data:
         """How the index stands: how many records have a vector, why the others have none."""
-        snapshot = self.memory.live.snapshot()
+        told = self.memory.stats()
         return {
-            "records": len(snapshot.catalog),
-            "indexed": len(snapshot.index),
-            "reason": snapshot.reason,
-            "embedder": snapshot.manifest.embedder if snapshot.manifest else None,
+            "records": told.records,
+            "indexed": told.indexed,
+            "reason": self.memory.waiting_for_index,
+            "embedder": told.embedder,
             "location": self.memory.store.location,
         }
 

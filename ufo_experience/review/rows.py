@@ -1,10 +1,9 @@
-"""What the list shows of every record, in memory: read shard by shard, and again only where a shard has changed."""
+"""What the list shows of every record, in memory; read again only where something has changed."""
 
 from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -14,7 +13,6 @@ from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.base import ExperienceStore, fingerprint
 from ufo_experience.trust.risk import risks
 
-SETTLED_NS = 2_000_000_000  # a shard that changed within the last two seconds may change again in the same tick
 OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 SORTS = ("newest", "oldest", "task", "application", "used", "helped", "hurt")
 _PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
@@ -128,14 +126,14 @@ class RowTable:
     def __init__(self, store: ExperienceStore) -> None:
         self._store, self._lock = store, threading.Lock()
         self._rows: dict[str, Row] = {}
-        self._mtimes: dict[str, int] = {}
-        self._revision = ""
+        self._events = 0
+        self._revision: str | None = None
 
     def rows(self) -> list[Row]:
         """All rows, caught up with the store."""
         with self._lock:
             revision = self._store.revision()
-            if revision != self._revision or not self._mtimes:
+            if revision != self._revision:
                 self._catch_up()
                 self._revision = revision
             return list(self._rows.values())
@@ -155,14 +153,16 @@ class RowTable:
         return [row for row in rows if row.way == ways.get(row_id) and row.id != row_id]
 
     def _catch_up(self) -> None:
-        """Read the shards again that have changed: records of one beginning, or their status."""
-        now, mtimes = time.time_ns(), self._store.shard_mtimes()
-        names = mtimes.keys() | self._mtimes.keys()
-        changed = {name.rpartition("/")[2] for name in names if self._mtimes.get(name) != mtimes.get(name)}
-        self._rows = {id: row for id, row in self._rows.items() if id[:2] not in changed}
-        ids = [id for prefix in sorted(changed) for id in self._store.ids_in(f"records/{prefix}")]
-        self._rows.update((one.id, Row.of(one)) for one in self._store.scan(ids))
-        self._mtimes = {name: at for name, at in mtimes.items() if now - at > SETTLED_NS}
+        """Read what is new, what something happened to, and, where the store has changed otherwise, everything."""
+        ids, events = self._store.ids(), [one.id for one in self._store.events()]
+        changed = {id for id in ids if id not in self._rows}
+        if len(events) >= self._events:
+            changed |= set(events[self._events :]) & set(ids)
+        if not changed and len(ids) == len(self._rows):
+            changed = set(ids)  # by hand, or by a purge
+        self._rows = {id: self._rows[id] for id in ids if id in self._rows}
+        self._rows.update((one.id, Row.of(one)) for one in self._store.scan(sorted(changed)))
+        self._events = len(events)
 
 
 def _sorted(rows: list[Row], sort: str) -> list[Row]:

@@ -376,7 +376,7 @@ def _read_values(parts: dict[str, Any]) -> dict[str, Any]:
     own = parts.pop("key_values", {})
     if not isinstance(own, Mapping):
         raise SchemaError("must be an object", field="key_values")
-    board = Blackboard()
+    board, path = Blackboard(), ""
     try:
         for path, value in [*own.items(), *parts.items()]:
             board.add_key_value(path, value)

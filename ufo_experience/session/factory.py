@@ -44,7 +44,7 @@ FILE_NAME = "tasks_status.json"
 
 MakeParts = Callable[[str], SessionParts]
 
-_SESSIONS: dict[tuple[str, str], type[BaseSession]] = {
+_SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
     ("windows", "normal"): Session,
     ("windows", "normal_operator"): Session,
     ("windows", "operator"): OpenAIOperatorSession,
@@ -193,7 +193,7 @@ class SessionFactory:
             DataError: the plan cannot be read (in a folder such a file is logged, noted and left out).
         """
         system = (platform or host.system()).casefold()
-        kind: Callable[..., BaseSession] | None = _SESSIONS.get((system, mode))
+        kind = _SESSIONS.get((system, mode))
         if kind is None:
             modes = [mode for platform, mode in _SESSIONS if platform == system]
             known = f"modes are {', '.join(modes)}" if modes else "platforms are windows, linux"

@@ -215,7 +215,7 @@ def items_from_dicts(data: Any, kind: type[MemoryItem] = MemoryItem, *, field: s
 
 
 def _cost(item: MemoryItem) -> float:
-    cost = vars(item).get("cost")
+    cost: Any = vars(item).get("cost")
     usable = isinstance(cost, (int, float)) and not isinstance(cost, bool) and math.isfinite(cost)
     return float(cost) if usable else 0.0
 

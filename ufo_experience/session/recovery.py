@@ -86,8 +86,10 @@ async def attempt(work: Coroutine[Any, Any, T], timeout: float | None = None) ->
     error = task.exception()
     if error is None:
         return Done(task.result())
-    kind: Kind = next((kind for kind, types in _KINDS.items() if isinstance(error, types)), "agent")
-    return Failure(kind, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    kinds: list[Kind] = [kind for kind, types in _KINDS.items() if isinstance(error, types)]
+    return Failure(
+        kinds[0] if kinds else "agent", f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    )
 
 
 async def execute(dispatcher: CommandDispatcher, commands: Sequence[Command], policy: RecoveryPolicy) -> Outcomes:

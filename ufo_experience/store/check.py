@@ -25,16 +25,24 @@ def examine(root: Path, watch: Watch) -> StoreReport:
     report = StoreReport()
     seen: dict[str, Path] = {}
     for path in _entries(root / RECORDS):
-        try:
-            _expect_file(path, root / RECORDS)
-            experience = watch.read(path)[0]
-            if (other := seen.setdefault(experience.id, path)) != path:
-                raise CorruptError(f"the same id as {other}", file=str(path))
+        if (problem := _problem_of(path, root / RECORDS, watch, seen)) is None:
             report.records += 1
-        except DataError as error:
-            report.corrupt.append(Problem(file=str(path), code=error.code, message=str(error)))
+        else:
+            report.corrupt.append(problem)
     report.corrupt += [found for _, found in watch.events_in(_events(root)) if isinstance(found, Problem)]
     return report
+
+
+def _problem_of(path: Path, folder: Path, watch: Watch, seen: dict[str, Path]) -> Problem | None:
+    """What is wrong with the file of a record; `seen` holds the file of each id so far."""
+    try:
+        _expect_file(path, folder)
+        experience = watch.read(path)[0]
+        if (other := seen.setdefault(experience.id, path)) != path:
+            raise CorruptError(f"the same id as {other}", file=str(path))
+    except DataError as error:
+        return Problem(file=str(path), code=error.code, message=str(error))
+    return None
 
 
 def mend(root: Path, report: StoreReport) -> list[Problem]:

@@ -29,9 +29,14 @@ except ModuleNotFoundError as error:
 Connection = psycopg.Connection[Any]
 
 CONNECT_S = 10
-STATEMENT_S = 60  # of one statement: a server that hangs is an error, not a program that hangs
+STATEMENT_S = 60  # of one statement, unless role or URL say another time: a server that hangs must not hang us
 MAX_CONNECTIONS = 8  # of one process
 MAX_SAID = 500  # characters of what a server says
+
+_PATIENCE = """
+SELECT set_config('jit', 'off', false), set_config('lock_timeout', %s, false), set_config('statement_timeout', coalesce(
+    nullif(current_setting('statement_timeout'), '0'), %s), false)
+"""
 
 # the first that fits names the error; what is in none of them is the server's refusal of a statement
 _MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], type[ExperienceError]], ...] = (
@@ -56,10 +61,7 @@ class Database:
     def __init__(self, url: str, *, lock_timeout: float = 10.0) -> None:
         self._parts = _read(url)
         self.label = _label(self._parts)
-        self._settings = {
-            "lock_timeout": f"{max(1, int(lock_timeout * 1000))}ms",
-            "statement_timeout": f"{STATEMENT_S}s",
-        }
+        self._lock_timeout = f"{max(1, int(lock_timeout * 1000))}ms"
         self._idle: list[Connection] = []
         self._start()
         weakref.finalize(self, _close, self._idle)  # also when the interpreter ends
@@ -92,7 +94,15 @@ class Database:
             yield connection
 
     def select(self, statement: str, values: Any = ()) -> list[Any]:
-        """All rows of a query. Raises as `connection`."""
+        """All rows of a query; on a new connection when one was cut meanwhile. Raises as `connection`."""
+        try:
+            return self._select(statement, values)
+        except ServiceError as error:
+            if isinstance(error.__cause__, errors.QueryCanceled):
+                raise  # it took too long, and would again
+            return self._select(statement, values)
+
+    def _select(self, statement: str, values: Any) -> list[Any]:
         with self.connection() as connection:
             return connection.execute(statement.encode("utf-8"), values).fetchall()
 
@@ -117,8 +127,7 @@ class Database:
 
     def _connect(self) -> Connection:
         connection: Connection = psycopg.connect(**{"connect_timeout": CONNECT_S, **self._parts}, autocommit=True)
-        for name, value in self._settings.items():
-            connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        connection.execute(_PATIENCE, (self._lock_timeout, f"{STATEMENT_S}s"))
         return connection
 
     @contextmanager

@@ -88,7 +88,7 @@ def import_entries(store: ExperienceStore, entries: Iterable[Any], *, restore: b
 
 def export_yaml(store: ExperienceStore) -> str:
     """All records with their trust and usage as YAML; every text is quoted, so that no reader takes it for a number."""
-    entries = "".join(_yaml_entries(([_full(experience)] for experience in store.scan())))
+    entries = "".join(_yaml_entries([_full(experience)] for experience in store.scan()))
     return f"{YAML_HEAD}\nversion: {VERSION}\nexperiences:{f' []{chr(10)}' if not entries else chr(10) + entries}"
 
 

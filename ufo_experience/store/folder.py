@@ -51,7 +51,9 @@ REMOVED, CORRUPT, STORE_FILE, SECRET = "removed", "corrupt", "store.json", ".key
 VERSION = 2
 GROUP = 512  # records in one commit; the lock is free between groups
 KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
-_IGNORED = f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
+_IGNORED = (
+    f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
+)
 _IGNORED += f"/{SECRET}\n/.lock\n/audit.jsonl*\n/spending.sqlite*\n*{TEMP}\n"
 _COLUMNS = "SELECT id, path, inode, size, mtime, content, edited, data FROM record LEFT JOIN status USING (id)"
 _log = logging.getLogger(__name__)
@@ -151,12 +153,17 @@ class FolderStore(NotesEvents):
     def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
         """Stream live records by id; what cannot be read is logged and left out."""
         for row in self._rows("live", ()) if ids is None else self._rows(*_among("live", ids)):
-            try:
-                yield self._load(row)
-            except NotFoundError:
-                continue  # removed meanwhile
-            except DataError as error:
-                _log.warning("left out: %s", error)
+            if (experience := self._load_if_whole(row)) is not None:
+                yield experience
+
+    def _load_if_whole(self, row: tuple[Any, ...]) -> Experience | None:
+        try:
+            return self._load(row)
+        except NotFoundError:
+            return None  # removed meanwhile
+        except DataError as error:
+            _log.warning("left out: %s", error)
+            return None
 
     def events(self, id: str | None = None) -> Iterator[Event]:
         """What happened, oldest first: to one record, or to all."""
@@ -444,7 +451,9 @@ def _check_version(root: Path) -> None:
     found = parse(read_regular(path, 1 << 20, follow=False), file=str(path))
     version = found.get("version") if isinstance(found, dict) else None
     if isinstance(found, dict) and "payload" in found:
-        message = "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
+        message = (
+            "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
+        )
         raise FormatVersionError(message, file=str(path))
     if version != VERSION:
         raise FormatVersionError(f"version {version!r} is not known here, only {VERSION}", file=str(path))

@@ -46,7 +46,9 @@ def _warn_once(folder: str, carrier: str) -> None:
 def carried_by(folder: Path) -> str | None:
     """What carries the files of a folder to other machines; None for a local disk. It need not exist yet."""
     path = os.path.realpath(folder)
-    if os.name == "nt" and (path.startswith("\\\\") and not path.startswith("\\\\?\\") or path.startswith("\\\\?\\UNC")):
+    if os.name == "nt" and (
+        (path.startswith("\\\\") and not path.startswith("\\\\?\\")) or path.startswith("\\\\?\\UNC")
+    ):
         return "a network drive"
     if _is_network(_file_system(path)):
         return "a network file system"

@@ -10,9 +10,10 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from platformdirs import user_cache_path
 
@@ -23,10 +24,6 @@ from ufo_experience.store.base import Added, Event, NotesEvents, Status, StoreRe
 from ufo_experience.store.database import Connection, Database
 from ufo_experience.store.records import decode, encode, is_sealed, sealed, signing_key, without_seal
 from ufo_experience.store.tables import CLOCKS, open_tables
-
-if TYPE_CHECKING:
-    from ufo_experience.embed.base import Embedder
-    from ufo_experience.index.postgres import PostgresIndex
 
 GROUP = 512  # records in one transaction
 PAGE = 500  # rows fetched at once
@@ -110,17 +107,14 @@ class PostgresStore(NotesEvents):
     def cache_folder(self) -> Path:
         """A folder of its own below the user's cache, or below the one `UFO_EXPERIENCE_CACHE` names."""
         place = os.environ.get("UFO_EXPERIENCE_CACHE")
-        return (Path(place) if place else user_cache_path("ufo-experience", appauthor=False)) / self.store_id
+        folder = (Path(place) if place else user_cache_path("ufo-experience", appauthor=False)) / self.store_id
+        with suppress(OSError):  # who writes there says what is wrong
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
 
     def key(self) -> bytes:
         """The store's secret for keyed digests; see `ExperienceStore.key`."""
         return bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
-
-    def open_index(self, embedder: Callable[[], Embedder]) -> PostgresIndex:
-        """The index in the same database."""
-        from ufo_experience.index.postgres import PostgresIndex
-
-        return PostgresIndex(self, embedder)
 
     def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
         """Commit records, in transactions of up to 512; durable when it returns. See `ExperienceStore.add`."""
@@ -153,12 +147,11 @@ class PostgresStore(NotesEvents):
 
     def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
         """Stream live records in id order; what cannot be read is logged and left out. Holds no transaction open."""
-        for row in self._pages(None if ids is None else {id for id in ids if is_id(id)}):
-            found = self._usable(row)
-            if isinstance(found, DataError):
-                _log.warning("left out: %s", found)
-            else:
-                yield found
+        return self._scan("NOT removed", ids)
+
+    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """What was removed and can be restored, as it was, by id."""
+        return self._scan("removed", ids)
 
     def events(self, id: str | None = None) -> Iterator[Event]:
         """What happened, oldest first: to one record, or to all. Holds no transaction open."""
@@ -203,7 +196,7 @@ class PostgresStore(NotesEvents):
     def verify(self, *, repair: bool = False) -> StoreReport:
         """Read every record and event and say what is wrong; the server keeps its bytes, so nothing is set aside."""
         report = StoreReport()
-        for row in self._pages(None):
+        for row in self._pages("NOT removed"):
             found = self._usable(row)
             if isinstance(found, DataError):
                 problem = Problem(file=found.file or self.location, code=found.code, message=found.reason)
@@ -272,16 +265,24 @@ class PostgresStore(NotesEvents):
         rows = [(one.id, one.kind, one.model_dump_json(exclude_defaults=True)) for one in events]
         if rows:
             connection.cursor().executemany(_NOTE, rows)
-        connection.execute(_TICK)
+        connection.execute(_TICK.encode("ascii"))
 
     def _ids(self, which: str) -> list[str]:
         return [id for (id,) in self.database.select(f"SELECT id FROM ufo_experience.record WHERE {which} ORDER BY id")]
 
-    def _pages(self, ids: set[str] | None) -> Iterator[Any]:
+    def _scan(self, which: str, ids: Iterable[str] | None) -> Iterator[Experience]:
+        for row in self._pages(which, None if ids is None else sorted(id for id in ids if is_id(id))):
+            found = self._usable(row)
+            if isinstance(found, DataError):
+                _log.warning("left out: %s", found)
+            else:
+                yield found
+
+    def _pages(self, which: str, ids: list[str] | None = None) -> Iterator[Any]:
         """Rows in id order, page by page: what is committed meanwhile may or may not be among them."""
         chosen = "" if ids is None else "AND id = ANY(%(ids)s)"
-        query = f"{_READ} WHERE NOT removed AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
-        values = {"ids": sorted(ids or ()), "last": ""}
+        query = f"{_READ} WHERE {which} AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
+        values = {"ids": ids, "last": ""}
         while page := self.database.select(query, values):
             yield from page
             values["last"] = page[-1][0]

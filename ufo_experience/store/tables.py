@@ -83,10 +83,10 @@ CREATE TABLE ufo_experience.vector (
     id text COLLATE "C" REFERENCES ufo_experience.record ON DELETE CASCADE,
     embedder text COLLATE "C",
     digest text NOT NULL,
-    embedding vector,
+    embedding halfvec, -- a cosine changes by some 1e-5
     PRIMARY KEY (id, embedder)
 );
-ALTER TABLE ufo_experience.vector ALTER COLUMN embedding SET STORAGE MAIN; -- beside its row: all are compared
+ALTER TABLE ufo_experience.vector ALTER COLUMN embedding SET STORAGE PLAIN; -- all are compared
 CREATE INDEX vector_missing ON ufo_experience.vector (embedder) WHERE embedding IS NULL;
 """
 

@@ -133,7 +133,11 @@ class Watch:
         _gone(db, known.keys() - names.keys(), change)
         for path in sorted(names.keys() - damaged):
             before = known.get(path)
-            if before is None or before.inode != names[path] or (everything and before != self._there(self._root / path)):
+            if (
+                before is None
+                or before.inode != names[path]
+                or (everything and before != self._there(self._root / path))
+            ):
                 self._take_file(db, path, change)
 
     def take_file(self, path: str) -> None:
@@ -270,5 +274,3 @@ def _apply(db: sqlite3.Connection, event: Event, change: int) -> None:
 def status_of(data: str | None) -> Status:
     """The status that was kept as JSON."""
     return Status.model_validate_json(data) if data else Status()
-
-

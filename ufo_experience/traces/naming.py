@@ -23,7 +23,8 @@ class Named(NamedTuple):
     by: By | None = None
 
 
-MAX_SAID = 4_000  # characters of a thought that are looked at
+MAX_SAID = 2_000  # characters of a thought that are looked at, the last ones: what is done next stands at the end
+MAX_CLAUSE, REACH = 400, 120  # characters of a clause, and behind a verb, that are looked at
 _WORDS: dict[str, Any] = json.loads((files("ufo_experience.traces") / "control_words.json").read_text(encoding="utf-8"))
 
 
@@ -78,7 +79,7 @@ _VAGUE = frozenset([*_WORDS["vague"].split(), *_FILLERS.split("|")])
 def names_in(text: str) -> list[Named]:
     """The controls a text says are acted on, in its order, each once; keys are none."""
     found: dict[str, Named] = {}
-    for sentence in _SENTENCE.split(text[:MAX_SAID]):
+    for sentence in _SENTENCE.split(text[-MAX_SAID:]):
         for named in _acted_on(sentence, []):
             found.setdefault(named.name.casefold(), named)
     return list(found.values())
@@ -91,7 +92,7 @@ def name_of_next(text: str) -> Named | None:
     """
     found: Named | None = None
     history: list[Named] = []
-    for sentence in _SENTENCE.split(text[:MAX_SAID]):
+    for sentence in _SENTENCE.split(text[-MAX_SAID:]):
         first = next(iter([*_acted_on(sentence, history)]), None)
         if first and (found is None or not _LATER.match(sentence)):
             found = first
@@ -100,7 +101,7 @@ def name_of_next(text: str) -> Named | None:
 
 def cells_in(text: str) -> list[Named]:
     """The cells a text names, each once."""
-    return [Named(_cell(cell), "cell", "thought") for cell in dict.fromkeys(_CELLS.findall(text[:MAX_SAID]))]
+    return [Named(_cell(cell), "cell", "thought") for cell in dict.fromkeys(_CELLS.findall(text[-MAX_SAID:]))]
 
 
 def name_each(count: int, comments: Sequence[str], thought: str) -> list[Named | None]:
@@ -123,11 +124,11 @@ def _by(by: By, named: Named | None) -> Named | None:
 
 def _acted_on(sentence: str, history: list[Named]) -> Iterator[Named]:
     """The controls of a sentence with a verb of acting on one; `history` is what was mentioned so far, for "this"."""
-    for clause in _CLAUSE.split(sentence):
+    for clause in (whole[:MAX_CLAUSE] for whole in _CLAUSE.split(sentence)):
         chinese = _IS_CHINESE.search(clause) is not None
         if not (chinese and (_LATER.match(clause) or _PAST.search(clause))):
             for verb in _VERB.finditer(clause):
-                rest, before = clause[verb.end() :], clause[: verb.start()]
+                rest, before = clause[verb.end() : verb.end() + REACH], clause[: verb.start()]
                 named = _of_chinese(rest, history) if chinese else _after_verb(rest, before, history)
                 if named is not None:
                     yield named

@@ -109,9 +109,11 @@ def _told(path: Path, session: list[Row], number: int, problems: list[Problem]) 
 
 
 def _is_session(value: Any) -> bool:
-    """True for an object with steps; one that says no task must name actions as nothing but steps does."""
+    """True for an object with steps; one without a field for the task must name actions as nothing but steps does."""
     steps = next((value[key] for key in STEPS if isinstance(value.get(key), list) and value[key]), None)
-    return steps is not None and (has_any(value, TASK) or is_step(as_dict(steps[0])))
+    return steps is not None and (
+        has_any(value, TASK) or (value.keys().isdisjoint(TASK) and is_step(as_dict(steps[0])))
+    )
 
 
 def _session_of(row: Row) -> tuple[str, str]:

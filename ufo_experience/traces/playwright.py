@@ -87,7 +87,7 @@ def chains_in(code: str) -> Iterator[list[_Link]]:
     text = _COMMENT.sub("", code)
     end = 0
     for start in _START.finditer(text):
-        if start.start() < end or text[: start.start()].endswith("expect("):
+        if start.start() < end or text.endswith("expect(", 0, start.start()):
             continue
         links, end = [], start.end()
         while match := _LINK.match(text, end):
@@ -216,7 +216,7 @@ class PlaywrightTraceReader:
         """Yield the trace. Raises `TraceError` when nothing was done in it."""
         lines = JsonLines(path, images=False)
         rows = [row for _, row in lines]
-        errors = {row.get("callId"): as_dict(row.get("error")) for row in rows if row.get("type") == "after"}
+        errors = {as_name(row.get("callId")): as_dict(row.get("error")) for row in rows if row.get("type") == "after"}
         title = title_of(next((row.get("title") for row in rows if row.get("title")), None))
         key = run_key(path.stem, 1, [row.get("callId") for row in rows])
         draft = Draft(path, format=self.name, session=key, request=title)
@@ -226,7 +226,7 @@ class PlaywrightTraceReader:
             if row.get("type") in ("before", "action") and method in _TRACED:
                 given = as_dict(row.get("params"))
                 host = as_host(given.get("url")) or host
-                failure = errors.get(row.get("callId")) or as_dict(row.get("error"))
+                failure = errors.get(as_name(row.get("callId"))) or as_dict(row.get("error"))
                 message = failure.get("message") or as_dict(failure.get("error")).get("message")
                 draft.step(method, **_traced(given), application=host, error=as_name(message) or None)
         if not draft.steps:

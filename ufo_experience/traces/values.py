@@ -87,7 +87,10 @@ def as_lines(value: Any) -> tuple[str, ...]:
 def as_host(value: Any) -> str | None:
     """The host of a web address; None for anything else."""
     address = as_name(value)[:2000]
-    return urlsplit(address).hostname if address.startswith(("http://", "https://")) and "[" not in address else None
+    try:
+        return urlsplit(address).hostname if address.startswith(("http://", "https://")) else None
+    except ValueError:  # half an IPv6 address
+        return None
 
 
 def as_int(value: Any) -> int | None:

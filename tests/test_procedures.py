@@ -1,0 +1,99 @@
+"""Runs of one task are one procedure with its runs as evidence, wherever it is listed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ufo_experience import ExperienceMemory
+from ufo_experience.cli import app
+
+PEOPLE = ["Jane Doe", "Max Weber", "Kim Lee", "Ada King", "Sam Hill"]
+
+
+def remember(memory: ExperienceMemory, *controls: str, task: str = "Mail Jane Doe", **more: Any) -> str:
+    """A run of clicks; returns its id."""
+    steps = [{"action": "click", "control": name, "control_type": "Button"} for name in controls]
+    return memory.remember(task, steps, **{"success": True, "application": "Mail", **more}).id
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> ExperienceMemory:
+    return ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+
+
+def procedures(memory: ExperienceMemory) -> list[dict[str, Any]]:
+    """What `list --json` answers."""
+    done = CliRunner().invoke(app, ["list", "--json", "--db", str(memory.store.location)])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["procedures"]
+
+
+def test_runs_of_one_task_with_other_values_are_one_procedure(memory):
+    """Worked four of five, and who says so."""
+    for number, person in enumerate(PEOPLE):
+        remember(
+            memory, "New", "Send", task=f"Mail {person}", success=number != 2, judge="person", session=f"s{number}"
+        )
+    (known,) = procedures(memory)
+    assert (known["worked"], known["tried"], known["judges"]) == (4, 5, {"person": 5})
+    assert len(known["runs"]) == 5
+    assert known["last"] == known["runs"][0]["created_at"] == max(one["created_at"] for one in known["runs"])
+
+
+def test_a_hundred_runs_of_ten_tasks_are_ten_procedures(memory):
+    tasks = [f"{verb} the {thing}" for verb in ("Open", "Print") for thing in ("page", "mail", "list", "chart", "map")]
+    for task in tasks:
+        for number in range(10):
+            remember(memory, "File", task, task=task, session=f"{task} {number}")
+    assert sorted(len(known["runs"]) for known in procedures(memory)) == [10] * 10
+
+
+def test_the_same_words_in_another_application_are_another_procedure(memory):
+    remember(memory, "New", "Send")
+    remember(memory, "New", "Send", application="Chat")
+    assert len(procedures(memory)) == 2
+
+
+def test_a_removed_run_leaves_the_procedure_right(memory):
+    ids = [remember(memory, "New", "Send", session=f"s{n}", success=n > 0) for n in range(3)]
+    memory.remove(ids[0])
+    (known,) = procedures(memory)
+    assert (known["worked"], known["tried"], len(known["runs"])) == (2, 2, 2)
+    for id in ids[1:]:
+        memory.remove(id)
+    assert procedures(memory) == []
+
+
+def test_a_run_that_is_judged_anew_counts_as_it_is_judged(memory):
+    id = remember(memory, "New", "Send", success=None)
+    assert (procedures(memory)[0]["worked"], procedures(memory)[0]["judges"]) == (0, {"nobody": 1})
+    memory.judge(id, success=True)
+    assert (procedures(memory)[0]["worked"], procedures(memory)[0]["judges"]) == (1, {"person": 1})
+
+
+def test_different_ways_of_one_task_stay_apart_and_say_where_they_part(memory):
+    remember(memory, "New", "Write", "Send", session="a")
+    remember(memory, "New", "Dictate", "Deliver", session="b")
+    ways = procedures(memory)
+    assert [len(one["runs"]) for one in ways] == [1, 1]
+    assert [one["parts_at"] for one in ways] == [2, 2]
+
+
+def test_a_run_with_fewer_steps_takes_the_place_of_a_longer_one(memory):
+    """The longer run shows that no step is missing."""
+    remember(memory, "New", "Help", "Format", "Write", "Send", session="first")
+    best = remember(memory, "New", "Write", "Send", session="second")
+    (known,) = procedures(memory)
+    assert (known["best"], known["steps"], len(known["runs"])) == (best, 3, 2)
+
+
+def test_a_shorter_run_that_failed_takes_nobodys_place(memory):
+    best = remember(memory, "New", "Write", "Send", session="first")
+    remember(memory, "New", "Send", session="second", success=False)
+    (known,) = procedures(memory)
+    assert (known["best"], known["worked"], known["tried"]) == (best, 1, 2)
