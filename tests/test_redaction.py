@@ -204,7 +204,7 @@ def test_a_long_run_is_shortened_named_and_not_lost(memory, tmp_path):
     run = {"task": "Open all rows", "success": True, "evaluated_by": "user", "steps": steps}
     (tmp_path / "long.json").write_text(json.dumps(run), encoding="utf-8")
     report = memory.ingest(tmp_path / "long.json")
-    assert [problem.code for problem in report.problems] == ["E_SHORTENED"]
+    assert [why for _, why in report.shortened] == ["the run has 2000 steps: the first 500 are kept"]
     assert len(memory.get(report.added[0]).action.steps) == 500
 
 
