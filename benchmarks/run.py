@@ -34,6 +34,7 @@ from ufo_experience.procedure.screen import Control, read_screen
 
 LEARNED = 2  # the variant that is demonstrated
 ASKED = (1, 3)  # its neighbours share no value with it
+_TOLD = ("name", "type", "within", "dialog", "checked")  # of a control in view
 _TYPED = ("Edit", "Spinner", "ComboBox")
 _SHOWN = ("Text", "Header", "DataItem")  # clicked where nothing else of the name is there
 _MORE = ", and then print the list of changes for the auditor"
@@ -145,7 +146,7 @@ def demonstrate(task: Task, driver: SeleniumDriver) -> tuple[str, list[dict[str,
                 "control_type": control.type,
                 "within": control.within,
                 "parameters": parameters,
-                "controls": [{key: one[key] for key in ("name", "type")} for one in view],
+                "controls": [{key: one[key] for key in _TOLD if key in one} for one in view],
             }
         )
     task.step(Command("wait"))
