@@ -80,7 +80,7 @@ def test_selenium(tmp_path, page, browser):
 def test_the_example_of_the_docs_is_learned_from_recordings_and_run_for_others(tmp_path, browser):
     """A file of Chrome's Recorder panel and one of Playwright's codegen; three other values, no model."""
     memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
-    memory.ingest([EXAMPLE / "recorder.json", EXAMPLE / "codegen.py"], application="Helpdesk", success=True)
+    memory.ingest(EXAMPLE / "recorder.json", EXAMPLE / "codegen.py", application="Helpdesk", success=True)
     for task, seen in ASKED.items():
         browser.get((EXAMPLE / "helpdesk.html").as_uri())
         done = memory.run(task, SeleniumDriver(browser), check=seen, application="Helpdesk")
