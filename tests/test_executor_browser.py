@@ -39,7 +39,7 @@ EXAMPLE = Path(__file__).parents[1] / "docs" / "run"
 ASKED = {  # the tasks of docs/run.md → what is on the screen at the end
     'Open a ticket "The door is stuck" with the priority normal': 'Ticket "The door is stuck" created',
     "Give the user mlopez the role agent": "mlopez has the role agent",
-    "Give the user bsand the role guest": "bsand has the role guest",
+    "Give the user akim the role agent": "akim has the role agent",
 }
 MIXED = """<html><body><h2><a href="#one">Report one</a></h2><p>Ready</p>
 <label>Size <select><option>S<option>L</select></label></body></html>"""
