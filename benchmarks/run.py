@@ -51,7 +51,7 @@ VALUES = "other values"
 # Before a page's own scripts: the button that saves is called as if it did something else.
 _STALE = """document.addEventListener('DOMContentLoaded', () => document
   .querySelectorAll('input[type=submit], button').forEach((one) => {
-    if (/^(save|add|create|submit|delete)/i.test(one.value || one.textContent.trim()))
+    if (/^(save|add|create|submit|delete|yes)/i.test(one.value || one.textContent.trim()))
       { one.value = 'Publish everything'; if (one.tagName == 'BUTTON') one.textContent = one.value; } }));"""
 
 Task = Desktop | WebTask

@@ -169,7 +169,7 @@ def add_row(draft: Draft, row: Any, *, line: int | None = None, application: Any
             line=line,
             in_view=_in_view(record.get("controls")),
             within=within,
-            around=_around(record.get("controls"), as_name(name), as_name(within)),
+            around=_around(record.get("controls"), as_name(name), as_name(kind), as_name(within)),
             secret=beside.get("password") is True or record.get("is_password") is True,
         )
 
@@ -194,14 +194,15 @@ def steps_of_calls(
         }
 
 
-def _around(controls: Any, name: str, within: str) -> Around | None:
+def _around(controls: Any, name: str, kind: str, within: str) -> Around | None:
     """What stood around a control among those that a step lists as in view; None where it is not just one of them."""
     listed = []
     for number, one in enumerate(as_list(controls)[:MAX_IN_VIEW]):
         states = {key: state for key in ("dialog", "checked") if isinstance(state := as_dict(one).get(key), bool)}
         place = as_name(as_dict(one).get("within")) or None
         listed.append(ListedControl(str(number), *named_control(one), place, **states))
-    own = [one for one in listed if name and one.name == name and (not within or (one.within or within) == within)]
+    own = [one for one in listed if name and one.name == name and (not kind or one.kind in (kind, ""))]
+    own = [one for one in own if not within or one.within in (within, None)]
     found = around(listed, own[0].label, name) if len(own) == 1 else None
     return found[1] if found else None
 
