@@ -198,7 +198,9 @@ def _around(controls: Any, name: str, kind: str, within: str) -> Around | None:
     """What stood around a control among those that a step lists as in view; None where it is not just one of them."""
     listed = []
     for number, one in enumerate(as_list(controls)[:MAX_IN_VIEW]):
-        states = {key: state for key in ("dialog", "checked") if isinstance(state := as_dict(one).get(key), bool)}
+        states: dict[str, Any] = {
+            key: state for key in ("dialog", "checked") if isinstance(state := as_dict(one).get(key), bool)
+        }
         place = as_name(as_dict(one).get("within")) or None
         listed.append(ListedControl(str(number), *named_control(one), place, **states))
     own = [one for one in listed if name and one.name == name and (not kind or one.kind in (kind, ""))]
