@@ -34,6 +34,7 @@ from ufo_experience.procedure.screen import Control, read_screen
 
 LEARNED = 2  # the variant that is demonstrated
 ASKED = (1, 3)  # its neighbours share no value with it
+_TOLD = ("name", "type", "within", "dialog", "checked")  # of a control in view
 _TYPED = ("Edit", "Spinner", "ComboBox")
 _SHOWN = ("Text", "Header", "DataItem")  # clicked where nothing else of the name is there
 _MORE = ", and then print the list of changes for the auditor"
@@ -50,7 +51,7 @@ VALUES = "other values"
 # Before a page's own scripts: the button that saves is called as if it did something else.
 _STALE = """document.addEventListener('DOMContentLoaded', () => document
   .querySelectorAll('input[type=submit], button').forEach((one) => {
-    if (/^(save|add|create|submit|delete)/i.test(one.value || one.textContent.trim()))
+    if (/^(save|add|create|submit|delete|yes)/i.test(one.value || one.textContent.trim()))
       { one.value = 'Publish everything'; if (one.tagName == 'BUTTON') one.textContent = one.value; } }));"""
 
 Task = Desktop | WebTask
@@ -145,7 +146,7 @@ def demonstrate(task: Task, driver: SeleniumDriver) -> tuple[str, list[dict[str,
                 "control_type": control.type,
                 "within": control.within,
                 "parameters": parameters,
-                "controls": [{key: one[key] for key in ("name", "type")} for one in view],
+                "controls": [{key: one[key] for key in _TOLD if key in one} for one in view],
             }
         )
     task.step(Command("wait"))

@@ -341,13 +341,14 @@ class Binding:
         return tuple(dict.fromkeys([*values, *words]))
 
     def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
-        """Of a request in other words those of a part of it that says nothing else: "… and notify her"."""
+        """Of a request in other words those of a part of it that says little else: "… and notify her"."""
         unsaid = {word.casefold() for word in (*words, *values)}
         parts = [
             [word for word in _WORDS.findall(part) if word.casefold() not in SMALL]
             for part in _AND.split(self._new.text)
         ]
-        return [word for part in parts if all(one.casefold() in unsaid for one in part) for word in part]
+        other = [part for part in parts if 2 * sum(one.casefold() in unsaid for one in part) > len(part)]
+        return [word for part in other for word in part if word.casefold() in unsaid]
 
 
 def _is_own(step: ProcedureStep) -> bool:
