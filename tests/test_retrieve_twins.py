@@ -5,15 +5,16 @@ Both were written before the rule; the bound says how many of each it must get r
 
 from __future__ import annotations
 
-import pytest
-
 from tests.builders import a_record_of, memory_of
 
 SAME = [
     ("Draft an email to Jane about the budget", "Draft an email to Bob about the trip"),
     ("Send an email to Jane about the budget", "Email Bob about the budget review"),
     ("Write a new email to jane about tomorrow's call and send it", "Send an email to Priya about the offsite agenda"),
-    ("Send an email about the invoice 4711 to Carl", "Please help me: I would like to send an email to Carl about rent"),
+    (
+        "Send an email about the invoice 4711 to Carl",
+        "Please help me: I would like to send an email to Carl about rent",
+    ),
     ("Create a folder named Reports", "Create a folder named holiday pictures"),
     ("Create a folder called reports", "Make a new folder called old invoices"),
     ("Send a message to Anna saying the car is ready", "Send a message to Tom saying dinner is at eight"),

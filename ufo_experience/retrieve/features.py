@@ -154,7 +154,9 @@ def _fillers(stems: Sequence[str], kinds: Sequence[str], known: Sequence[bool], 
     return tuple(found)
 
 
-def _objects(stems: Sequence[str], says: Sequence[bool], fillers: Sequence[str], verb: int, end: int) -> tuple[int, ...]:
+def _objects(
+    stems: Sequence[str], says: Sequence[bool], fillers: Sequence[str], verb: int, end: int
+) -> tuple[int, ...]:
     """The places of what is acted on: what stands behind the verb, up to a preposition."""
     found: list[int] = []
     for place in range(verb + 1, end) if verb >= 0 else ():
