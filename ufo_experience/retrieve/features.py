@@ -25,7 +25,6 @@ from ufo_experience.retrieve.thesaurus import Entries, thesaurus
 Floats = NDArray[np.float64]
 RELATED = 0.7  # what a related word counts, where the same one counts 1
 _COMMON_WEIGHT, _VALUE_WEIGHT, _ARGUMENT_WEIGHT, _UNKNOWN_WEIGHT = 0.3, 0.25, 0.35, 0.5
-_FILLER_WEIGHT = 0.3  # besides, of what fills a place of its request and the other side has not
 _MOST_SHARED = 6  # words: more say no more
 _UNSAID = 0.5  # what speaks neither for nor against
 _WORDS = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
@@ -89,8 +88,8 @@ def prepared(request: Request) -> Prepared:
     start, end = request.asked
     asking = [place for place in range(start, end) if says[place] and not kinds[place]]
     verb = asking[0] if asking else -1
+    lost = _lost(stems, shared, says, known, verb)
     fillers = _fillers(stems, kinds, known, verb)
-    lost = _lost(stems, shared, says, known, fillers, verb)
     objects = _objects(stems, says, fillers, verb, end)
     weights = [
         (stems[place], lost[place] / (1.0 if says[place] else _COMMON_WEIGHT))
@@ -125,12 +124,7 @@ on_forgetting(prepared.cache_clear)
 
 
 def _lost(
-    stems: Sequence[str],
-    shared: Sequence[float],
-    says: Sequence[bool],
-    known: Sequence[bool],
-    fillers: Sequence[str],
-    verb: int,
+    stems: Sequence[str], shared: Sequence[float], says: Sequence[bool], known: Sequence[bool], verb: int
 ) -> tuple[float, ...]:
     """What each word weighs that the other side has not."""
     found: list[float] = []
@@ -139,7 +133,7 @@ def _lost(
         lead = word if word in _PREPOSITIONS else lead
         weight *= _ARGUMENT_WEIGHT if lead in _BEFORE_VALUES else 1.0
         weight *= _UNKNOWN_WEIGHT if says[place] and not known[place] and place != verb else 1.0
-        found.append(weight * (_FILLER_WEIGHT if fillers[place] else 1.0))
+        found.append(weight)
     return tuple(found)
 
 
