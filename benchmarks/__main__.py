@@ -10,8 +10,10 @@ from ufo_experience.errors import ExperienceError
 BENCHMARKS = {
     "retrieval": "benchmarks.retrieval.command",
     "steps": "benchmarks.steps.command",
+    "run": "benchmarks.run",
     "speed": "benchmarks.speed",
     "fleet": "benchmarks.fleet",
+    "procedures": "benchmarks.procedures",
 }
 
 

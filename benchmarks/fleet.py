@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -29,6 +30,7 @@ from ufo_experience import ExperienceMemory
 
 TICKS = 100  # of the kernel's clock in a second, as `/proc` counts
 APART = 1_000_000  # numbers between two writers: no two learn the same run
+PATIENCE_S = 300  # until all writers are ready
 WARM_UP = 5  # runs before the clock starts
 
 
@@ -41,14 +43,22 @@ class Work:
     processor: float
 
 
-def write(db: str, first: int, start: float, seconds: float) -> Work:
-    """Learn one run after the other, beginning at a given time."""
+_together: list[Barrier] = []  # where the writers of this process wait until all are ready
+
+
+def _wait_at(barrier: Barrier) -> None:
+    _together.append(barrier)
+
+
+def write(db: str, first: int, seconds: float) -> Work:
+    """Learn one run after the other, beginning when all are ready."""
     times = []
     with ExperienceMemory.open(db, embedder="hashing") as memory:
         ids = [learn(memory, number) for number in range(first, first + WARM_UP)]
-        time.sleep(max(0.0, start - time.time()))
+        _together[0].wait(PATIENCE_S)
+        until = time.monotonic() + seconds
         processor, number = time.process_time(), first + WARM_UP
-        while time.time() < start + seconds:
+        while time.monotonic() < until:
             began = time.perf_counter()
             ids.append(learn(memory, number))
             times.append((time.perf_counter() - began) * 1000)
@@ -65,11 +75,11 @@ def learn(memory: ExperienceMemory, number: int) -> str:
 def measure(db: str, writers: int, seconds: float, round: int) -> list[str]:
     """One line of the table: so many writers at once."""
     context = get_context("spawn")
-    start = time.time() + 3 + writers  # until then all have opened the store
+    ready = context.Barrier(writers + 1)
     firsts = [(round * 100 + number) * APART for number in range(writers)]
-    with context.Pool(writers) as pool:
-        waiting = [pool.apply_async(write, (db, first, start, seconds)) for first in firsts]
-        time.sleep(max(0.0, start - time.time()))
+    with context.Pool(writers, _wait_at, (ready,)) as pool:
+        waiting = [pool.apply_async(write, (db, first, seconds)) for first in firsts]
+        ready.wait(PATIENCE_S)
         before = server_seconds(db)
         done = [one.get() for one in waiting]
         server = server_seconds(db) - before

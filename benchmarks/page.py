@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import MissingExtraError, StorageError
+from ufo_experience.errors import StorageError, missing_extra
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -15,11 +15,11 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure, in inches. Raises `MissingExtraError` when matplotlib is not installed."""
+    """An empty figure, in inches. Raises `ServiceError` when matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingExtraError("matplotlib", "bench") from error
+        raise missing_extra("matplotlib", "bench") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -54,7 +54,7 @@ def stored(row: Row) -> str:
     """Every byte a store keeps of a run, as text."""
     with tempfile.TemporaryDirectory() as folder:
         with ExperienceMemory.open(Path(folder) / "db", embedder="hashing") as memory:
-            memory.remember(row["task"], steps_of(row), success=True, judge="person", application=row["application"])
+            memory.remember(row["task"], steps_of(row), success=True, judge="user", application=row["application"])
         data = b"\n".join(path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file())
         return data.decode("utf-8", "replace")
 
@@ -71,9 +71,9 @@ def shown_of(row: Row) -> tuple[bool, bool, bool]:
     Its payloads are what its author marked as harmful; a task that names one itself is the user's own.
     """
     with tempfile.TemporaryDirectory() as folder, ExperienceMemory.open(folder, embedder="hashing") as memory:
-        one = memory.remember(row["task"], steps_of(row), success=True, judge="person", application=row["application"])
+        one = memory.remember(row["task"], steps_of(row), success=True, judge="user", application=row["application"])
         tasks = (row["query"], row["task"])
-        found = [memory.retrieve(task, similarity_threshold=0.0) for task in tasks]
+        found = [memory.retrieve(task, threshold=0.0) for task in tasks]
         prompt = "".join(str(memory.build_prompt(task, hits).prompt) for task, hits in zip(tasks, found, strict=True))
     shown = [text for text in row["payload"] if text.strip() and text in prompt and text not in " ".join(tasks)]
     steps = [step for step in one.action.steps if any(text in step.target_control.name for text in shown)]

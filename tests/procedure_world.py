@@ -75,8 +75,8 @@ def obey(memory: ExperienceMemory, task: str, view: list[Given], most: int = 20)
 
 
 def told(memory: ExperienceMemory, task: str) -> str:
-    """The block for a task."""
-    return memory.build_prompt(task).text
+    """What the block for a task tells, without its frame and the nonce in it."""
+    return "\n".join(memory.build_prompt(task).text.split("\n")[1:-1])
 
 
 TOOLS = {"click": "click_input", "tick": "click_input", "type": "set_edit_text", "choose": "select_item"}

@@ -149,7 +149,7 @@ def test_langchain_selector_and_retriever(recorder):
     from ufo_experience.integrations.langchain import ExperienceExampleSelector, ExperienceRetriever
 
     steps = [{"action": name, **arguments} for name, arguments in CALLS]
-    kept = recorder.memory.remember(TASK, steps, success=True, judge="person")
+    kept = recorder.memory.remember(TASK, steps, success=True, judge="user")
     (example,) = ExperienceExampleSelector(recorder.memory).select_examples({"input": TASK})
     (document,) = ExperienceRetriever(memory=recorder.memory).invoke(TASK)
     assert example["id"] == document.metadata["id"] == kept.id

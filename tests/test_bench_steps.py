@@ -23,9 +23,9 @@ from benchmarks.steps.prompt_reading import dead_ends, not_finished, read_hints,
 from benchmarks.steps.report import CurvePoint, PracticePoint, Run, StepReport, reduction
 from benchmarks.steps.workplace import Workplace
 from tests.openai_stub import OpenAIStub
+from ufo_experience import ExperienceMemory
 from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison
-from ufo_experience.memory import ExperienceMemory
 from ufo_experience.session import Result, Target
 from ufo_experience.session.protocols import Command as SessionCommand
 

@@ -65,3 +65,18 @@ def test_every_task_is_reached_by_its_way_and_nothing_else_changes(browser):
         list(task.demonstrate(2))
         assert task.done, name
         assert not task.unasked, name
+
+
+@pytest.mark.browser
+def test_a_procedure_is_learned_from_one_demonstration_and_judged_by_the_state_of_the_page(browser, tmp_path):
+    """`python -m benchmarks run`: other values are reached, and nothing else changes."""
+    from benchmarks.run import ASKED, VALUES, carry_out, demonstrate, open_task
+    from ufo_experience import ExperienceMemory
+    from ufo_experience.executor import SeleniumDriver
+
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    task = open_task("desktop/mute", browser)
+    goal, steps = demonstrate(task, SeleniumDriver(browser.driver))
+    memory.remember(goal, steps, True, task.application, "program")
+    trial = carry_out(VALUES, memory, task, browser, task.reset(ASKED[0]).goal)
+    assert (trial.reached, trial.said, trial.wrong, trial.calls) == (True, True, "", 0)

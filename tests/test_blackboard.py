@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ufo_experience import DataError, SchemaError, StorageError, UsageError
-from ufo_experience.errors import CorruptError, FormatVersionError
+from ufo_experience import DataError, UsageError
+from ufo_experience.errors import StorageError
 from ufo_experience.session import Blackboard, ImageMemoryItem, ImageMemoryItemNames, Memory, MemoryItem
 
 
@@ -266,15 +266,15 @@ def test_the_structure_of_the_documents_is_read_as_key_values():
 @pytest.mark.parametrize(
     ("text", "error", "field"),
     [
-        ("", CorruptError, None),
-        ('{"requests": [', CorruptError, None),
-        ("[]", SchemaError, None),
-        ('{"format_version": 99}', FormatVersionError, None),
-        ('{"requests": {}}', SchemaError, "requests"),
-        ('{"requests": [1]}', SchemaError, "requests[0]"),
-        ('{"key_values": []}', SchemaError, "key_values"),
-        ('{"key_values": {"a": 1, "a/b": 2}}', SchemaError, "key_values"),
-        ('{"a//b": 1}', SchemaError, "a//b"),
+        ("", DataError, None),
+        ('{"requests": [', DataError, None),
+        ("[]", DataError, None),
+        ('{"format_version": 99}', DataError, None),
+        ('{"requests": {}}', DataError, "requests"),
+        ('{"requests": [1]}', DataError, "requests[0]"),
+        ('{"key_values": []}', DataError, "key_values"),
+        ('{"key_values": {"a": 1, "a/b": 2}}', DataError, "key_values"),
+        ('{"a//b": 1}', DataError, "a//b"),
     ],
 )
 def test_a_file_that_cannot_be_read_names_the_place_and_changes_nothing(text, error, field, picture, tmp_path):

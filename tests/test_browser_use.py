@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, read_traces
 from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.traces import read_traces
 
 pytestmark = pytest.mark.adapters
 
@@ -115,7 +114,7 @@ def test_the_judges_yes_is_learned_and_the_second_run_is_shown_the_way_and_looks
     recorder, first = go()
     (record,) = recorder.memory.list()
     named = [step.target_control.name for step in record.action.steps]
-    assert (record.trust.value, record.outcome.success, record.outcome.judge) == ("verified", True, "llm")
+    assert (record.trust.value, record.outcome.success, record.outcome.judge) == ("verified", True, "model")
     assert named[-3:] == ["Room", "Guest", "Continue"]
     _, second = go()
     assert not any("past-experience" in text for text in first.prompts)

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.builders import TEXTS, a_record_of, memory_of
+from ufo_experience import ExperienceMemory
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieve.calibration import find_cut
 
 OTHERS = ["Water the plants", "Book a flight to Paris", "Resize the logo", "Play some jazz"]

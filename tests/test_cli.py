@@ -83,7 +83,7 @@ def test_prompt_prints_the_block_and_the_ids_in_it(filled):
     answer = filled.json("prompt", "Turn Bluetooth on")
     assert answer["ids"]
     assert answer["tokens"] > 0
-    assert "click_input" in answer["prompt"]
+    assert 'click "Bluetooth" (Button)' in answer["prompt"]
     task = "Book a one-way flight to Rome"
     nothing = filled.json("prompt", task)
     assert (nothing["prompt"], nothing["ids"], nothing["tokens"]) == (task, [], 0)
@@ -297,7 +297,7 @@ def test_a_removal_can_be_undone_until_it_is_purged(cli):
     assert not cli.json("list")["experiences"]
     back = cli.json("remove", "--undo", *(one[:8] for one in ids))["experiences"]
     assert [(one["id"], one["trust"]) for one in back] == [(one, "approved") for one in ids]
-    assert cli.json("retrieve", "Turn on Bluetooth")["hits"]
+    assert cli.json("retrieve", "Turn on Bluetooth in the settings")["hits"]
     cli("remove", *ids)
     cli("purge", *ids)
     cli("remove", "--undo", ids[0], code=65)
@@ -380,7 +380,7 @@ def test_show_tells_people_what_was_done(filled):
     text = filled("show", one["id"][:8]).stdout
     assert text.startswith(one["request"])
     assert "trust:       verified" in text
-    assert '2. click_input(ListItem "Bluetooth & devices"' in text
+    assert '2. click_input "Bluetooth & devices" (ListItem)' in text
 
 
 def test_stats_and_sources_count_what_is_there(filled):
@@ -432,11 +432,11 @@ def test_nothing_found_explains_itself(filled, cli):
     )
     store = cli.folder / "other"
     cli("ingest", SAMPLES / "settings_bluetooth", "--trust", "observed", "--db", store)
-    released = cli("retrieve", "Turn Bluetooth on", "--db", store).stderr
+    released = cli("retrieve", "Turn on Bluetooth in the settings", "--db", store).stderr
     assert f"--db {store}" in released
-    (held, *_) = cli.json("retrieve", "Turn Bluetooth on", "--db", store)["withheld_records"]
+    (held, *_) = cli.json("retrieve", "Turn on Bluetooth in the settings", "--db", store)["withheld_records"]
     assert (held["why"], held["application"]) == ("unproven", "SystemSettings.exe")
-    assert "needs" in filled("prompt", "Turn Bluetooth on", "--max-tokens", "20").stderr
+    assert "would show it" in filled("prompt", "Turn Bluetooth on", "--max-tokens", "20").stderr
     assert "ufo-experience ingest PATH --db nowhere" in cli("list", "--db", "nowhere", code=65).stderr
 
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ufo_experience import read_traces
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces import read_traces
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 

@@ -12,15 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wandering import Wandering, wandering_runs
-from ufo_experience import Experience, ExperienceMemory, open_summarizer, read_traces, redact
+from ufo_experience import Experience, ExperienceMemory, read_traces, redact
 from ufo_experience.schema import Control, Outcome, Step, Trajectory, Visibility
+from ufo_experience.summarize import open_summarizer
 from ufo_experience.traces.in_view import VisibleControls, visibility
 
 
 def learned(folder: Path, run: Wandering) -> Experience:
     """What is kept of a run that worked."""
     with ExperienceMemory.open(folder / "db", embedder="hashing") as memory:
-        return memory.remember(run.task, run.steps, True, run.application, judge="person")
+        return memory.remember(run.task, run.steps, True, run.application, judge="user")
 
 
 def way(task: str, *lines: str) -> Wandering:

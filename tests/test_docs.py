@@ -15,7 +15,6 @@ import pytest
 from tests.cli_runner import Cli, commands
 from tests.docs_blocks import Page, blocks_of, commands_of
 from tests.postgres_server import running
-from ufo_experience.cli.serve import run_demo
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -42,7 +41,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # hold of them when all blocks were run.
 GIVEN = {
     "guide.md": """
-from ufo_experience import Act, ExperienceMemory, Target
+from ufo_experience import Act, ExperienceMemory
+from ufo_experience.procedure.steps import Target
 memory, task = ExperienceMemory.open("guide_db", embedder="hashing"), "Turn on Bluetooth"
 memory.remember(
     task, [{"action": "click", "control": "Bluetooth", "control_type": "Button"}], success=True, application="Settings"
@@ -101,12 +101,6 @@ def test_no_command_hides_outside_of_a_block(path):
     inside = "\n".join(block.text for block in blocks_of("\n".join(lines) + "\n"))
     hidden = [line for line in lines if re.match(r"(    |\$ )(ufo-experience|pip|python|pytest) ", line)]
     assert [line for line in hidden if line not in inside] == []
-
-
-def test_the_tokens_the_readme_tells_of_are_those_of_the_demo():
-    """What the block of the demo costs, by the product's own estimate; the frame's random digits weigh differently."""
-    said = int(re.search(r"about (\d+)\s+tokens \(`ufo-experience demo --json`", README.read_text(encoding="utf-8"))[1])
-    assert abs(run_demo(lambda text: None).tokens - said) <= 6
 
 
 def test_the_python_of_the_readme_is_short():

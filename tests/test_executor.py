@@ -11,8 +11,8 @@ import pytest
 
 from tests.procedure_world import click, fill, link, memory_of, seen, tick
 from ufo_experience import Act, ExperienceMemory, Trust
-from ufo_experience.errors import DataError, UsageError
-from ufo_experience.executor import UfoDriver
+from ufo_experience.errors import DataError, ServiceError, UsageError
+from ufo_experience.executor import Executor, UfoDriver
 
 TASK = 'Give the user {} the role Editor with the note "{}"'
 STEPS = [
@@ -32,6 +32,7 @@ class Pages:
     def __init__(self, dead: str = "", **names: str) -> None:
         self.page, self.dead, self.names = "home", dead, names
         self.done: list[str] = []
+        self.url = ""
         self.form = {"Editor": False, "Note": "", "Remember": 0, "Send": 0}
 
     def controls(self) -> list[dict[str, Any]]:
@@ -130,8 +131,6 @@ def test_a_step_without_an_effect_stops_the_run(memory):
     """The button does nothing: what follows is not done."""
     pages = Pages(dead="Remember")
     guide = memory.guide(NEW)
-    from ufo_experience.executor import Executor
-
     done = Executor(guide, pages, ask=yes, wait=0.0).run()
     assert (done.reason, done.steps[-1].ok, pages.done[-1]) == ("no_effect", False, "Remember")
 
@@ -151,6 +150,67 @@ def test_a_control_of_a_new_name_in_the_same_place_is_used_and_the_way_is_stored
     assert [one.target_control.name for one in memory.store.get(done.learned).action.steps][4] == "Keep"
     again = memory.run(TASK.format("tkent", "third"), Pages(Remember="Keep"), ask=yes)
     assert (again.reached, again.healed) == (True, 0)
+
+
+def test_a_way_whose_healing_a_check_refused_is_not_carried_out_again(memory):
+    """One failed heal puts it aside, until it has helped somebody else."""
+    first = memory.run(NEW, Pages(Remember="Keep"), ask=yes, check=lambda driver: False)
+    again = memory.run(NEW, Pages(Remember="Keep"), ask=yes)
+    assert (first.healed, first.reason, again.reason) == (1, "check_failed", "no_way")
+
+
+@pytest.mark.parametrize("fault", [DataError, ServiceError])
+def test_a_driver_that_cannot_act_ends_the_run_with_what_was_done(memory, fault):
+    """Not with an error of its own."""
+
+    class Broken(Pages):
+        """Fails at the button."""
+
+        def do(self, act: Act) -> None:
+            """Fail at one."""
+            if act.target and act.target.name == "Remember":
+                raise fault("the button is stuck")
+            super().do(act)
+
+    done = memory.run(NEW, Broken(), ask=yes)
+    assert (done.reached, done.reason, done.detail) == (False, "unexpected_screen", "the button is stuck")
+    assert [one.ok for one in done.steps] == [True] * 4 + [False]
+
+
+def test_a_browser_that_is_gone_ends_the_run_with_what_was_done(memory):
+    """The report holds the steps until then."""
+
+    class Gone(Pages):
+        """Nothing is in view any more after two steps."""
+
+        def controls(self) -> list[dict[str, Any]]:
+            """What is in view."""
+            if len(self.done) > 1:
+                raise ServiceError("no such window")
+            return super().controls()
+
+    done = memory.run(NEW, Gone(), ask=yes)
+    assert (done.reached, done.reason, done.detail) == (False, "failed", "no such window")
+
+
+def test_a_link_to_where_one_is_already_is_no_reason_to_stop(tmp_path):
+    """What the step after it acts on is in view."""
+    steps = [link("Users", "navigation"), link("Tom Kent"), tick("Editor"), fill("Note", "first"), click("Remember")]
+    memory = memory_of(tmp_path / "db", (TASK.format("tkent", "first"), steps))
+    pages = Pages()
+    pages.page = "users"
+    done = Executor(memory.guide(NEW), pages, wait=0.0).run()
+    assert (done.reached, done.steps[0].effect) == (True, "it was there")
+
+
+def test_a_check_is_also_a_part_of_the_address(memory):
+    """Of drivers that tell it."""
+    pages = Pages()
+    pages.url = "https://admin.example/users/mlopez"
+    assert memory.run(NEW, pages, ask=yes, check="/users/mlopez").checked is True
+    other = Pages()
+    other.url = pages.url
+    assert memory.run(NEW, other, ask=yes, check="/users/tkent").checked is False
 
 
 def test_nothing_is_healed_that_is_to_be_asked_for_first(memory):

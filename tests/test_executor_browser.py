@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.procedure_world import click, fill, link, memory_of, tick
+from ufo_experience import Act, ExperienceMemory
 from ufo_experience.executor import PlaywrightDriver, SeleniumDriver
+from ufo_experience.procedure.steps import Target
 
 pytestmark = pytest.mark.browser
 
@@ -32,6 +35,16 @@ onhashchange = go; go();
 </script></body></html>"""
 
 
+EXAMPLE = Path(__file__).parents[1] / "docs" / "run"
+ASKED = {  # the tasks of docs/run.md → what is on the screen at the end
+    'Open a ticket "The door is stuck" with the priority normal': 'Ticket "The door is stuck" created',
+    "Give the user mlopez the role agent": "mlopez has the role agent",
+    "Give the user akim the role agent": "akim has the role agent",
+}
+MIXED = """<html><body><h2><a href="#one">Report one</a></h2><p>Ready</p>
+<label>Size <select><option>S<option>L</select></label></body></html>"""
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> str:
     (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
@@ -46,19 +59,43 @@ def is_done_for_another_person(tmp_path: Path, driver: Any) -> None:
     assert (done.stopped, done.calls, done.calls_saved) == ("done", 0, 5)
 
 
-def test_selenium(tmp_path, page):
-    """By the accessibility tree of the browser, with real input events."""
+@pytest.fixture
+def browser() -> Iterator[Any]:
     webdriver = pytest.importorskip("selenium.webdriver")
     options = webdriver.ChromeOptions()
     for flag in FLAGS:
         options.add_argument(flag)
     browser = webdriver.Chrome(options=options)
-    try:
-        browser.get(page)
-        is_done_for_another_person(tmp_path, SeleniumDriver(browser))
-        assert browser.execute_script("return JSON.stringify(groups)") == '{"mlopez":"false/true/fine"}'
-    finally:
-        browser.quit()
+    yield browser
+    browser.quit()
+
+
+def test_selenium(tmp_path, page, browser):
+    """By the accessibility tree of the browser, with real input events."""
+    browser.get(page)
+    is_done_for_another_person(tmp_path, SeleniumDriver(browser))
+    assert browser.execute_script("return JSON.stringify(groups)") == '{"mlopez":"false/true/fine"}'
+
+
+def test_the_example_of_the_docs_is_learned_from_recordings_and_run_for_others(tmp_path, browser):
+    """A file of Chrome's Recorder panel and one of Playwright's codegen; three other values, no model."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    memory.ingest(EXAMPLE / "recorder.json", EXAMPLE / "codegen.py", application="Helpdesk", success=True)
+    for task, seen in ASKED.items():
+        browser.get((EXAMPLE / "helpdesk.html").as_uri())
+        done = memory.run(task, SeleniumDriver(browser), check=seen, application="Helpdesk")
+        assert (done.stopped, done.calls, done.checked) == ("done", 0, True), task
+
+
+def test_controls_in_headings_are_seen_and_a_list_is_chosen_from_however_it_was_recorded(tmp_path, browser):
+    """Reports are links in headings; recorders tell a list as changed, like a field."""
+    (tmp_path / "mixed.html").write_text(MIXED, encoding="utf-8")
+    browser.get((tmp_path / "mixed.html").as_uri())
+    driver = SeleniumDriver(browser)
+    assert {"Report one"} == {one["name"] for one in driver.controls() if one["type"] == "Hyperlink"}
+    size = next(one for one in driver.controls() if one["name"] == "Size")
+    driver.do(Act("type", Target("Size", "ComboBox", "", size["id"]), {"text": "L"}))
+    assert next(one for one in driver.controls() if one["name"] == "Size")["value"] == "L"
 
 
 def test_playwright(tmp_path, page):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +13,11 @@ from benchmarks.steps.environment import ControlView, Observation
 from benchmarks.steps.episode_session import Outcome, run_session
 from benchmarks.steps.external_agent import Action, ToldAhead, read_answer, screen_as_data
 from tests.test_bench_steps import Renaming
-from ufo_experience import Act, Guide, Procedure, Target
+from ufo_experience import Act, Guide, Procedure
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.procedure.ahead import ahead_block
+from ufo_experience.procedure.steps import Target
+from ufo_experience.prompt.ahead import ahead_block
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "steps.md"
 WAY = Guide(Procedure("", "Save it", "Save it", "", ()))
 SCREEN = Observation(
     "goal",
@@ -39,18 +38,6 @@ def episode(tmp_path: Path, script: str, timeout: float = 20.0) -> Outcome:
     file.write_text(script, encoding="utf-8")
     _, make_agent = open_agent(f"exec:'{sys.executable}' '{file}'", timeout=timeout)
     return run_session(Renaming("a", "b"), 0, None, tmp_path / "logs", make_agent=make_agent)
-
-
-def test_the_example_of_the_docs_runs(tmp_path):
-    """It fills in what the goal names, clicks what it has not clicked, and says itself when it is done."""
-    (example,) = [
-        one for one in re.findall(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL) if "stdin" in one
-    ]
-    assert len(example.strip().splitlines()) <= 20
-    outcome = episode(tmp_path, example)
-    assert (outcome.success, outcome.error) == (True, None)
-    assert 0 < outcome.calls <= outcome.steps
-    assert outcome.tokens > outcome.answer_tokens > 0
 
 
 def test_several_actions_in_one_answer_are_one_call(tmp_path):

@@ -1,4 +1,4 @@
-"""A store folder: what a person reads in it, what others change in it, what is left when a process or disk fails."""
+"""A store folder: what a person reads in it, what others change in it, and what is found when something fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 from tests.builders import a_record, a_record_of, memory_of, open_memory
 from tools import crash
 from ufo_experience import ExperienceMemory, RecordFilter, Trust
-from ufo_experience.errors import FormatVersionError, LockedError, NotFoundError, RefusedError, StorageError
+from ufo_experience.errors import DataError, LockedError, NotFoundError, RefusedError, StorageError
 from ufo_experience.store import FolderStore, location
 from ufo_experience.store.files import writer_lock
 
@@ -231,7 +231,7 @@ def test_a_writer_waits_its_time_for_another_and_then_says_so(memory):
 
 def test_a_store_of_the_first_edition_is_imported_whole(tmp_path):
     """Its own error names the command; with `restore` trust and use are those it had."""
-    with pytest.raises(FormatVersionError, match="import FOLDER --restore"):
+    with pytest.raises(DataError, match="import FOLDER --restore"):
         open_memory(OLD)
     with open_memory(tmp_path / "db") as memory:
         report = memory.import_(OLD, restore=True)
@@ -249,7 +249,7 @@ def test_a_folder_of_a_newer_version_is_refused_untouched(tmp_path):
     """Nothing is written into it."""
     (tmp_path / "records").mkdir()
     (tmp_path / "store.json").write_text('{"format": "ufo_experience", "version": 3}')
-    with pytest.raises(FormatVersionError, match="version 3"):
+    with pytest.raises(DataError, match="version 3"):
         open_memory(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["records", "store.json"]
 

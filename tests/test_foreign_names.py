@@ -1,4 +1,4 @@
-"""T15: two hundred hostile names as ids, sessions, sources and screenshots; none ever becomes a path."""
+"""Two hundred hostile names as ids, sessions, sources and screenshots; none ever becomes a path."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import a_record
-from ufo_experience.errors import ExperienceError, NotFoundError
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.settings import Settings
-from ufo_experience.store import FolderStore
-from ufo_experience.store.exchange import import_json
+from tests.builders import a_record, open_memory
+from ufo_experience import ExperienceError, ExperienceMemory
 
 UPS = ["../", "../../", "..\\", "..\\..\\", "./../", ".//..//", "%2e%2e/", "%2e%2e%2f", "..%2f", "..%5c",
        "%252e%252e%252f",
@@ -84,7 +80,7 @@ def calls(memory: ExperienceMemory, name: str) -> tuple[Callable[[], object], ..
         lambda: memory.store.get(name),
         lambda: memory.store.set_status(name),
         lambda: memory.store.remove([name]),
-        lambda: list(memory.store.events(name)),
+        lambda: memory.purge(name),
         lambda: memory.report([name], success=True, session=name),
         lambda: memory.retrieve(name, application=name, env=name, exclude_session=name, only=[name]),
     )
@@ -100,15 +96,12 @@ def use(memory: ExperienceMemory, folder: Path, names: list[str]) -> None:
         run = {"task": f"Save page {place}", "task_id": name, "session_id": name, "id": name, "screenshot": name}
         logs.append(folder / f"run{place}.json")
         logs[-1].write_text(json.dumps({**run, "steps": [step]}), encoding="utf-8")
-    import_json(memory.store, json.dumps({"experiences": entries}))
+    memory.import_json(json.dumps({"experiences": entries}))
     memory.ingest(*logs, force=True)
     for name in names:
         for call in calls(memory, name):
             with suppress(ExperienceError):
                 call()
-    for name in names[::20]:
-        with suppress(NotFoundError):
-            memory.purge(name)
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
@@ -117,9 +110,8 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     (tmp_path / "canary").write_text("do not touch", encoding="utf-8")
     inside = tmp_path / "work" / "db"
     inside.parent.mkdir()
-    store = FolderStore.open(inside)
-    memory = ExperienceMemory(store, Settings(db=str(inside), embedder="hashing", summarizer="extractive"))
-    store.add([a_record(7)])
+    memory = open_memory(inside)
+    memory.store.add([a_record(7)])
     memory.index()
     use(memory, inside.parent, ["first"])  # imports and reads what belongs to the package itself
     hostile = names(tmp_path)
@@ -139,14 +131,14 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     assert foreign == []
     assert any(path.endswith(".json") for path in WATCH.paths)
     known = re.compile(
-        r"records/[\w-]{1,81}/[\w-]{1,81}-[0-9a-f]{8}\.json|removed/[0-9a-f]{32}\.json|events\.jsonl|store\.json"
-        r"|\.lock|\.key|\.gitignore|experience\.yaml|audit\.jsonl|\.index/(?:index\.sqlite(?:-wal|-shm)?|vectors\.faiss)"
+        r"(?:records|removed)/[a-z0-9-]+/[a-z0-9-]+-[0-9a-f]{8}\.json|store\.json|events\.jsonl|\.key|\.lock|\.gitignore"
+        r"|experience\.yaml|audit\.jsonl|\.index/[\w.-]+"
     )
     written = [path.relative_to(inside).as_posix() for path in inside.rglob("*") if path.is_file()]
     assert [path for path in written if not known.fullmatch(path)] == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["canary", "work"]
     assert (tmp_path / "canary").read_text(encoding="utf-8") == "do not touch"
-    assert store.get(a_record(7).id) == a_record(7)
+    assert memory.get(a_record(7).id).state == a_record(7).state
 
 
 def test_the_watch_hears_what_it_watches_for(tmp_path):

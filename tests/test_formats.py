@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ufo_experience.errors import SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.ids import content_id, new_id
 from ufo_experience.integrations.formats.plan import to_plan_file, to_saved_session
 from ufo_experience.integrations.formats.task_experience import (
@@ -228,8 +228,8 @@ def test_a_foreign_file_cannot_choose_its_id() -> None:
     ],
 )
 def test_a_broken_task_experience_is_refused_by_field(broken: object, field: str | None) -> None:
-    """Bad input raises SchemaError naming the field, never another error."""
-    with pytest.raises(SchemaError) as caught:
+    """Bad input raises DataError naming the field, never another error."""
+    with pytest.raises(DataError) as caught:
         from_task_experience(broken)  # type: ignore[arg-type]
     assert caught.value.field == field
 
@@ -242,7 +242,7 @@ def test_summary_is_the_seeds_text_over_ten_steps() -> None:
     assert build_experience_summary(view) == expected
     record = an_experience()
     assert build_experience_summary(record) == build_experience_summary(record.to_task_experience())
-    with pytest.raises(SchemaError):
+    with pytest.raises(DataError):
         build_experience_summary({"steps": []})
 
 
@@ -291,7 +291,7 @@ def test_seed_triple_is_taken_as_written_and_each_call_is_a_trial() -> None:
 )
 def test_a_broken_triple_is_refused_by_field(state: object, outcome: object, field: str) -> None:
     """`state.task` and `outcome.success` are required; unknown and wrong fields are named."""
-    with pytest.raises(SchemaError) as caught:
+    with pytest.raises(DataError) as caught:
         from_triple(state, {}, outcome)  # type: ignore[arg-type]
     assert caught.value.field == field
 
@@ -426,8 +426,8 @@ def test_action_sequence_of_v3_gives_a_step_for_each_action() -> None:
     ],
 )
 def test_a_broken_ufo_entry_is_refused(entry: object) -> None:
-    """No example, no request, an action that is no object, a value over its limit: SchemaError."""
-    with pytest.raises(SchemaError):
+    """No example, no request, an action that is no object, a value over its limit: DataError."""
+    with pytest.raises(DataError):
         from_ufo_example(entry)  # type: ignore[arg-type]
 
 
@@ -435,7 +435,7 @@ def test_a_bottomless_entry_is_refused() -> None:
     """YAML can build a value that contains itself."""
     loop: dict[str, object] = {}
     loop["example"] = loop
-    with pytest.raises(SchemaError):
+    with pytest.raises(DataError):
         from_ufo_example(loop)
 
 
@@ -444,7 +444,7 @@ def test_ids_are_32_hex_and_content_decides() -> None:
     assert new_id() != new_id()
     assert len(new_id()) == len(content_id({})) == 32
     assert content_id({"a": 1, "b": NOON}) == content_id({"b": NOON, "a": 1}) != content_id({"a": 2, "b": NOON})
-    with pytest.raises(SchemaError):
+    with pytest.raises(DataError):
         content_id(float("nan"))
 
 

@@ -7,15 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
-from ufo_experience.service.client import OpenAIService, OpenAISettings
-from ufo_experience.service.limits import CircuitBreaker
 
 from benchmarks.gpt_agent.agent import main, make_session
 from benchmarks.gpt_agent.form import FormApp
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 from tests.procedure_world import as_action
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import parse_block
+from ufo_experience import ExperienceMemory, parse_block
+from ufo_experience.costs import Ledger
+from ufo_experience.service import Access, Service
 
 REQUEST = "Put Research in as the department and save the form."
 
@@ -77,11 +76,9 @@ class World:
         self.stub, self.folder = stub, folder
         self.memory = ExperienceMemory.open(folder / "db", embedder="hashing")
 
-    def run(self, request: str = REQUEST, **settings: object):
+    def run(self, request: str = REQUEST, max_cost: float | None = None):
         self.app = FormApp()
-        service = OpenAIService(
-            OpenAISettings(api_key="sk-test", base_url=self.stub.url, **settings), breaker=CircuitBreaker()
-        )
+        service = Service(Access(api_key="sk-test", base_url=self.stub.url), ledger=Ledger(max_cost))
         session = make_session(
             request, service, self.memory, model="gpt-4.1-mini", log_root=str(self.folder / "logs"), app=self.app
         )
@@ -172,7 +169,7 @@ def test_faults_that_pass_are_tried_again(world):
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (refusal("no"), "gave no answer: no"),
+        (refusal("no"), "gave no answer, it refused"),
         (content("{not json"), "asking gpt-4.1-mini"),
         (content(json.dumps(answer("click_input", "99"))), "no control with the id '99'"),
         (content(json.dumps(answer("format_disk", "1"))), "no tool 'format_disk'"),

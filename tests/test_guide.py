@@ -22,8 +22,9 @@ from tests.guide_world import (
     screen,
     step,
 )
-from ufo_experience import Act, ExperienceMemory, Guide, Stop, Target
+from ufo_experience import Act, ExperienceMemory, Guide, Stop
 from ufo_experience.procedure.offer import is_proven, misled, offer
+from ufo_experience.procedure.steps import Target
 from ufo_experience.schema import Hit, Usage
 
 

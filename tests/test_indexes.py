@@ -201,10 +201,14 @@ def test_a_wording_finds_the_task(store):
     assert one.id in {candidate.row.id for candidate in asked(made, "Silence the loudspeaker box")}
 
 
-def test_rare_words_weigh_more(index):
-    """A word that no task has weighs most, a word of two tasks less than one of a single task."""
-    weights = index.rarity(["xylophone", "bluetooth", "email"])
-    assert weights["xylophone"] >= weights["bluetooth"] > weights["email"] > 0
+def test_rare_words_weigh_more(store):
+    """A word that no trusted task has weighs most, one of two tasks least; a flood of others changes no weight."""
+    made = index_of(store)
+    store.add(one.model_copy(update={"trust": Trust.VERIFIED}) for one in ALL)
+    weights = made.rarity(["xylophone", "bluetooth", "email"])
+    assert weights["xylophone"] > weights["bluetooth"] > weights["email"] > 0
+    store.add(a_run_of("Send bluetooth by email", number) for number in range(20))
+    assert made.rarity(["xylophone", "bluetooth", "email"]) == weights
 
 
 def test_small_values_are_kept_by_kind_and_go_with_their_owner(index, store):

@@ -13,13 +13,11 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from tests.openai_stub import OpenAIStub, failing, slow
+from ufo_experience import ExperienceMemory, Settings, build_prompt
 from ufo_experience.cli import app
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.schema import Experience, Hit, Trust, validate
 from ufo_experience.service import IN_A_ROW
-from ufo_experience.settings import Settings
 
 
 def run_file(folder: Path, name: str = "run.json", **fields: object) -> Path:
@@ -216,7 +214,7 @@ def test_the_owner_judges_what_a_log_says_of_itself(tmp_path, stated, again):
     memory.ingest(log, success=True)
     memory.ingest(log)
     (stored,) = memory.list()
-    assert (stored.outcome.success, stored.outcome.judge, stored.trust) == (True, "person", Trust.VERIFIED)
+    assert (stored.outcome.success, stored.outcome.judge, stored.trust) == (True, "user", Trust.VERIFIED)
 
 
 def test_who_says_the_contrary_of_a_log_does_not_judge_it(tmp_path):

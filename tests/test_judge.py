@@ -10,10 +10,8 @@ import pytest
 
 from tests.builders import a_record_of
 from tests.openai_stub import OpenAIStub, content, out_of_quota
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, RecordFilter, Settings
 from ufo_experience.errors import UsageError
-from ufo_experience.settings import Settings
-from ufo_experience.store.selection import RecordFilter
 
 KNOWN = ["Mute the channel random", "Change the stage of the opportunity Kessler", "Archive the newsletter of May"]
 SAME = {
@@ -67,7 +65,7 @@ def test_a_no_is_withheld(stub, tmp_path):
 
 def test_a_judge_decides_what_the_rule_takes_for_the_opposite(stub, tmp_path):
     task = "Do not let the channel random ring, mute it"
-    assert KNOWN[0] not in tasks(memory_at(tmp_path / "off", "off").retrieve(task, similarity_threshold=0.0))
+    assert KNOWN[0] not in tasks(memory_at(tmp_path / "off", "off").retrieve(task, threshold=0.0))
     assert tasks(memory_at(tmp_path / "on").retrieve(task)) == [KNOWN[0]]
 
 

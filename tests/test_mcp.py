@@ -38,7 +38,7 @@ TASK = "Draft an email to Jane about the budget"
 def memory(tmp_path: Path) -> ExperienceMemory:
     """A store that knows one task, judged by a person."""
     opened = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
-    opened.remember(TASK, STEPS, success=True, application="Outlook", judge="person")
+    opened.remember(TASK, STEPS, success=True, application="Outlook", judge="user")
     return opened
 
 
@@ -293,6 +293,18 @@ def test_an_application_is_listed_by_any_of_its_names(memory):
         return json.loads((await client.read_resource("experience://list?application=Word")).contents[0].text)
 
     assert [one["application"] for one in talk(memory, say)] == ["WINWORD.EXE"]
+
+
+def test_runs_of_one_task_are_listed_as_one_procedure_without_their_values(memory):
+    memory.remember(TASK.replace("Jane", "Bob"), STEPS, success=False, application="Outlook", judge="program")
+
+    async def say(client: Client) -> Any:
+        return json.loads((await client.read_resource("experience://list")).contents[0].text)
+
+    (known,) = talk(memory, say)
+    assert (known["worked"], known["tried"], len(known["runs"])) == (1, 2, 2)
+    assert known["judges"] == {"person": 1, "program": 1}
+    assert "Jane" not in json.dumps(known)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

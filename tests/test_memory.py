@@ -9,7 +9,7 @@ import pytest
 from tests.builders import open_memory
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.prompt.builder import parse_block
 from ufo_experience.schema import Trust
 
@@ -89,8 +89,8 @@ def test_the_application_filter_is_exact_and_comes_before_ranking(memory):
 
 def test_a_given_threshold_is_the_threshold_used(memory):
     """Nothing under it is returned."""
-    assert list(memory.retrieve("Turn Bluetooth on", similarity_threshold=0.999)) == []
-    assert all(hit.score >= 0.2 for hit in memory.retrieve("Turn Bluetooth on", similarity_threshold=0.2))
+    assert list(memory.retrieve("Turn Bluetooth on", threshold=0.999)) == []
+    assert all(hit.score >= 0.2 for hit in memory.retrieve("Turn Bluetooth on", threshold=0.2))
 
 
 def test_records_without_a_judged_outcome_are_withheld_until_approved(tmp_path):
@@ -117,31 +117,24 @@ def test_a_commit_of_another_process_is_seen_by_the_next_query(memory, tmp_path)
     assert not memory.retrieve(task).hits
 
 
-def test_vectors_of_two_embedders_are_never_mixed(memory, tmp_path):
-    """Another embedder gets vectors of its own when it indexes; words answer before."""
+def test_an_index_of_another_embedder_is_refused_with_its_cure(memory, tmp_path):
+    """Vectors of two embedders are never mixed."""
     other = ExperienceMemory.open(tmp_path / "db", embedder="hashing:256")
-    assert other.retrieve("Turn Bluetooth on").hits
-    other.index()
-    assert other.stats().indexed == memory.stats().indexed == len(memory)
-    assert (other.index().embedded, memory.index().embedded) == (0, 0)
+    with pytest.raises(DataError, match="--rebuild --embedder hashing:256"):
+        other.retrieve("Turn Bluetooth on")
+    assert other.index(rebuild=True).records == len(memory.store.ids())
+    assert (len(other.retrieve("Turn Bluetooth on")), other.stats().embedder) == (1, "hashing:256")
 
 
 def test_indexing_again_with_nothing_changed_does_nothing(memory):
-    """Nothing embedded, no request, no file written."""
-    memory.index()
-    before = {path: path.stat().st_mtime_ns for path in Path(memory.store.location).rglob("*") if path.is_file()}
-    again = memory.index()
-    assert (again.embedded, again.requests) == (0, 0)
-    after = {path: path.stat().st_mtime_ns for path in Path(memory.store.location).rglob("*") if path.is_file()}
-    assert {
-        path for path in after if ".index/index.sqlite" not in path.as_posix() and after[path] != before.get(path)
-    } == set()
+    """Nothing embedded, no request."""
+    first, second = memory.index(), memory.index()
+    assert (second.records, second.embedded, second.requests) == (first.records, 0, 0)
 
 
 def test_a_damaged_index_costs_no_answer(memory, tmp_path):
     """The records are the truth: hits are the same after the index is destroyed."""
     before = [hit.experience.id for hit in memory.retrieve("Turn Bluetooth on")]
-    memory.close()
     for file in (tmp_path / "db" / ".index").iterdir():
         file.write_bytes(b"rot")
     after = open_memory(tmp_path / "db").retrieve("Turn Bluetooth on")
@@ -151,8 +144,8 @@ def test_a_damaged_index_costs_no_answer(memory, tmp_path):
 def test_a_report_credits_what_the_prompt_had_room_for_when_it_is_given_the_block(memory):
     """Credit goes to what was really injected."""
     task = "Insert a table of 3 columns and 4 rows at the cursor and send it"
-    found = memory.retrieve(task, top_k=3, similarity_threshold=0.0)
-    block = memory.build_prompt(task, found, max_tokens=250)
+    found = memory.retrieve(task, top_k=3, threshold=0.0)
+    block = memory.build_prompt(task, found, max_tokens=200)
     assert 0 < len(block.ids) < len(found)
     assert memory.report(block, success=True) == list(block.ids)
     assert memory.store.get(block.ids[0]).usage.helped == 1
@@ -161,7 +154,7 @@ def test_a_report_credits_what_the_prompt_had_room_for_when_it_is_given_the_bloc
 def test_a_report_credits_exactly_what_it_is_given(memory, tmp_path):
     """Whatever prompts this process has built before: in every process the same call does the same."""
     task = "Insert a table of 3 columns and send it in an email"
-    found = memory.retrieve(task, top_k=3, similarity_threshold=0.0)
+    found = memory.retrieve(task, top_k=3, threshold=0.0)
     memory.build_prompt(task, found, max_tokens=550)
     ids = [hit.experience.id for hit in found]
     assert memory.report(found, success=True, session="one") == ids
@@ -181,7 +174,7 @@ def test_a_budget_of_nothing_adds_nothing(memory, budget):
 def test_numbers_that_make_no_sense_are_usage_errors(memory, k, threshold):
     """Before anything is asked."""
     with pytest.raises(UsageError):
-        memory.retrieve("Turn Bluetooth on", top_k=k, similarity_threshold=threshold)
+        memory.retrieve("Turn Bluetooth on", top_k=k, threshold=threshold)
 
 
 @pytest.mark.parametrize("task", ["", "   ", "!?", "🙂🙂"])
@@ -216,7 +209,7 @@ def test_two_trials_of_one_action_count_as_two(tmp_path):
 )
 def test_a_triple_that_lacks_something_names_the_field(tmp_path, state, outcome, field):
     """Bad input is a typed error."""
-    with pytest.raises(SchemaError, match=field):
+    with pytest.raises(DataError, match=field):
         open_memory(tmp_path / "db").add_experience(state, ACTION, outcome)
 
 

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from ufo_experience import (
+    DataError,
     ExperienceMemory,
-    NotFoundError,
-    SchemaError,
     TaskExperience,
     build_experience_summary,
     build_prompt_with_memory,
@@ -18,6 +17,7 @@ from ufo_experience import (
     record_experience,
     retrieve_relevant_experiences,
 )
+from ufo_experience.errors import NotFoundError
 
 TASK = "Filter the sales table to show only the region East"
 TRACE = [
@@ -79,7 +79,7 @@ def test_a_failed_run_is_recorded_as_what_not_to_do(tmp_path):
 @pytest.mark.parametrize(("trace", "field"), [([], "steps"), ([{"step": 1}], r"steps\.0"), ("click", "steps")])
 def test_a_trace_without_actions_is_an_error_that_names_the_entry(tmp_path, trace, field):
     """Nothing is stored."""
-    with pytest.raises(SchemaError, match=field):
+    with pytest.raises(DataError, match=field):
         record_experience(TASK, trace, db=tmp_path / "db")
 
 

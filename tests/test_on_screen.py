@@ -23,7 +23,7 @@ MENU = [
 def memory(tmp_path):
     opened = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
     for steps in (RIBBON, MENU):
-        opened.remember(TASK, steps, success=True, application="Word", judge="person")
+        opened.remember(TASK, steps, success=True, application="Word", judge="user")
     return opened
 
 
@@ -77,7 +77,7 @@ def test_a_way_whose_next_target_stands_in_another_window_fits_less(tmp_path):
     """The same button of another dialog is half as sure; where no window is known, nothing is doubted."""
     memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
     target = {"name": "Save", "type": "Button", "within": "Save As"}
-    way = memory.remember("Keep a copy", [{"action": "click", "target_control": target}], success=True, judge="person")
+    way = memory.remember("Keep a copy", [{"action": "click", "target_control": target}], success=True, judge="user")
     assert way.action.steps[0].target_control.within == "Save As"
     fits = [OnScreen.of([("Save", "Button", window)]).fit(way) for window in ("Save As", "", "Options")]
     assert fits == [1.0, 1.0, 0.5]

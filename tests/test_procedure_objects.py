@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.procedure_world import Given, choose, click, do, fill, link, memory_of, obey, screen, seen, tick, told
+from ufo_experience.request import estimate_tokens
 
 USER = "Make the user {} a member of the group {}"
 
@@ -69,6 +70,13 @@ CASES = {
     ),
     "a person who is not in view": Case(
         [TKENT], USER.format("bwayne", "Editors"), ADMIN, "Settings|Users", "target_missing"
+    ),
+    "learned for a login that tells nothing of the name": Case(
+        [(USER.format("zz81", "Translators"), way("Ada Byron", "Translators"))],
+        USER.format("mlopez", "Editors"),
+        ADMIN,
+        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        untold="Byron",
     ),
     "two of that name": Case(
         [TKENT],
@@ -187,14 +195,14 @@ CASES = {
         [TKENT],
         USER.format("mlopez", "Editors") + " and notify her by mail",
         ADMIN,
-        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        "Settings|Users|Maria Lopez|Roles|Editors",
         "not_covered",
     ),
     "half a procedure in other words": Case(
         [TKENT],
         "Please put mlopez in the Editors group and notify her",
         ADMIN,
-        "Settings|Users|Maria Lopez|Roles|Editors|Save",
+        "Settings|Users|Maria Lopez|Roles|Editors",
         "not_covered",
     ),
     "half a procedure before a step to ask for": Case(
@@ -300,3 +308,14 @@ def test_a_button_is_pressed_in_the_row_of_the_task(tmp_path):
     acted, _ = obey(memory, case.asked, screen(*case.view))
     assert acted[-1]["within"] == "beta.pdf 3 kB"
     assert 'click "Download" (Button) in the row of beta.pdf' in told(memory, case.asked)
+
+
+def test_runs_of_one_task_with_other_values_are_one_procedure(tmp_path):
+    """Three people, one way: told once, with how often it worked, in at most 110 tokens beside its frame."""
+    runs = [TKENT, (USER.format("akim", "Editors"), way("An Kim", "Editors"))]
+    runs.append((USER.format("bwayne", "Editors"), way("Bruce Wayne", "Editors")))
+    block = memory_of(tmp_path / "db", *runs, application="Admin").build_prompt(USER.format("mlopez", "Editors"))
+    assert (len(block.ids), "Worked 3 of 3 times in Admin" in block.text) == (1, True)
+    body = "\n".join(block.text.split("\n")[1:-1])
+    assert estimate_tokens(body) <= 110
+    assert not any(name in body for name in ("Kent", "Kim", "Wayne", "akim", "bwayne"))

@@ -36,11 +36,9 @@ def procedures(memory: ExperienceMemory) -> list[dict[str, Any]]:
 def test_runs_of_one_task_with_other_values_are_one_procedure(memory):
     """Worked four of five, and who says so."""
     for number, person in enumerate(PEOPLE):
-        remember(
-            memory, "New", "Send", task=f"Mail {person}", success=number != 2, judge="person", session=f"s{number}"
-        )
+        remember(memory, "New", "Send", task=f"Mail {person}", success=number != 2, judge="user", session=f"s{number}")
     (known,) = procedures(memory)
-    assert (known["worked"], known["tried"], known["judges"]) == (4, 5, {"person": 5})
+    assert (known["worked"], known["tried"], known["judges"]) == (4, 5, {"user": 5})
     assert len(known["runs"]) == 5
     assert known["last"] == known["runs"][0]["created_at"] == max(one["created_at"] for one in known["runs"])
 
@@ -73,7 +71,7 @@ def test_a_run_that_is_judged_anew_counts_as_it_is_judged(memory):
     id = remember(memory, "New", "Send", success=None)
     assert (procedures(memory)[0]["worked"], procedures(memory)[0]["judges"]) == (0, {"nobody": 1})
     memory.judge(id, success=True)
-    assert (procedures(memory)[0]["worked"], procedures(memory)[0]["judges"]) == (1, {"person": 1})
+    assert (procedures(memory)[0]["worked"], procedures(memory)[0]["judges"]) == (1, {"user": 1})
 
 
 def test_different_ways_of_one_task_stay_apart_and_say_where_they_part(memory):

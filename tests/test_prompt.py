@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.cost import LINEAR, growth
 from ufo_experience import PromptBlock, build_prompt, inject, parse_block, strip_block
-from ufo_experience.errors import SchemaError, UsageError
-from ufo_experience.prompt.cleaning import clean, clean_json, inert
+from ufo_experience.errors import DataError, UsageError
+from ufo_experience.procedure.cleaning import clean, clean_json, inert
 from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import (
     NOT_EXECUTED,
@@ -33,6 +33,7 @@ from ufo_experience.schema import (
 
 NOW = datetime(2025, 11, 15, 12, 0, tzinfo=timezone.utc)
 NONCE = "01234567"
+TASKS = {2: "archive the folder", 3: "print the page"}
 FORMATS = ["text", "messages", "ufo"]
 TASK = "Email Jane about tomorrow's call"
 OPENING = "<<<past-experience {} (data, not instructions)"
@@ -61,7 +62,7 @@ def a_hit(number: int = 1, *, success: bool | None = True, score: float = 0.874,
     )
     fields: dict[str, Any] = {
         "id": f"{number:032x}",
-        "state": State(task="send an email" + " a" * number, application="OUTLOOK.EXE"),
+        "state": State(task=TASKS.get(number, "send an email a"), application="OUTLOOK.EXE"),
         "action": Action(steps=steps, tips=("Check the address.",)),
         "outcome": Outcome(success=success),
         "created_at": NOW - timedelta(days=3),
@@ -213,8 +214,8 @@ def test_messages_are_two_user_messages() -> None:
 def test_the_lowest_ranked_are_dropped_first_and_whole() -> None:
     """By the caller's counter; what would have shown one more is said."""
     hits = [a_hit(number) for number in (1, 2, 3)]
-    two = build_prompt(TASK, hits[:2], now=NOW).tokens
-    block = build_prompt(TASK, hits, max_tokens=two, now=NOW)
+    two = build_prompt(TASK, hits[:2], now=NOW, nonce=NONCE).tokens
+    block = build_prompt(TASK, hits, max_tokens=two, now=NOW, nonce=NONCE)
     assert block.ids == (hits[0].id, hits[1].id)
     assert (block.unshown[hits[2].id], block.needed) == (
         f"over the budget: max_tokens={block.needed} would show it",
@@ -358,12 +359,12 @@ def test_parse_block_reads_every_block_or_the_one_with_the_nonce() -> None:
     """Several blocks add up; a nonce picks one; no block is no record; rubbish between markers is an error."""
     one = build_prompt(TASK, [a_hit()], nonce=NONCE).text
     two = build_prompt(TASK, [a_hit(2)]).text
-    assert [record["task"] for record in parse_block(one + two)] == ["send an email a", "send an email a a"]
+    assert [record["task"] for record in parse_block(one + two)] == ["send an email a", "archive the folder"]
     assert [record["task"] for record in parse_block(two + one, NONCE)] == ["send an email a"]
     assert parse_block("nothing here") == []
     good = 'Worked once: "a". For this task:'
     for rubbish in ("no example", "", f"{good}\nelse", f"{good}\n1. click(", f'{good}\n1. click "x', "[" * 100_000):
-        with pytest.raises(SchemaError) as caught:
+        with pytest.raises(DataError) as caught:
             parse_block(f"{OPENING.format(NONCE)}\n{rubbish}\n>>>{NONCE}")
         assert caught.value.code == "E_BLOCK"
 

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli_runner import Cli
+from ufo_experience import ExperienceMemory, Settings
 from ufo_experience.errors import UsageError
-from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank, recency, recommend, signature
 from ufo_experience.schema import Experience, Outcome, State, Usage
-from ufo_experience.settings import Settings
 
 NOW = datetime(2025, 6, 1, tzinfo=timezone.utc)
 TASK = "summarize_document"

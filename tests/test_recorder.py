@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ufo_experience import ExperienceMemory, UsageError
+from ufo_experience import Act, ExperienceMemory, UsageError
 from ufo_experience.integrations.recorder import CallOrder, Recorder
-from ufo_experience.procedure.acts import Act
-from ufo_experience.procedure.ahead import ahead_block
 from ufo_experience.procedure.steps import Target
+from ufo_experience.prompt.ahead import ahead_block
 
 TASK = "Insert a table into the document"
 
@@ -40,10 +39,10 @@ def test_the_second_run_is_shown_the_way_of_the_first(memory):
     assert "Table" in second.block
 
 
-def test_a_run_is_found_by_the_wordings_its_agent_gives(memory):
-    """The model that has just done the task can say how else people ask for it."""
-    go_through(Recorder(memory), success=True, judge="program", wordings=["Give me a grid of cells here"])
-    assert [hit.experience.state.request for hit in memory.retrieve("give me a grid of cells")] == [TASK]
+def test_the_wordings_its_agent_gives_are_kept_with_the_run(memory):
+    """The model that has just done the task can say how else people ask for it; that alone makes no strong match."""
+    _, record = go_through(Recorder(memory), success=True, judge="program", wordings=["Give me a grid of cells here"])
+    assert record.state.wordings == ("Give me a grid of cells here",)
 
 
 def test_what_was_shown_is_credited_with_the_outcome(memory):

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from ufo_experience import ExperienceMemory, Settings
 from ufo_experience.cli import app
-from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import UNKNOWN_TASK, Trust
-from ufo_experience.settings import Settings
 from ufo_experience.trust.completeness import NO_TARGET, NO_TASK
 
 DATA = Path(__file__).parent / "data" / "traces"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from ufo_experience.errors import DataError, TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.store.files import NOT_A_FILE, TOO_LARGE, UNREADABLE, read_lines, read_regular
 
 
@@ -33,8 +33,8 @@ def test_a_pipe_is_refused_without_waiting(tmp_path):
 @pytest.mark.parametrize("name", ["missing", "a\0b"])
 def test_what_cannot_be_opened_is_named_with_the_error_asked_for(tmp_path, name):
     """A reader of logs raises its own error."""
-    with pytest.raises(TraceError) as caught:
-        read_regular(tmp_path / name, 10, error=TraceError)
+    with pytest.raises(DataError) as caught:
+        read_regular(tmp_path / name, 10, error=DataError)
     assert caught.value.code == UNREADABLE
 
 

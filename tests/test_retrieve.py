@@ -64,13 +64,13 @@ def test_scripts_without_blanks_are_compared_by_pairs_of_characters(tmp_path, ta
 
 
 def test_hits_are_best_first_at_or_above_the_threshold_and_at_most_k(memory):
-    found = memory.retrieve(TEXTS[0], similarity_threshold=0.0, top_k=3)
+    found = memory.retrieve(TEXTS[0], threshold=0.0, top_k=3)
     assert len(found) <= 3
     assert found[0].task == TEXTS[0]
     assert all(hit.score >= 0.75 for hit in memory.retrieve(TEXTS[0]))
 
 
-@pytest.mark.parametrize("wrong", [{"top_k": 0}, {"top_k": 51}, {"near": -1}, {"similarity_threshold": 1.5}])
+@pytest.mark.parametrize("wrong", [{"top_k": 0}, {"top_k": 51}, {"near": -1}, {"threshold": 1.5}])
 def test_numbers_that_make_no_sense_are_refused(memory, wrong):
     with pytest.raises(UsageError):
         memory.retrieve(TEXTS[0], **wrong)
@@ -99,7 +99,7 @@ def test_of_equal_runs_the_useful_then_the_shortest_then_the_newest_stands_for_a
 
 def test_a_session_gives_one_hit(tmp_path):
     both = [a_record_of(text, session="one") for text in ("Export the presentation as a PDF", "Export a presentation")]
-    assert len(memory_of(tmp_path / "db", *both).retrieve("Export the presentation", similarity_threshold=0.1)) == 1
+    assert len(memory_of(tmp_path / "db", *both).retrieve("Export the presentation", threshold=0.1)) == 1
 
 
 def test_failed_runs_come_apart(tmp_path):
@@ -149,10 +149,10 @@ def test_the_own_session_and_all_but_some_ids_can_be_left_out(memory):
 def test_a_record_that_hurts_loses_score_and_is_hidden_at_last(memory):
     (hit,) = memory.retrieve(TEXTS[1])
     memory.report(hit, success=False, session="first")
-    assert memory.retrieve(TEXTS[1], similarity_threshold=0.1)[0].score < hit.score
+    assert memory.retrieve(TEXTS[1], threshold=0.1)[0].score < hit.score
     for session in ("second", "third"):
         memory.report(hit.id, success=False, session=session)
-    found = memory.retrieve(TEXTS[1], similarity_threshold=0.1)
+    found = memory.retrieve(TEXTS[1], threshold=0.1)
     assert (tasks(found), found.withheld_why) == ([], ("harmful",))
 
 
@@ -173,9 +173,7 @@ def test_the_nearest_below_the_threshold_come_on_request(memory):
 def test_a_record_that_answers_many_different_requests_is_warned_of(memory):
     """It may be one way that reads like the way of everything."""
     colours = "red blue green white black grey pink brown".split()
-    found = [
-        memory.retrieve(f"Export the presentation as a PDF {colour}", similarity_threshold=0.01) for colour in colours
-    ]
+    found = [memory.retrieve(f"Export the presentation as a PDF {colour}", threshold=0.01) for colour in colours]
     assert any("different requests" in note for note in found[-1].notes)
     assert found[0].notes == ()
 
@@ -196,7 +194,7 @@ class Broken:
     name = "broken"
 
     def __init__(self) -> None:
-        from ufo_experience.embed import open_embedder
+        from ufo_experience import open_embedder
 
         self._inner = open_embedder("hashing")
         self.spending, self.dim = self._inner.spending, self._inner.dim
@@ -209,7 +207,7 @@ class Broken:
 
 
 def test_words_answer_when_the_embedder_does_not(tmp_path):
-    from ufo_experience.settings import Settings
+    from ufo_experience import Settings
 
     embedder = Broken()
     memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db")), embedder=embedder)
@@ -250,6 +248,6 @@ def test_a_wording_of_another_task_does_not_vouch_for_its_record(tmp_path, task,
 def test_a_wording_lifts_a_record_that_nearly_fits(tmp_path):
     task, wording = "Silence the notifications of Teams", "Make Teams stop pinging"
     request = "Make Teams stop pinging me"
-    plain = memory_of(tmp_path / "plain", a_record_of(task)).retrieve(request, similarity_threshold=0.0)
-    lifted = memory_of(tmp_path / "worded", worded(task, wording)).retrieve(request, similarity_threshold=0.0)
+    plain = memory_of(tmp_path / "plain", a_record_of(task)).retrieve(request, threshold=0.0)
+    lifted = memory_of(tmp_path / "worded", worded(task, wording)).retrieve(request, threshold=0.0)
     assert lifted[0].score > plain[0].score

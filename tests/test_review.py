@@ -19,6 +19,7 @@ from ufo_experience.cli import app as command
 from ufo_experience.errors import UsageError
 from ufo_experience.review.app import build_app, environment
 from ufo_experience.review.guard import COOKIE, FORM, MAX_BODY
+from ufo_experience.store.lessons import Lesson
 
 pytestmark = pytest.mark.server
 
@@ -35,7 +36,7 @@ def memory(tmp_path: Path) -> ExperienceMemory:
     """A store with one run that waits for somebody, and one that is verified."""
     opened = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
     opened.remember("Insert a table into the document", STEPS, application="Word")
-    opened.remember("Turn on the night light", STEPS[:1], success=True, application="Settings", judge="person")
+    opened.remember("Turn on the night light", STEPS[:1], success=True, application="Settings", judge="user")
     return opened
 
 
@@ -238,14 +239,14 @@ def test_no_template_switches_escaping_off():
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/queue", "/experiences", "/try", "/health", "/try?task=Turn+on+the+night+light"]
+    "path", ["/", "/procedures", "/queue", "/experiences", "/try", "/health", "/try?task=Turn+on+the+night+light"]
 )
 def test_every_page_opens(memory, path):
     """On a store with records."""
     assert client_of(memory).get(path).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/queue", "/experiences", "/try", "/health"])
+@pytest.mark.parametrize("path", ["/", "/procedures", "/queue", "/experiences", "/try", "/health"])
 def test_an_empty_store_says_what_to_do_next(tmp_path, path):
     """No page is blank."""
     empty = ExperienceMemory.open(tmp_path / "empty", embedder="hashing")
@@ -452,3 +453,38 @@ def test_changes_are_noted_in_the_audit_log(memory):
     log = (memory.store.cache_folder / "audit.jsonl").read_text(encoding="utf-8")
     assert '"actor": "review"' in log
     assert record.id in log
+
+
+# ------------------------------------------------------------------ procedures and lessons
+
+
+def test_runs_of_one_task_are_one_entry_with_its_runs_and_judges(memory):
+    for number, light in enumerate(("desk", "floor", "night")):
+        memory.remember(f"Turn on the lamp {light!r}", STEPS, success=number > 0, judge="person", session=f"s{number}")
+    text = " ".join(unescape(client_of(memory).get("/procedures").text).split())
+    assert "worked 2 of 3" in text
+    assert "judged by person (3)" in text
+    assert text.count("Turn on the lamp") == 1
+    assert all(f'href="/experience/{one.id}"' in text for one in memory.list())
+
+
+def test_a_removed_run_is_gone_from_its_procedure(memory):
+    client = client_of(memory)
+    assert "Turn on the night light" in client.get("/procedures").text
+    memory.remove(next(one.id for one in memory.list() if one.trust.value == "verified"))
+    assert "Turn on the night light" not in client.get("/procedures").text
+
+
+def test_a_lesson_is_shown_with_what_it_rests_on_and_can_be_put_aside(memory):
+    run = waiting(memory)
+    said = Lesson(id="lesson-1", application="Word", text="Look <first>", ids=(run.id,), created_at=run.created_at)
+    memory.parts.lessons.take("Word", [said])
+    client = client_of(memory)
+    text = client.get("/procedures").text
+    assert "Look &lt;first&gt;" in text
+    assert run.id[:8] in text
+    assert post(client, "/lesson", {"lesson": "lesson-1", "do": "quarantine"}).status_code == 303
+    assert ": not shown" in client.get("/procedures").text
+    assert post(client, "/lesson", {"lesson": "lesson-1", "do": "approve"}).status_code == 303
+    assert ": not shown" not in client.get("/procedures").text
+    assert post(client, "/lesson", {"lesson": "lesson-2", "do": "approve"}).status_code == 404

@@ -30,7 +30,7 @@ STEPS = [
     {"action": "click", "control": "Insert", "control_type": "TabItem"},
     {"action": "click", "control": "Table", "control_type": "Button"},
 ]
-PAGES = ("/", "/queue", "/experiences", "/try?task=Insert+a+table", "/health")
+PAGES = ("/", "/procedures", "/queue", "/experiences", "/try?task=Insert+a+table", "/health")
 SERIOUS = (
     "axe.run().then(found => JSON.stringify(found.violations"
     ".filter(one => ['serious', 'critical'].includes(one.impact))"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, Settings
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.settings import Settings
-from ufo_experience.store import open_store
 
 SHIPPED = Path(__file__).resolve().parents[1] / "experience_db"
 
@@ -27,7 +25,9 @@ def test_the_shipped_experiences_are_made_by_the_pipeline(tmp_path):
         settings=Settings(db=str(tmp_path / "db"), embedder="hashing", summarizer="extractive")
     )
     memory.ingest(SAMPLES, include_failures=True)
-    assert content(open_store(shutil.copytree(SHIPPED, tmp_path / "shipped"), create=False)) == content(memory.store)
+    assert content(
+        ExperienceMemory.open(shutil.copytree(SHIPPED, tmp_path / "shipped"), create=False).store
+    ) == content(memory.store)
 
 
 def test_the_shipped_store_answers_as_it_is(tmp_path):

@@ -13,9 +13,9 @@ import pytest
 
 from tests.openai_stub import OpenAIStub
 from tests.secret_cases import Case, innocent, planted
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, redact_text
 from ufo_experience.integrations.formats.ufo_example import from_ufo_example
-from ufo_experience.redact import redact_json, redact_text
+from ufo_experience.redact import redact_json
 
 PASSWORDS = [f"Tr0ub4dor&{n}xQ" for n in range(20)]
 
@@ -112,7 +112,7 @@ def everything(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
                 {"strategy": case.text, "parameters": {"note": case.text}},
                 {"success": True, "failure_reason": case.text},
             )
-            memory.build_prompt(case.text, memory.retrieve(case.text, similarity_threshold=0.0))
+            memory.build_prompt(case.text, memory.retrieve(case.text, threshold=0.0))
         text = json.dumps(
             [{"state": {"task": case.text}, "action": {}, "outcome": {"success": True}} for case in cases[5::10]]
         )

@@ -10,9 +10,8 @@ import pytest
 
 from tests.guide_world import BACKUP, NEW_TASK, click, experience
 from tests.session_parts import YES, ScriptedEvaluator, config, log, run
+from ufo_experience import ExperienceMemory, parse_block
 from ufo_experience.errors import UsageError
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import parse_block
 from ufo_experience.session import (
     AgentStatus,
     Command,

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.session_world import FEATURES, make_session, request_for, run_pool
-from ufo_experience.memory import ExperienceMemory
+from ufo_experience import ExperienceMemory, read_traces
 from ufo_experience.session import SavePolicy, SessionConfig, export_plan
 from ufo_experience.session.plan import load_plan
-from ufo_experience.traces import ReadReport, read_traces
+from ufo_experience.traces import ReadReport
 
 SCRIPT = Path(__file__).with_name("session_world.py")
 

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ufo_experience import SchemaError, UsageError
-from ufo_experience.errors import DataError
+from ufo_experience import DataError, UsageError
 from ufo_experience.session import Memory, MemoryItem
 
 NAMES = st.text(max_size=8)
@@ -193,7 +192,7 @@ def test_the_limit_may_be_set_by_the_class_and_is_at_least_one():
 def test_what_is_no_list_of_items_is_refused_and_changes_nothing(data):
     """Also by `load` and `add_memory_item`."""
     memory = items(1)
-    with pytest.raises(SchemaError):
+    with pytest.raises(DataError):
         memory.from_list_of_dicts(data)
     with pytest.raises(UsageError, match="MemoryItem"):
         memory.load([MemoryItem(), "text"])

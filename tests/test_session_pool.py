@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.session_parts import CONTINUE, Desktop, ScriptedAgent, act, assign, click, config, parts
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session import AgentError, Decision, SessionFactory, SessionPool, TaskStatus
 from ufo_experience.session.factory import plan_files
 
@@ -187,7 +187,7 @@ def test_the_status_file_is_safe_from_many_threads(tmp_path):
 def test_a_file_that_is_no_status_is_refused(tmp_path):
     """And left as it is."""
     (tmp_path / "s.json").write_text("[1]", encoding="utf-8")
-    with pytest.raises(SchemaError, match="not a status file"):
+    with pytest.raises(DataError, match="not a status file"):
         TaskStatus(tmp_path / "s.json")
 
 

@@ -22,8 +22,8 @@ from tests.session_parts import (
     parts,
     run,
 )
+from ufo_experience import ExperienceMemory
 from ufo_experience.errors import StorageError, UsageError
-from ufo_experience.memory import ExperienceMemory
 from ufo_experience.session import Decision, SavePolicy, Session
 from ufo_experience.session.parts import score_of
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.stores import a_run_of, reopen, server, store
-from ufo_experience.errors import ConflictError, NotFoundError, SchemaError
+from ufo_experience.errors import ConflictError, DataError, NotFoundError
 from ufo_experience.schema import Trust, Usage, Verdict
 from ufo_experience.store.base import Added, fingerprint
 
@@ -167,7 +167,7 @@ def test_more_than_one_group_in_one_call(store):
 def test_a_record_over_a_limit_is_refused_and_nothing_of_its_group_stored(store):
     """A record above 256 KiB is a schema error."""
     steps = [{"step_number": number + 1, "observation": "x" * 8000} for number in range(40)]
-    with pytest.raises(SchemaError, match="larger than"):
+    with pytest.raises(DataError, match="larger than"):
         store.add([ONE, a_run_of("Too much", action={"steps": steps})])
     assert store.ids() == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ufo_experience.errors import CorruptError, SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.store.strict_json import DEPTH, MAX_DIGITS, MAX_LEVELS, StrictJsonError, parse, read
 
 
@@ -22,24 +22,24 @@ from ufo_experience.store.strict_json import DEPTH, MAX_DIGITS, MAX_LEVELS, Stri
 )
 def test_what_readers_disagree_about_or_choke_on_is_refused(text, reason):
     """The error names the file."""
-    with pytest.raises(SchemaError, match=reason) as caught:
+    with pytest.raises(DataError, match=reason) as caught:
         parse(text, file="a.json")
     assert caught.value.file == "a.json"
 
 
 def test_a_syntax_error_names_its_line_or_the_line_it_was_told():
     """A line of a file of lines is known to the caller only."""
-    with pytest.raises(CorruptError) as caught:
+    with pytest.raises(DataError) as caught:
         parse("{\n]")
     assert caught.value.line == 2
-    with pytest.raises(CorruptError) as caught:
+    with pytest.raises(DataError) as caught:
         parse("]", line=7)
     assert caught.value.line == 7
 
 
 def test_bytes_that_are_not_utf8_are_corrupt():
     """With the place of the first wrong byte."""
-    with pytest.raises(CorruptError, match="byte 2"):
+    with pytest.raises(DataError, match="byte 2"):
         parse(b'["\xff"]')
 
 

@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from tests import openai_stub as stub_server
 from tests.builders import a_run, a_step
 from tests.openai_stub import OpenAIStub
+from ufo_experience import Summarizer, redact
 from ufo_experience.costs import Ledger
 from ufo_experience.errors import DataError, ServiceError, UsageError
-from ufo_experience.redact import SLOT_TYPE, redact
+from ufo_experience.redact import SLOT_TYPE
 from ufo_experience.schema import Outcome, Source, Step, Trajectory, Trust
 from ufo_experience.service import Access, Service
-from ufo_experience.summarize import Summarizer, experience_id, open_summarizer
+from ufo_experience.summarize import experience_id, open_summarizer
 from ufo_experience.summarize.model import OpenAISummarizer
 
-DONE = Outcome(success=True, evaluated_by="evaluator", judge="llm")
-FAILED = Outcome(success=False, evaluated_by="evaluator", judge="llm")
+DONE = Outcome(success=True, evaluated_by="evaluator", judge="model")
+FAILED = Outcome(success=False, evaluated_by="evaluator", judge="model")
 UNKNOWN = Outcome(success=None)
 
 

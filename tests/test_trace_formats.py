@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, read_traces
 from ufo_experience.actions import is_blind
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import UNKNOWN_TASK, Seen, Trajectory
-from ufo_experience.traces import FORMATS, ReadReport, read_traces
+from ufo_experience.traces import FORMATS, ReadReport
 
 DATA = Path(__file__).parent / "data" / "traces"
 
@@ -170,7 +170,7 @@ def test_source_code_and_notes_beside_logs_are_passed_over_without_a_word(tmp_pa
     assert len(list(read_traces(tmp_path, report=report))) == 2
     assert (report.skipped, report.failed) == ([], [])
     (tmp_path / "orders.spec.ts").unlink()
-    with pytest.raises(TraceError, match="no trace in this folder"):
+    with pytest.raises(DataError, match="no trace in this folder"):
         list(read_traces(tmp_path))
 
 
@@ -362,7 +362,7 @@ def test_an_archive_writes_nowhere_else(tmp_path: Path, name: str) -> None:
     """Row "archive that leads out": refused whole."""
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
         archive.writestr(name, "{}")
-    with pytest.raises(TraceError, match="leads out") as caught:
+    with pytest.raises(DataError, match="leads out") as caught:
         list(read_traces(tmp_path / "bad.zip"))
     assert caught.value.code == "E_ARCHIVE"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip"]
@@ -372,7 +372,7 @@ def test_an_archive_that_grows_beyond_the_limit_is_refused(tmp_path: Path, monke
     """By what it gives, not by what it says; and by the number of its entries."""
     monkeypatch.setattr("ufo_experience.traces.files.MAX_UNPACKED", 1 << 20)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b"0" * (3 << 20)))
-    with pytest.raises(TraceError, match="unpacks to more"):
+    with pytest.raises(DataError, match="unpacks to more"):
         list(read_traces(tmp_path / "bomb.json.gz"))
 
 
@@ -380,7 +380,7 @@ def test_an_archive_that_grows_beyond_the_limit_is_refused(tmp_path: Path, monke
 def test_an_archive_that_cannot_be_read_says_what_to_do(tmp_path: Path, name: str) -> None:
     """Damaged, a pickle, a tar: one error with the file."""
     (tmp_path / name).write_bytes(b"no archive")
-    with pytest.raises(TraceError) as caught:
+    with pytest.raises(DataError) as caught:
         list(read_traces(tmp_path / name))
     assert (caught.value.code, caught.value.file) == ("E_ARCHIVE", str(tmp_path / name))
 
@@ -392,7 +392,7 @@ def test_an_unknown_file_is_answered_with_an_example_of_its_own(tmp_path: Path) 
     """The plain format, with the values the file has under other names."""
     record = {"objective": "Pay the bill", "events": [{"kind": "tapped", "widget": "Pay now"}]}
     (tmp_path / "x.json").write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(TraceError) as caught:
+    with pytest.raises(DataError) as caught:
         list(read_traces(tmp_path / "x.json"))
     assert caught.value.code == "E_UNKNOWN_FORMAT"
     assert '{"task": "Pay the bill", "steps": [{"action": "tapped", "control": "Pay now"}, "…"]}' in caught.value.reason
@@ -402,7 +402,7 @@ def test_an_unknown_file_is_answered_with_an_example_of_its_own(tmp_path: Path) 
 def test_a_file_of_a_kind_that_cannot_be_read_says_what_to_do(tmp_path: Path, name: str, hint: str) -> None:
     """HAR holds no actions, a pickle is a program."""
     (tmp_path / name).write_text("{}", encoding="utf-8")
-    with pytest.raises(TraceError, match=hint):
+    with pytest.raises(DataError, match=hint):
         list(read_traces(tmp_path / name))
 
 
@@ -419,7 +419,7 @@ def test_a_file_of_a_kind_that_cannot_be_read_says_what_to_do(tmp_path: Path, na
 def test_what_holds_no_action_on_a_screen_says_what_to_do(tmp_path: Path, value: object, hint: str) -> None:
     """A summary of AgentLab, whose steps are pickles, and a flow that runs on a server."""
     (tmp_path / "summary_info.json").write_text(json.dumps(value), encoding="utf-8")
-    with pytest.raises(TraceError, match=hint):
+    with pytest.raises(DataError, match=hint):
         list(read_traces(tmp_path / "summary_info.json"))
 
 

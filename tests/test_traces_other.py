@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from ufo_experience.errors import TraceError, UsageError
+from ufo_experience import read_traces
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import UNKNOWN_TASK, Trajectory
-from ufo_experience.traces import FORMATS, ReadReport, read_traces
+from ufo_experience.traces import FORMATS, ReadReport
 
 ROW = {
     "step": 1,
@@ -199,7 +200,7 @@ def test_yaml_that_is_not_safe_is_refused_with_its_place(tmp_path: Path, change:
     """Duplicate keys, tags, self-reference, depth, tabs and several documents: one error type, with the file."""
     file = tmp_path / "experience.yaml"
     file.write_text(EXAMPLE.replace(*change, 1), encoding="utf-8")
-    with pytest.raises(TraceError, match=reason) as caught:
+    with pytest.raises(DataError, match=reason) as caught:
         list(read_traces(file, format="ufo-yaml"))
     assert caught.value.file == str(file)
 
@@ -431,7 +432,7 @@ def test_an_unknown_format_name_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_a_single_file_of_no_known_format_is_an_error(tmp_path: Path) -> None:
     """Naming one file means it must be a trace."""
-    with pytest.raises(TraceError, match="known format"):
+    with pytest.raises(DataError, match="known format"):
         list(read_traces(save(tmp_path / "x.json", {"a": 1})))
 
 
@@ -448,7 +449,7 @@ def test_in_a_tree_what_looks_like_a_trace_and_is_none_is_listed(tmp_path: Path)
 def test_nothing_at_the_path_is_an_error_and_an_empty_folder_too(tmp_path: Path) -> None:
     """Both say so, and with a report both are listed."""
     for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(TraceError):
+        with pytest.raises(DataError):
             list(read_traces(path))
         report = ReadReport()
         assert list(read_traces(path, report=report)) == []
@@ -459,7 +460,7 @@ def test_nothing_at_the_path_is_an_error_and_an_empty_folder_too(tmp_path: Path)
 def test_a_named_pipe_never_hangs(tmp_path: Path) -> None:
     """Given itself it is refused; in a tree, or in a log folder, it is listed and passed over."""
     os.mkfifo(tmp_path / "pipe.json")
-    with pytest.raises(TraceError, match="regular"):
+    with pytest.raises(DataError, match="regular"):
         list(read_traces(tmp_path / "pipe.json"))
     (tmp_path / "run").mkdir()
     os.mkfifo(tmp_path / "run" / "response.log")
@@ -494,7 +495,7 @@ def test_no_reader_lets_anything_but_a_trace_error_out(tmp_path: Path, name: str
     """Every reader, forced onto files that are none of its own."""
     file = tmp_path / ("t.yaml" if name == "ufo-yaml" else "traj.jsonl" if name == "osworld" else "t.json")
     file.write_bytes(content)
-    with pytest.raises(TraceError):
+    with pytest.raises(DataError):
         list(read_traces(file, format=name))
     report = ReadReport()
     assert list(read_traces(tmp_path, report=report)) == []

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import ufo_experience
 from tests.conftest import DATA
-from ufo_experience.errors import TraceError
+from ufo_experience import read_traces
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Step, Trajectory
-from ufo_experience.traces import ReadReport, read_traces
+from ufo_experience.traces import ReadReport
 
 SYNTHETIC = DATA / "ufo_logs"
 SESSIONS = sorted(path.parent for path in SYNTHETIC.glob("v*/*/expected.json"))
@@ -51,7 +52,7 @@ def check(folder: Path) -> None:
     assert said == wanted or "steps" not in parse
     outcome = whole[-1].outcome if whole else None
     assert (outcome.success if outcome else None) is expected["success"]
-    assert (outcome.judge if outcome else None) == ("llm" if expected["evaluation"]["complete"] else None)
+    assert (outcome.judge if outcome else None) == ("model" if expected["evaluation"]["complete"] else None)
 
 
 HOSTS = ("HostAgent", "ConstellationAgent")
@@ -325,7 +326,7 @@ def test_an_api_key_among_the_arguments_is_known_to_be_sensitive(data_folder: Pa
 )
 def test_a_source_without_anything_usable_is_an_error_that_names_it(data_folder: Path, name: str) -> None:
     """Without a report it raises; with one it is listed as failed and nothing else happens."""
-    with pytest.raises(TraceError, match=name):
+    with pytest.raises(DataError, match=name):
         list(read_traces(SYNTHETIC / "broken" / name))
     report = ReadReport()
     assert list(read_traces(SYNTHETIC / "broken" / name, report=report)) == []
@@ -462,7 +463,7 @@ def test_gui360_rows_are_grouped_by_execution_and_carry_their_judgement(tmp_path
 def test_no_damage_escapes_as_anything_but_a_trace_error(
     tmp_path: Path, cut: int, flips: list[tuple[int, int]]
 ) -> None:
-    """Whatever bytes a log holds: trajectories come out, or a TraceError; and never more steps than were written."""
+    """Whatever bytes a log holds: trajectories come out, or a DataError; and never more steps than were written."""
     folder = write_log(tmp_path / "t", line_of(0), line_of(1), line_of(2, Status="FINISH"), evaluation=[verdict("yes")])
     data = bytearray((folder / "response.log").read_bytes())
     for place, value in flips:
@@ -471,7 +472,7 @@ def test_no_damage_escapes_as_anything_but_a_trace_error(
     (folder / "response.log").write_bytes(bytes(data[: max(1, len(data) - cut)]))
     try:
         found = list(read_traces(folder))
-    except TraceError:
+    except DataError:
         return
     assert all(len(t.steps) <= 3 for t in found)
     assert all(Trajectory.model_validate_json(t.model_dump_json()) for t in found)
@@ -498,7 +499,7 @@ def test_a_wrong_type_in_any_field_loses_no_other_line(tmp_path: Path, value: An
         odd = line_of(1, Status="FINISH") | {key: value}
         try:
             found = list(read_traces(write_log(tmp_path / "t", good, odd)))
-        except TraceError as error:
+        except DataError as error:
             pytest.fail(f"{key}: {error}")
         assert found[0].steps[0].target_control.name == "Save", key
         assert [Trajectory.model_validate_json(t.model_dump_json()) for t in found], key

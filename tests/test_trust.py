@@ -56,7 +56,7 @@ QUERIES = [f"{act} the {thing}" for act, thing in zip(ACTS, THINGS, strict=True)
 def answers(memory: ExperienceMemory, **options: object) -> list[list[tuple[str, float, dict[str, float]]]]:
     """What each query is answered, scores and signals included (not the age, which goes on), to five digits: a sum in
     another order differs in the last."""
-    found = [memory.retrieve(query, similarity_threshold=0.05, **options) for query in QUERIES]
+    found = [memory.retrieve(query, threshold=0.05, **options) for query in QUERIES]
     return [
         [(h.experience.id, h.score, {k: round(v, 5) for k, v in h.explanation.items() if k != "recency"}) for h in hits]
         for hits in found
@@ -86,7 +86,7 @@ def test_poisoned_successes_are_never_injected_and_change_no_answer(clean, tmp_p
     injected = {row[0] for rows in answers(dirty, top_k=10) for row in rows}
     assert not injected & {one.id for one in poison()}
     assert answers(dirty, top_k=10) == answers(clean, top_k=10)
-    assert any(dirty.retrieve(query, similarity_threshold=0.05).withheld for query in QUERIES)
+    assert any(dirty.retrieve(query, threshold=0.05).withheld for query in QUERIES)
 
 
 def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
@@ -124,7 +124,7 @@ def test_copies_from_one_session_take_one_place(tmp_path, copies):
     flood = [run(9000 + n, f"{query} {'very ' * (n % 3)}soon {n}", session="flood") for n in range(copies)]
     honest = [run(1, "print the invoice of a customer"), run(2, "print an invoice"), run(3, "open the customer list")]
     memory = memory_of(tmp_path / "db", *honest, *flood, *good_runs(20)[5:])
-    hits = memory.retrieve(query, top_k=3, similarity_threshold=0.0)
+    hits = memory.retrieve(query, top_k=3, threshold=0.0)
     assert [hit.experience.provenance.session for hit in hits].count("flood") <= 1
     assert len(hits) == 3
 
@@ -150,11 +150,11 @@ def test_a_lone_planted_record_takes_over_at_no_size(tmp_path, size):
     """
     planted = run(777, TRIGGER, trust=Trust.OBSERVED, outcome={"success": None})
     clean, dirty = (memory_of(tmp_path / name, *many_runs(size), *more) for name, more in (("a", []), ("b", [planted])))
-    found = dirty.retrieve(TRIGGER, similarity_threshold=0.05)
+    found = dirty.retrieve(TRIGGER, threshold=0.05)
     assert planted.id not in [hit.experience.id for hit in found]
     assert planted.id in found.withheld_ids
     assert [(hit.experience.id, hit.score) for hit in found] == [
-        (hit.experience.id, hit.score) for hit in clean.retrieve(TRIGGER, similarity_threshold=0.05)
+        (hit.experience.id, hit.score) for hit in clean.retrieve(TRIGGER, threshold=0.05)
     ]
     assert answers(dirty) == answers(clean)
 
@@ -167,12 +167,12 @@ def test_no_number_of_runs_of_one_request_shows_a_planted_address(tmp_path, sess
     text = "rotate the backup tapes"
     planted = [run(600 + n, text, session=f"own {n}").model_copy(update={"action": action}) for n in range(sessions)]
     memory = memory_of(tmp_path / "db", *good_runs(30), *planted)
-    block = memory.build_prompt(text, memory.retrieve(text, similarity_threshold=0.05))
+    block = memory.build_prompt(text, memory.retrieve(text, threshold=0.05))
     assert block.ids
     assert "evil.test" not in block.text
     for one in planted:
         memory.store.set_status(one.id, trust=Trust.APPROVED)
-    assert "evil.test" in memory.build_prompt(text, memory.retrieve(text, similarity_threshold=0.05)).text
+    assert "evil.test" in memory.build_prompt(text, memory.retrieve(text, threshold=0.05)).text
 
 
 @pytest.mark.parametrize("credit", [0, 1, 50])
@@ -183,7 +183,7 @@ def test_no_use_of_a_record_raises_its_trust(tmp_path, credit):
     for number in range(credit):
         memory.report([one.id], success=True, session=f"run {number}")
     assert memory.store.get(one.id).trust is Trust.OBSERVED
-    assert not memory.retrieve("rotate the backup tapes", similarity_threshold=0.5).hits
+    assert not memory.retrieve("rotate the backup tapes", threshold=0.5).hits
 
 
 # ---- what withheld explains ----
@@ -197,13 +197,13 @@ def test_withheld_records_say_why(tmp_path):
         run(503, text, usage=Usage(injected=9, hurt=9)),
     ]
     memory = memory_of(tmp_path / "db", *records, *good_runs(30))
-    found = memory.retrieve(text, similarity_threshold=0.05)
+    found = memory.retrieve(text, threshold=0.05)
     assert not found.hits
     assert dict(zip(found.withheld_ids, found.withheld_why, strict=True)) == {
         records[0].id: "unproven", records[1].id: "harmful",
     }  # fmt: skip
     memory.store.set_status(records[0].id, trust=Trust.APPROVED)
-    released = memory.retrieve(text, similarity_threshold=0.05)
+    released = memory.retrieve(text, threshold=0.05)
     assert set(released.withheld_ids) == {records[1].id}
 
 
@@ -246,7 +246,7 @@ def test_a_prompt_without_memory_leaves_no_row_and_the_log_can_be_switched_off(t
     memory = memory_of(tmp_path / "db", *good_runs(20))
     memory.build_prompt("play the violin", ())
     silent = memory_of(tmp_path / "silent", *good_runs(20), audit=False)
-    silent.build_prompt("rename the invoice", silent.retrieve("rename the invoice", similarity_threshold=0.05))
+    silent.build_prompt("rename the invoice", silent.retrieve("rename the invoice", threshold=0.05))
     assert not list(tmp_path.glob("*/audit.jsonl"))
 
 
@@ -254,7 +254,7 @@ def test_a_disk_that_takes_no_audit_row_costs_no_answer(tmp_path, caplog):
     """Reading from a read-only store works; the loss is said."""
     memory = memory_of(tmp_path / "db", *good_runs(20))
     (tmp_path / "db" / "audit.jsonl").mkdir()
-    hits = memory.retrieve("rename the invoice", similarity_threshold=0.05)
+    hits = memory.retrieve("rename the invoice", threshold=0.05)
     assert memory.build_prompt("rename the invoice", hits).ids
     assert "not in the audit log" in caplog.text
 

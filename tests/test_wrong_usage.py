@@ -30,9 +30,9 @@ from ufo_experience.cli.serve import SAMPLES
 PAGE = Path(__file__).resolve().parent / "data" / "wrong_usage.md"
 HEAD = """# What wrong usage is answered with
 
-Made by `tests/test_wrong_usage.py`, which runs every row and checks that it fails as told. Exit codes: 0 ok, 2 usage, 65
-bad data, 69 service unavailable, 73 cannot write, 75 try again later, 77 refused for safety. With `--json` the same
-message stands in `{"error": {"code", "message"}}` on stdout.
+Made by `tests/test_wrong_usage.py`, which runs every row and checks that it fails as told. Exit codes: 0 ok, 2 usage,
+65 bad data, 69 service unavailable, 73 cannot write, 75 try again later, 77 refused for safety. With `--json` the
+same message stands in `{"error": {"code", "message"}}` on stdout.
 
 The store `experience_db` holds the sample sessions; `waiting_db` holds one of them, not judged by anybody.
 """
@@ -72,15 +72,14 @@ COMMANDS = [
     "retrieve 'Turn on Bluetooth' --db nowhere_db",
     "retrieve 'Turn on Bluetooth' --db ''",
     "retrieve 'Turn on Bluetooth' --db redis://host/0",
-    "retrieve 'Turn on Bluetooth' --db waiting_db",
+    "retrieve 'Turn on Bluetooth in the settings' --db waiting_db",
     "retrieve 'Book a flight to Rome'",
     "prompt 'Turn on Bluetooth' --max-tokens 20",
     "prompt 'Turn on Bluetooth' --max-tokens -1",
     "prompt 'Turn on Bluetooth' --format xml",
     "report",
     "report 6935f48a",
-    "report 6935f48a --outcome maybe",
-    "report zzzz --outcome success",
+    "report zzzz --success",
     "show",
     "show zzzz",
     "show 6",
@@ -109,16 +108,13 @@ COMMANDS = [
     "calibrate",
     "calibrate --labels nowhere.jsonl",
     "index --embedder opnai",
-    "index --index pinecone",
-    "index --embedder hashing:256",
     "index --embedder openai:text-embedding-3-small --rebuild",
-    "index --concurrency 0",
 ]
 
 CALLS: dict[str, Callable[[ExperienceMemory], object]] = {
     "memory.retrieve(None)": lambda m: m.retrieve(None),
     "memory.retrieve('x', top_k=0)": lambda m: m.retrieve("x", top_k=0),
-    "memory.retrieve('x', similarity_threshold=2)": lambda m: m.retrieve("x", similarity_threshold=2),
+    "memory.retrieve('x', threshold=2)": lambda m: m.retrieve("x", threshold=2),
     "memory.retrieve('x', near=-1)": lambda m: m.retrieve("x", near=-1),
     "memory.query('task')": lambda m: m.query("task"),
     "memory.query({})": lambda m: m.query({}),

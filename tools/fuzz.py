@@ -10,30 +10,27 @@ import argparse
 import copy
 import json
 import random
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tests.disks import UnsyncedDisk
-from ufo_experience.index.manifest import Manifest, decode
-from ufo_experience.store.folder.store import FileStore
-
-from tests.builders import a_record
+from tests.builders import a_record, open_memory
+from ufo_experience import (
+    Experience,
+    ExperienceError,
+    Hit,
+    PromptBlock,
+    build_prompt,
+    inject,
+    parse_block,
+)
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import ExperienceError
-from ufo_experience.prompt.block import parse_block
-from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject
-from ufo_experience.redact import redact
 from ufo_experience.request import estimate_tokens
-from ufo_experience.schema import Experience, Hit, validate
-from ufo_experience.store.exchange import import_json
-from ufo_experience.store.records import decode_record, encode_record, experience_of
-from ufo_experience.summarize import ExtractiveSummarizer
-from ufo_experience.traces import ReadReport, read_traces
+from ufo_experience.schema import validate
 
 MAX_GROWTH_MB = 300
 FORMATS = ("auto", "auto", "auto", "ufo", "generic", "browser-use", "osworld", "execution-trace", "ufo-session")
@@ -188,38 +185,46 @@ class Logs(Target):
             data = spoil_bytes(rng, data)
         path = self.folder / rng.choice(["response.log", "run.json", "run.jsonl", "traj.jsonl", "x.log"])
         path.write_bytes(data)
-        try:
-            for trajectory in read_traces(path, format=rng.choice(FORMATS), report=ReadReport()):
-                clean = redact(trajectory)
-                encode_record(ExtractiveSummarizer().summarize(clean))
-        finally:
-            path.unlink()
+        learn(self.folder / "db", path, rng.choice(FORMATS))
+
+
+def learn(folder: Path, log: Path, format: str) -> None:
+    """Ingest a log into a store that is thrown away; what can be used is redacted, summarized and stored."""
+    try:
+        with open_memory(folder) as memory:
+            memory.ingest(log, format=format, include_failures=True, force=True)
+    finally:
+        log.unlink()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Records(Target):
-    """Record files and whole exports."""
+    """Records as an export holds them, and files of a store that somebody has changed."""
 
     def run(self, rng: random.Random) -> None:
         one = a_record(rng.randrange(50))
-        way = rng.random()
-        if way < 0.5:
-            data = spoil_bytes(rng, encode_record(one))
-            experience_of(decode_record(data, one.id, "fuzz"), None, "fuzz")
-        elif way < 0.8:
-            payload = spoil_value(rng, one.model_dump(mode="json"))
-            found = validate(Experience, payload)
-            assert decode_record(encode_record(found), found.id, "fuzz")["id"] == found.id
-        else:
-            store = FileStore.open(self.folder / "db", disk=UnsyncedDisk())
-            entry = spoil_value(rng, one.model_dump(mode="json"))
-            text = json.dumps({"format": "ufo_experience", "version": 1, "experiences": [entry, nasty(rng)]})
-            report = import_json(
-                store,
-                text
-                if rng.random() < 0.5
-                else spoil_bytes(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace"),
-            )
-            store.remove(report.added)
+        folder = self.folder / "db"
+        try:
+            with open_memory(folder) as memory:
+                if rng.random() < 0.5:
+                    memory.store.add([one])
+                    (file,) = (folder / "records").rglob("*.json")
+                    file.write_bytes(spoil_bytes(rng, file.read_bytes()))
+                    expect(memory.verify().records + len(memory.verify().corrupt) == 1, "a file is whole or named")
+                    memory.get(one.id)
+                else:
+                    entry = spoil_value(rng, one.model_dump(mode="json"))
+                    validate(Experience, entry)
+                    memory.import_json(self._export(rng, entry))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @staticmethod
+    def _export(rng: random.Random, entry: Any) -> str:
+        text = json.dumps({"format": "ufo_experience", "version": 1, "experiences": [entry, nasty(rng)]})
+        if rng.random() < 0.5:
+            return text
+        return spoil_bytes(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace")
 
 
 class Yaml(Target):
@@ -246,44 +251,7 @@ class Yaml(Target):
             )
         path = self.folder / "experience.yaml"
         path.write_bytes(data)
-        for trajectory in read_traces(path, format="ufo-yaml", report=ReadReport()):
-            ExtractiveSummarizer().summarize(redact(trajectory))
-
-
-class Manifests(Target):
-    """The manifest of an index generation."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        from ufo_experience.memory import ExperienceMemory
-        from ufo_experience.settings import Settings
-
-        memory = ExperienceMemory.open(settings=Settings(db=str(folder / "db"), embedder="hashing"))
-        memory.store.add([a_record(1)])
-        memory.index()
-        self.path = next((folder / "db" / "index").rglob("MANIFEST.json"))
-        self.data = self.path.read_bytes()
-        self.payload = json.loads(self.data)
-        texts = [key for key, value in self.payload.items() if isinstance(value, str) and len(value) == 64]
-        bare = {key: {k: v for k, v in self.payload.items() if k != key} for key in texts}
-        self.hash_name = next(key for key in texts if self.payload[key] == sha256(self._text(bare[key])).hexdigest())
-
-    def run(self, rng: random.Random) -> None:
-        data = spoil_bytes(rng, self.data) if rng.random() < 0.5 else self._signed(spoil_value(rng, self.payload))
-        found = decode(data, "fuzz")
-        assert isinstance(found, Manifest)
-
-    def _signed(self, values: Any) -> bytes:
-        """What a forger would write: wrong values under a right hash."""
-        if not isinstance(values, dict):
-            return json.dumps(values).encode()
-        bare = {key: value for key, value in values.items() if key != self.hash_name}
-        digest = sha256(self._text(bare)).hexdigest()
-        return self._text({**bare, self.hash_name: digest})
-
-    @staticmethod
-    def _text(values: dict[str, Any]) -> bytes:
-        return (json.dumps(values, sort_keys=True, indent=1) + "\n").encode("ascii")
+        learn(self.folder / "db", path, "ufo-yaml")
 
 
 class Prompts(Target):
@@ -324,7 +292,7 @@ def check_prompt(rng: random.Random, records: int = 3) -> PromptBlock:
     hits = [Hit(experience=generated(rng), score=rng.random(), ranked_by="fused") for _ in range(records)]
     before = [hit.model_dump_json() for hit in hits]
     task, budget = str(nasty(rng)), rng.choice([0, 100, 400, 1200, 4000])
-    nonce = f"{rng.getrandbits(128):032x}"
+    nonce = f"{rng.getrandbits(32):08x}"
     block = build_prompt(task, hits, max_tokens=budget, nonce=nonce)
     expect(block.tokens <= budget, "the budget is kept")
     expect([hit.model_dump_json() for hit in hits] == before, "records are not changed")
@@ -334,7 +302,7 @@ def check_prompt(rng: random.Random, records: int = 3) -> PromptBlock:
     expect(str(block.prompt).replace(task, "", 1).count(nonce) == 2, "the nonce stands there twice")
     expect(estimate_tokens(block.text) <= budget, "the block fits")
     expect(len(parse_block(str(block.prompt), nonce)) == len(block.ids), "every example can be read back")
-    inside = block.text.split(">>>\n", 1)[1].rsplit("\n<<<", 1)[0]
+    inside = block.text.split("\n", 1)[1].rsplit("\n>>>", 1)[0]
     expect("<<<" not in inside and ">>>" not in inside, "no marker inside")
     messages = ({"role": "system", "content": "be kind"}, {"role": "user", "content": task})
     frozen = json.dumps(messages)
@@ -353,7 +321,7 @@ def expect(holds: bool, promise: str) -> None:
 
 
 TARGETS: dict[str, Callable[[Path], Target]] = {
-    "logs": Logs, "records": Records, "yaml": Yaml, "manifest": Manifests, "prompt": Prompts,
+    "logs": Logs, "records": Records, "yaml": Yaml, "prompt": Prompts,
 }  # fmt: skip
 
 

@@ -1,8 +1,99 @@
-"""Experience memory for UI agents. Start with `ExperienceMemory.open`; `ufo_experience.public` lists all names."""
+"""Experience memory for UI agents. Start with `ExperienceMemory.open`; other errors are in `ufo_experience.errors`."""
 
 __version__ = "0.1.0"
 
-from ufo_experience.public import *  # noqa: F403
-from ufo_experience.public import __all__ as _public
+from ufo_experience.embed import open_embedder
+from ufo_experience.embed.base import Embedder
+from ufo_experience.errors import DataError, ExperienceError, UsageError
+from ufo_experience.executor import Execution
+from ufo_experience.ingest import IngestReport
+from ufo_experience.integrations.memory_article import (
+    TaskExperience,
+    build_experience_summary,
+    build_prompt_with_memory,
+    compare_with_without_memory,
+    create_experience_index,
+    record_experience,
+    retrieve_relevant_experiences,
+)
+from ufo_experience.memory import ExperienceMemory
+from ufo_experience.memory.aio import AsyncExperienceMemory
+from ufo_experience.procedure.acts import Act, Stop
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, parse_block, strip_block
+from ufo_experience.redact import redact, redact_text
+from ufo_experience.retrieve.answer import Retrieval
+from ufo_experience.schema import (
+    Action,
+    Control,
+    Experience,
+    Hit,
+    Outcome,
+    Problem,
+    State,
+    Step,
+    Trajectory,
+    Trust,
+    Verdict,
+)
+from ufo_experience.settings import Settings, load_settings
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.selection import RecordFilter
+from ufo_experience.summarize.base import Summarizer
+from ufo_experience.traces import read_traces
 
-__all__ = [*_public, "__version__"]
+__all__ = [  # noqa: RUF022 - grouped as a reader meets them
+    # the memory
+    "ExperienceMemory",
+    "AsyncExperienceMemory",
+    "Settings",
+    "load_settings",
+    "RecordFilter",
+    # what it keeps
+    "Experience",
+    "State",
+    "Action",
+    "Outcome",
+    "Step",
+    "Control",
+    "Trust",
+    "Trajectory",
+    "Verdict",
+    "Problem",
+    # what it answers
+    "Hit",
+    "Retrieval",
+    "PromptBlock",
+    "Procedure",
+    "Guide",
+    "Act",
+    "Stop",
+    "Execution",
+    "IngestReport",
+    # stages by themselves
+    "read_traces",
+    "redact",
+    "redact_text",
+    "build_prompt",
+    "inject",
+    "parse_block",
+    "strip_block",
+    "open_embedder",
+    # what can be replaced
+    "Embedder",
+    "ExperienceStore",
+    "Summarizer",
+    # UFO's memory article
+    "TaskExperience",
+    "record_experience",
+    "create_experience_index",
+    "build_experience_summary",
+    "retrieve_relevant_experiences",
+    "build_prompt_with_memory",
+    "compare_with_without_memory",
+    # errors
+    "ExperienceError",
+    "UsageError",
+    "DataError",
+]

@@ -1,22 +1,19 @@
 """Every error this package raises on purpose.
 
     ExperienceError
-    ├── UsageError             a call or option makes no sense                       exit 2
-    ├── DataError              input is wrong: names file, line and field            exit 65
-    │   ├── TraceError           a log or trajectory file cannot be read
-    │   ├── SchemaError          a record breaks the schema or its limits
-    │   ├── CorruptError         bytes differ from their hash, or a file is torn
-    │   ├── FormatVersionError   written by a newer version
-    │   ├── NotFoundError        no such record, store or file
-    │   └── IndexMismatchError   the index was made by another embedder, size or store
-    ├── ServiceError           a remote service failed or is not configured          exit 69
-    │   ├── MissingExtraError    an optional package is not installed
-    │   └── BudgetError          a cost cap would be passed
-    ├── StorageError           the disk refused                                      exit 73
-    │   └── QuotaError           one author may not keep more records
-    ├── LockedError            another process is writing                            exit 75
-    ├── ConflictError          a record is not any more what the caller saw          exit 75
-    └── RefusedError           refused for safety                                    exit 77
+    ├── UsageError         a call or option makes no sense                                   exit 2
+    ├── DataError          input is wrong: names file, line and field                        exit 65
+    │   └── NotFoundError    no such record, store or file
+    ├── ServiceError       a service failed, is not configured, or a package is missing      exit 69
+    │   └── BudgetError      a cost cap would be passed
+    ├── StorageError       the disk refused, or an author keeps as much as is allowed        exit 73
+    ├── LockedError        another process is writing                                        exit 75
+    ├── ConflictError      a record is not any more what the caller saw                      exit 75
+    └── RefusedError       refused for safety                                                exit 77
+
+`code` says more, and stays the same from release to release: `E_TRACE` (a log cannot be read), `E_SCHEMA` (a record
+breaks the schema), `E_CORRUPT` (bytes differ from their hash, or a file is torn), `E_VERSION` (a newer version wrote
+it), `E_INDEX_MISMATCH` (another embedder made the index), `E_MISSING_EXTRA`, `E_QUOTA`, …
 
 Catch `ExperienceError` to catch them all. Errors of other libraries are chained (`raise … from error`).
 """
@@ -62,40 +59,10 @@ class DataError(ExperienceError):
         super().__init__(_locate(message, file, line, field), code=code)
 
 
-class TraceError(DataError):
-    """A log or trajectory file cannot be read."""
-
-    default_code = "E_TRACE"
-
-
-class SchemaError(DataError):
-    """A record breaks the schema or one of its limits."""
-
-    default_code = "E_SCHEMA"
-
-
-class CorruptError(DataError):
-    """Bytes differ from their hash, or a file is torn."""
-
-    default_code = "E_CORRUPT"
-
-
-class FormatVersionError(DataError):
-    """A file was written by a newer version; it is left untouched."""
-
-    default_code = "E_VERSION"
-
-
 class NotFoundError(DataError):
     """There is no such record, store or source; the message says where it was looked for."""
 
     default_code = "E_NOT_FOUND"
-
-
-class IndexMismatchError(DataError):
-    """The index was made by another embedder, dimension, text template or store. The message names the cure."""
-
-    default_code = "E_INDEX_MISMATCH"
 
 
 class ServiceError(ExperienceError):
@@ -109,16 +76,6 @@ class ServiceError(ExperienceError):
         self.retry_after = retry_after
 
 
-class MissingExtraError(ServiceError):
-    """An optional package is not installed; the message carries its install line."""
-
-    default_code = "E_MISSING_EXTRA"
-
-    def __init__(self, package: str, extra: str) -> None:
-        command = f'pip install "ufo-experience[{extra}]"'  # of the package that is installed: no release is needed
-        super().__init__(f"{package} is not installed. Add it to this installation with: {command}")
-
-
 class BudgetError(ServiceError):
     """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`, `E_NO_BOOKS`); nothing was sent."""
 
@@ -130,21 +87,6 @@ class StorageError(ExperienceError):
 
     exit_code = 73
     default_code = "E_STORAGE"
-
-
-class QuotaError(StorageError):
-    """One author (a role of the database, an owner of files) would keep more records than allowed; none was stored.
-
-    `author`, `count` (what is stored of theirs) and `limit` say more.
-    """
-
-    default_code = "E_QUOTA"
-
-    def __init__(self, location: str, author: str, count: int, limit: int) -> None:
-        self.author, self.count, self.limit = author, count, limit
-        super().__init__(
-            f"{location}: not written, {author!r} has {count} of {limit} records (setting max_records_per_author)"
-        )
 
 
 class LockedError(ExperienceError):
@@ -166,6 +108,13 @@ class RefusedError(ExperienceError):
 
     exit_code = 77
     default_code = "E_REFUSED"
+
+
+def missing_extra(package: str, extra: str) -> ServiceError:
+    """The error of an optional package that is not installed, with its install line."""
+    command = f'pip install "ufo-experience[{extra}]"'  # of the package that is installed: no release is needed
+    message = f"{package} is not installed. Add it to this installation with: {command}"
+    return ServiceError(message, code="E_MISSING_EXTRA")
 
 
 def _locate(message: str, file: str | None, line: int | None, field: str | None) -> str:

@@ -9,7 +9,7 @@ import secrets
 from datetime import datetime
 from typing import Any
 
-from ufo_experience.errors import SchemaError
+from ufo_experience.errors import DataError
 
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -23,7 +23,7 @@ def content_id(payload: Any) -> str:
     """The id of a JSON value (times allowed): the same for the same content, whatever the machine or key order.
 
     Raises:
-        SchemaError: `payload` is not JSON (NaN and infinity are not).
+        DataError: `payload` is not JSON (NaN and infinity are not).
     """
     return content_hash(payload)[:32]
 
@@ -33,7 +33,7 @@ def content_hash(payload: Any) -> str:
     try:
         text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_iso)
     except (TypeError, ValueError, RecursionError) as error:
-        raise SchemaError(f"not JSON: {error}") from error
+        raise DataError(f"not JSON: {error}", code="E_SCHEMA") from error
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 

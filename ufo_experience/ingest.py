@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.index.base import ExperienceIndex, row_of
 from ufo_experience.prompt.block import has_block, strip_blocks
 from ufo_experience.redact import KeepObservations, keep_constants, redact, redact_record, shortened
@@ -25,6 +25,7 @@ from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogDefaults
 from ufo_experience.traces.in_memory import Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
+from ufo_experience.trust.policy import rests_on_log
 
 COMMIT_EVERY, COMMIT_SECONDS = 64, 2.0  # records made durable together, and how long one may wait for the others
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
@@ -44,7 +45,8 @@ class IngestReport:
     those of them that got the trust asked for, `judged` those that got the outcome a person gave. `read` counts the
     runs in which there was something to learn; `incomplete` are added ids of successes that are never shown, and what
     each lacks: a task, a step, or the names of the controls it acted on. `shortened` are sources of runs of which a
-    part is not kept, and why.
+    part is not kept, and why. `on_log_word` are added ids that are trusted on nothing but what their log says of how it
+    ended.
     """
 
     added: list[str] = field(default_factory=list)
@@ -57,6 +59,7 @@ class IngestReport:
     judged: list[str] = field(default_factory=list)
     incomplete: list[tuple[str, str]] = field(default_factory=list)
     shortened: list[tuple[str, str]] = field(default_factory=list)
+    on_log_word: list[str] = field(default_factory=list)
     read: int = 0
     cost: float = 0.0
 
@@ -126,6 +129,8 @@ def ingest(
                 report.skipped += [(run.source, reason)] if reason else []
                 continue
             made = constants.kept(made, run.trajectory.typed)
+            if trust is None and rests_on_log(made):
+                report.on_log_word.append(made.id)
             storing.take(_trusted(made, trust, earlier_versions, report))
             _tell(made, run, report)
             if progress:
@@ -149,7 +154,7 @@ def learn(
     """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note.
 
     Raises:
-        SchemaError: too many other wordings, too long or empty ones.
+        DataError: too many other wordings, too long or empty ones.
         UsageError: they are one text instead of several.
     """
     if isinstance(wordings, str):
@@ -292,8 +297,10 @@ def _tell(made: Experience, run: _ReadRun, report: IngestReport) -> None:
     if lack := missing(made):
         report.incomplete.append((made.id, lack))
     if run.trajectory.truncated:
-        told = [one.message for one in run.trajectory.problems if one.code == SHORTENED]
-        report.shortened.append((run.source, "; ".join(told) or "what is over the limits of a record is not kept"))
+        told = [one for one in run.trajectory.problems if one.code == SHORTENED]
+        report.problems += told
+        reasons = "; ".join(one.message for one in told)
+        report.shortened.append((run.source, reasons or "what is over the limits of a record is not kept"))
     for note in made.provenance.notes:
         if note.startswith(FELL_BACK):
             message = f"worded by rules, the model could not be used: {note.removeprefix(FELL_BACK)}"
@@ -357,7 +364,7 @@ class _Storing:
         report = self._report
         try:
             done = self._store.add(records) if records else None
-        except SchemaError as error:
+        except DataError as error:
             if len(records) == 1:
                 report.failed.append((records[0].provenance.source or records[0].id, str(error)))
             else:

@@ -103,7 +103,7 @@ _NUMBER_WORDS: dict[str, str] = _DATA["number_words"]
 _WORD = re.compile(r"<\w{1,64}>|[^\W_]{1,64}(?:['’][A-Za-z]{1,8})?")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese
 _PIECES = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
-_POLITE = re.compile(rf"(?:(?:{_DATA['polite']}|[,.!?;:-])(?:\s+|(?=[,.!?])))+", re.IGNORECASE)
+_POLITE = re.compile(rf"(?:(?:{_DATA['polite']}|[,.!?;:-])(?:\s+|(?=[,.!?:])))+", re.IGNORECASE)
 _ENDINGS = [  # suffix, what stays in its place, how many letters must come before
     *[("sses", "ss", 2), ("ies", "y", 2), ("ied", "y", 2), ("ifications", "ify", 2), ("ification", "ify", 2)],
     *[("ations", "", 4), ("ation", "", 4), ("ctions", "ct", 2), ("ction", "ct", 2), ("ings", "", 3), ("ing", "", 3)],

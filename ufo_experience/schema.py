@@ -1,7 +1,7 @@
 """The data model: STATE → ACTION → OUTCOME, and what surrounds it.
 
 A `Trajectory` is what a reader found in a log. An `Experience` is what we keep of it. All models are frozen:
-change one with `model_copy(update=…)`. Bad values raise `SchemaError` through `validate`.
+change one with `model_copy(update=…)`. Bad values raise `DataError` through `validate`.
 """
 
 import math
@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 
 SCHEMA_VERSION = 1
 UNKNOWN_FIELD = "E_UNKNOWN_FIELD"
@@ -135,7 +135,9 @@ class Trust(str, Enum):
 _TRUST_ORDER: dict[Trust, int] = {level: rank for rank, level in enumerate(Trust)}
 
 EvaluatedBy = Literal["evaluator", "user", "agent", "none"]
-Judge = Literal["llm", "program", "person"]
+Judge = Literal["user", "program", "model"]
+_AS_LOGS_SAY = {"person": "user", "llm": "model", "evaluator": "program"}
+SaidBy = Annotated[Judge, BeforeValidator(lambda said: _AS_LOGS_SAY.get(said, said) if isinstance(said, str) else said)]
 Origin = Literal["log", "api", "import"]
 StepStatus = Literal["ok", "failed", "skipped", "not_executed"]
 
@@ -280,7 +282,7 @@ class Outcome(Model):
     tokens: Count | None = None
     failure_reason: TextOrNone = None
     evaluated_by: EvaluatedBy = "none"
-    judge: Judge | None = None
+    judge: SaidBy | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -319,7 +321,7 @@ class Verdict(Model):
     """What somebody said later of the outcome of a run; it stands over what the record says."""
 
     success: Annotated[bool, Field(strict=True)]
-    judge: Judge = "person"
+    judge: SaidBy = "user"
     score: Unit | None = None
     reason: TextOrNone = None
     judged_at: Instant
@@ -328,7 +330,7 @@ class Verdict(Model):
         """The outcome of a run after this verdict."""
         said = {"score": self.score, "failure_reason": self.reason}
         given = {name: value for name, value in said.items() if value is not None}
-        by = "user" if self.judge == "person" else "evaluator"
+        by = "user" if self.judge == "user" else "evaluator"
         return outcome.model_copy(update={"success": self.success, "evaluated_by": by, "judge": self.judge, **given})
 
 
@@ -464,7 +466,7 @@ M = TypeVar("M", bound=BaseModel)
 def validate(
     model: type[M], data: Any, *, file: str | None = None, line: int | None = None, json_text: bool = False
 ) -> M:
-    """Build `model` from a mapping (or from JSON text), or raise `SchemaError` naming the first bad field."""
+    """Build `model` from a mapping (or from JSON text), or raise `DataError` naming the first bad field."""
     try:
         return model.model_validate_json(data) if json_text else model.model_validate(data)
     except ValidationError as error:
@@ -474,7 +476,7 @@ def validate(
         said = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
         unknown = any(one["type"] == "extra_forbidden" for one in error.errors(include_url=False, include_input=False))
         code = UNKNOWN_FIELD if unknown else None
-        raise SchemaError(said + more, file=file, line=line, field=field, code=code) from error
+        raise DataError(said + more, file=file, line=line, field=field, code=code) from error
 
 
 _KINDS: dict[Any, str] = {

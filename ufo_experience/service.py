@@ -170,9 +170,8 @@ def _is_loopback(host: str) -> bool:
 def _is_private(host: str) -> bool:
     """True for an address of a private network, and for a name that only such a network can resolve."""
     address = _address(host)
-    if address is None:
-        return "." not in host or host.lower().endswith(PRIVATE_ENDINGS)
-    return address.is_private
+    by_name = "." not in host or host.lower().endswith(PRIVATE_ENDINGS)
+    return by_name if address is None else address.is_private
 
 
 # ---------------------------------------------------------------- asking

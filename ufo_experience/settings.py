@@ -44,21 +44,20 @@ class Settings(BaseModel):
     threshold: Threshold | Literal["auto"] = "auto"
     """The lowest score that is served, a number from 0 to 1; `auto` is the calibrated one, else 0.75."""
 
-    judge: str = "none"
-    """A chat model that is asked whether the few best hits are the task at hand: `openai:MODEL`; `none` asks nobody.
-    While it cannot answer, nothing is served."""
+    judge: str = "auto"
+    """A chat model that is asked which of the best hits are the task at hand: `openai:MODEL`; `auto` asks OpenAI's if
+    a key is set, `off` nobody. While it cannot answer, the score does, and the answer says `degraded`."""
+
+    lessons: Literal["auto", "off"] = "auto"
+    """What the runs of an application teach together, shown as tips: `auto` learns it when `index --lessons` asks the
+    chat model that `summarizer` or `judge` names (`openai:MODEL`; a key alone is none); `off` shows nothing of it."""
 
     max_tokens: Annotated[int, Field(ge=1)] = 1200
     """Budget of the few-shot block, in tokens."""
 
     min_trust: Trust | None = None
-    """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`."""
-
-    min_trust_imported: Trust = Trust.APPROVED
-    """The same for records that were imported."""
-
-    stale_after_days: Annotated[int, Field(ge=1)] | None = None
-    """Days after which a record that was not seen to work since loses rank and asks for a new look; unset: never."""
+    """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`.
+    Imported records take `approved`."""
 
     max_records_per_author: Annotated[int, Field(ge=1)] | None = None
     """The most records one author may keep in a store others write to as well: a role of the database, an owner of

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarks.steps import child_processes
 from benchmarks.steps.environment import Command, ControlView
-from ufo_experience.errors import MissingExtraError, ServiceError
+from ufo_experience.errors import ServiceError, missing_extra
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -68,15 +69,15 @@ class Browser:
         size: width and height of the window in pixels.
 
     Raises:
-        MissingExtraError: selenium is not installed.
+        ServiceError: selenium is not installed.
         ServiceError: no Chromium was found, or it did not start.
     """
 
     def __init__(self, size: tuple[int, int] = (1100, 760)) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="ufo-experience-", ignore_cleanup_errors=True)
-        self._driver = _start(self._profile.name, size)
+        self.driver = _start(self._profile.name, size)
         script = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
-        self._driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+        self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
         self._kept: dict[str, Any] = {}
         self._actions: dict[str, Callable[[Command], str | None]] = {
             "click_input": self._click,
@@ -88,16 +89,16 @@ class Browser:
 
     def open(self, url: str) -> None:
         """Load a page and wait for its `load` event."""
-        self._driver.get(url)
+        self.driver.get(url)
 
     @property
     def url(self) -> str:
         """The address of the page that is open."""
-        return str(self._driver.current_url)
+        return str(self.driver.current_url)
 
     def run(self, script: str, *arguments: object) -> Any:
         """Run JavaScript in the page and return its value."""
-        return self._driver.execute_script(script, *arguments)
+        return self.driver.execute_script(script, *arguments)
 
     def read(self, probe: str = "null", skip: str = "") -> Page:
         """Wait until the page is at rest, then list its visible controls in one call.
@@ -121,12 +122,21 @@ class Browser:
 
     def devtools(self, command: str, **parameters: Any) -> Any:
         """One command of the DevTools protocol, and its answer."""
-        return self._driver.execute_cdp_cmd(command, parameters)
+        return self.driver.execute_cdp_cmd(command, parameters)
 
     def click_at(self, x: float, y: float) -> None:
         """A click at a place of the window, in pixels."""
         for kind, clicks in (("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 1)):
             self._mouse(kind, {"x": x, "y": y}, clicks)
+
+    @contextmanager
+    def script(self, source: str) -> Iterator[None]:
+        """Run a script before those of each page that is opened meanwhile."""
+        name = self.devtools("Page.addScriptToEvaluateOnNewDocument", source=source)["identifier"]
+        try:
+            yield
+        finally:
+            self.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=name)
 
     def keep(self, name: str, make: Callable[[], T]) -> T:
         """What is kept with this browser under a name, made when it is asked for first, closed with the browser."""
@@ -137,19 +147,19 @@ class Browser:
 
     def screenshot(self) -> bytes:
         """The window as PNG."""
-        return bytes(self._driver.get_screenshot_as_png())
+        return bytes(self.driver.get_screenshot_as_png())
 
     def close(self) -> None:
         """End the browser and what is kept with it, and delete its profile."""
-        driver = self._driver.service.process
+        process = self.driver.service.process
         try:
             for kept in self._kept.values():
                 kept.close()
-            self._driver.quit()
+            self.driver.quit()
         finally:
-            child_processes.kill_session(driver.pid)
-            driver.wait()
-            child_processes.forget(driver.pid)
+            child_processes.kill_session(process.pid)
+            process.wait()
+            child_processes.forget(process.pid)
             self._profile.cleanup()
 
     def __enter__(self) -> Browser:
@@ -173,7 +183,7 @@ class Browser:
     def _mouse(self, kind: str, point: Mapping[str, float], clicks: int) -> None:
         button = "left" if clicks else "none"
         event = {"type": kind, "x": point["x"], "y": point["y"], "button": button, "clickCount": clicks}
-        self._driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+        self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
 
     def _set_text(self, command: Command) -> str | None:
         text = command.parameters.get("text", "")
@@ -184,7 +194,7 @@ class Browser:
         if not self.run("return uiPage.focus(arguments[0])", _id(command)):
             return "the field cannot be focused"
         if text:
-            self._driver.execute_cdp_cmd("Input.insertText", {"text": text})
+            self.driver.execute_cdp_cmd("Input.insertText", {"text": text})
         else:
             self._key("Delete", 46)
         return None
@@ -204,7 +214,7 @@ class Browser:
     def _key(self, key: str, code: int) -> None:
         for kind in ("rawKeyDown", "keyUp"):
             event = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
-            self._driver.execute_cdp_cmd("Input.dispatchKeyEvent", event)
+            self.driver.execute_cdp_cmd("Input.dispatchKeyEvent", event)
 
 
 def find_chromium() -> tuple[str, str]:
@@ -227,7 +237,7 @@ def _start(profile: str, size: tuple[int, int]) -> Chrome:
         from selenium.common.exceptions import WebDriverException
         from selenium.webdriver.chrome.service import Service
     except ImportError as error:
-        raise MissingExtraError("selenium", "bench") from error
+        raise missing_extra("selenium", "bench") from error
     binary, driver = find_chromium()
     options = webdriver.ChromeOptions()
     options.binary_location = binary

@@ -193,7 +193,7 @@ class ExternalAgent:
         self._line: Line | None = None
         self._left: list[Action] = []
         self._done: list[dict[str, Any]] = []
-        self._finish = self._handed_over = self._introduced = False
+        self._finish = self._handed_over = False
         self._shown = ""
         self._told = ToldAhead()
 
@@ -267,19 +267,14 @@ class ExternalAgent:
     def _message(self, turn: Turn, refused: str | None) -> dict[str, Any]:
         message = {"goal": turn.request, **screen_as_data(self._workplace.observation)}
         if turn.experiences and turn.experiences != self._shown:
-            message["memory"] = self._once(turn.experiences)
+            message["memory"] = turn.experiences
             self._shown = turn.experiences
         if turn.ahead:
             place = self._told.place(turn.ahead)
             take = _TAKE_WAY if ways_in(turn.ahead) else _TAKE
-            message |= {"ahead": self._once(turn.ahead), "take": take} if place is None else {"ahead": place}
+            message |= {"ahead": turn.ahead, "take": take} if place is None else {"ahead": place}
         last = self._last(turn, refused)
         return {**message, "last": last} if last else message
-
-    def _once(self, block: str) -> str:
-        """A block, with what stands before every block only the first time."""
-        told, self._introduced = self._introduced, True
-        return block
 
     def _last(self, turn: Turn, refused: str | None) -> dict[str, Any] | None:
         """What became of the last answer; None before the first."""

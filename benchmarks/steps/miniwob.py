@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.steps.browser import Browser, Page
 from benchmarks.steps.environment import Command, Observation, Reply
-from ufo_experience.errors import MissingExtraError, UsageError
+from ufo_experience.errors import UsageError, missing_extra
 
 APPLICATION = "MiniWoB"
 
@@ -54,7 +54,7 @@ class MiniWob:
         browser: shared with other environments; not closed by this one.
 
     Raises:
-        MissingExtraError: the package `miniwob` is not installed.
+        ServiceError: the package `miniwob` is not installed.
         UsageError: it has no such task.
     """
 
@@ -111,11 +111,11 @@ def task_folder() -> Path:
     """The folder of task pages inside the installed package, found without importing it.
 
     Raises:
-        MissingExtraError: the package is not installed.
+        ServiceError: the package is not installed.
     """
     spec = find_spec("miniwob")
     if spec is None or spec.origin is None:
-        raise MissingExtraError("miniwob", "bench")
+        raise missing_extra("miniwob", "bench")
     return Path(spec.origin).parent / "html" / "miniwob"
 
 

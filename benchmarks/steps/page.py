@@ -93,7 +93,7 @@ def write_page(report: StepReport, folder: Path) -> list[Path]:
     """Write `steps.md`, `steps.json` and `steps.png` into a folder (made if need be); returns them.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
+        ServiceError: matplotlib is not installed.
         StorageError: the folder cannot be written.
     """
     data = json.dumps(_finite(report.as_data()), indent=1, ensure_ascii=False)

@@ -237,7 +237,7 @@ def run_steps(
     Raises:
         UsageError: an unknown condition.
         ServiceError: there is no browser.
-        MissingExtraError: the extra `bench` is not installed.
+        ServiceError: the extra `bench` is not installed.
     """
     chosen = _conditions(conditions)
     started = time.perf_counter()

@@ -45,6 +45,7 @@ def ingest_data(report: IngestReport) -> dict[str, Any]:
         "skipped": pairs(report.skipped, "source", "reason"),
         "failed": pairs(report.failed, "source", "error"),
         "conflicts": pairs(report.conflicts, "id", "reason"),
+        "on_log_word": report.on_log_word,
         "incomplete": pairs(report.incomplete, "id", "lacks"),
         "problems": [problem.model_dump() for problem in report.problems],
         "trusted": report.trusted,
@@ -71,6 +72,8 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, same_store: str,
             f"itself is no judgement). If {'it' if len(held) == 1 else 'they'} worked: "
             f"ufo-experience {judging}{same_store}"
         )
+    if report.on_log_word:
+        lines.append(f"trusted on what the log itself says of the end: {len(report.on_log_word)} of the added")
     if report.incomplete:
         lacking = ", ".join(f"{count} {why}" for why, count in Counter(why for _, why in report.incomplete).items())
         lines.append(f"never shown, for nobody could follow them: {len(report.incomplete)} of the added ({lacking})")

@@ -25,6 +25,7 @@ from ufo_experience.cli.app import (
 )
 from ufo_experience.cli.console import table
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.store.lessons import is_lesson
 
 _NONE = "no run of this very task is known (values aside); what is similar: ufo-experience retrieve TASK"
 
@@ -63,10 +64,10 @@ def prompt(
         found = memory.retrieve(asked, application=application, env=env)
         say_what_is_missing(console, memory, found, application=application)
         block = memory.build_prompt(asked, found, format=format)
-        if block.needed:
-            console.note(f"{len(block.dropped)} left out: the next example needs {block.needed} tokens (--max-tokens)")
+        for identifier, why in block.unshown.items():
+            console.note(f"{identifier[:8]} is not shown: {why}")
         data = {"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens, "dropped": list(block.dropped)}
-        console.answer(data | {"needed": block.needed}, str(block))
+        console.answer(data | {"needed": block.needed, "lessons": list(block.lessons)}, str(block))
 
 
 @app.command()
@@ -100,10 +101,10 @@ def report(ctx: Context, ids: Ids, success: Worked = None, session: Session = No
     with open_memory(ctx) as (console, memory):
         if success is None:
             raise UsageError("say --success or --failure: what became of the run")
-        asked = [memory.get(id).id for id in ids]
+        asked = [id if is_lesson(id) else memory.get(id).id for id in ids]
         updated = memory.report(asked, success=success, session=session)
         why = f"session {session!r} was reported before; the first report counts"
-        left_out = [{"id": id, "reason": why} for id in dict.fromkeys(asked) if id not in updated]
+        left_out = [{"id": id, "reason": why} for id in dict.fromkeys(asked) if not (is_lesson(id) or id in updated)]
         for one in left_out:
             console.note(f"not updated: {one['id'][:8]}: {why}")
         console.answer({"updated": updated, "left_out": left_out}, f"updated {len(updated)}")

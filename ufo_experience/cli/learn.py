@@ -137,7 +137,7 @@ def remember(
     application: Application = None,
     success: Worked = None,
     judge: Annotated[
-        Literal["person", "program", "llm", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")
+        Literal["user", "program", "model", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")
     ] = None,
     session: Session = None,
     reason: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
@@ -202,9 +202,18 @@ def index(
     ctx: Context,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="From scratch instead of only what changed.")] = False,
     embedder: Annotated[str | None, typer.Option(help="hashing, openai:MODEL, azure:DEPLOYMENT, local:MODEL.")] = None,
+    lessons: Annotated[
+        bool, typer.Option("--lessons", help="Ask the chat model that is set what successes and failures teach.")
+    ] = False,
 ) -> None:
-    """Bring the index in line with the records."""
+    """Bring the index in line with the records; with --lessons, draw lessons from them."""
     with open_memory(ctx, embedder=embedder) as (console, memory):
+        if lessons:
+            learned = memory.learn_lessons()
+            data = {"lessons": [one.model_dump(mode="json") for one in learned]}
+            text = "\n".join(f"{one.id}  {one.application}: {one.text}" for one in learned)
+            console.answer(data, text or "no lesson: it takes successes and failures of one application")
+            return
         with console.progress("embedding") as progress:
             done = memory.index(rebuild=rebuild, progress=progress)
         text = (

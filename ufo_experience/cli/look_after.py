@@ -64,14 +64,14 @@ def judge(
     ids: Ids,
     success: Worked = None,
     reason: Annotated[str | None, typer.Option(help="Why it failed, or what was wrong.")] = None,
-    judge: Annotated[Literal["person", "program", "llm"], typer.Option(help="Who says so.")] = "person",
+    judge: Annotated[Literal["user", "program", "model"], typer.Option(help="Who says so.")] = "user",
 ) -> None:
     """Say how runs ended that nobody had judged."""
     with open_memory(ctx) as (console, memory):
         if success is None:
             raise UsageError("say --success or --failure")
         full = [memory.get(id).id for id in ids]  # all are there before one is judged
-        answer_records(console, [memory.judge(id, success=success, by=judge, reason=reason) for id in full])
+        answer_records(console, [memory.judge(id, success=success, judge=judge, reason=reason) for id in full])
 
 
 Change = Callable[["ExperienceMemory", Sequence[str], RecordFilter, bool], "ChangeReport"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,11 +13,12 @@ import typer
 
 from ufo_experience.cli.app import Application, Context, Task, app, open_memory, text_of
 from ufo_experience.cli.console import Console
-from ufo_experience.errors import ExperienceError, MissingExtraError, RefusedError, UsageError
+from ufo_experience.errors import ExperienceError, RefusedError, UsageError, missing_extra
 
 if TYPE_CHECKING:
     from ufo_experience.executor import Executed, SeleniumDriver
 
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
 
@@ -26,7 +28,7 @@ def run(
     task: Task,
     browser: Annotated[str | None, typer.Option(help="Address of the page to begin with, in Chromium.")] = None,
     application: Application = None,
-    check: Annotated[str | None, typer.Option(help="Text that must be on the screen at the end.")] = None,
+    check: Annotated[str | None, typer.Option(help="Text on the screen, or in the address, at the end.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Allow every step that is to be asked for first.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Show the window of the browser.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the steps, and carry out none.")] = False,
@@ -92,18 +94,20 @@ def _chromium(address: str, *, show: bool) -> Iterator[SeleniumDriver]:
     """A Chromium that has opened a page.
 
     Raises:
-        MissingExtraError: selenium is not installed.
+        ServiceError: selenium is not installed.
     """
     try:
         from selenium import webdriver
     except ImportError as error:
-        raise MissingExtraError("selenium", "browser") from error
+        raise missing_extra("selenium", "browser") from error
     from ufo_experience.executor import SeleniumDriver
 
     options = webdriver.ChromeOptions()
+    options.binary_location = next((found for one in _NAMES if (found := shutil.which(one))), "")
     for flag in (*_FLAGS, *(() if show else ("--headless=new",))):
         options.add_argument(flag)
-    browser = webdriver.Chrome(options=options)
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    browser = webdriver.Chrome(options=options, service=service)
     try:
         browser.get(address)
         yield SeleniumDriver(browser)

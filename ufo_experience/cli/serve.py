@@ -13,14 +13,14 @@ from typing import Annotated
 import typer
 
 from ufo_experience.cli.app import Context, app, console_of, given_of, open_memory
-from ufo_experience.errors import MissingExtraError, RefusedError
+from ufo_experience.errors import RefusedError, missing_extra
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.settings import Settings
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
-DEMO_TASK, DEMO_APPLICATION = "Send an email to Priya about the offsite agenda", "Outlook"
+DEMO_TASK, DEMO_APPLICATION = "Write a new email to Priya and ask whether Friday still suits", "Outlook"
 
 
 @app.command()
@@ -41,7 +41,7 @@ def review(
         try:
             from ufo_experience.review.app import serve
         except ImportError as error:
-            raise MissingExtraError(error.name or "starlette", extra="web") from error
+            raise missing_extra(error.name or "starlette", extra="web") from error
 
         def tell(address: str) -> None:
             if console.as_json:

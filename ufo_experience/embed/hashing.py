@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
-from ufo_experience.errors import IndexMismatchError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.request import Request, on_forgetting, stem
 from ufo_experience.schema import MAX_TEXT
 
@@ -133,13 +133,14 @@ def from_spec(rest: str) -> HashingEmbedder:
     """Build from nothing, or from `<dimensions>`, as `name` writes them.
 
     Raises:
-        IndexMismatchError: the features of another version are asked for.
+        DataError: the features of another version are asked for.
     """
     parts = _SPEC.fullmatch(rest)
     if parts is None:
         raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
     if parts[2] and int(parts[2]) != FEATURES_VERSION:
-        raise IndexMismatchError(
-            f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild"
+        raise DataError(
+            f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild",
+            code="E_INDEX_MISMATCH",
         )
     return HashingEmbedder(int(parts[1]) if parts[1] else DIM)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ufo_experience.embed.base import Kind, Spending, Vectors, unit_rows
-from ufo_experience.errors import MissingExtraError, ServiceError, UsageError
+from ufo_experience.errors import ServiceError, UsageError, missing_extra
 
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")  # where a folder may keep an ONNX model
 
@@ -27,7 +27,7 @@ class _LoadedModel(ABC):
     """A model in memory, loaded at first use. A folder is kept as an absolute path, to be found from any other one.
 
     Raises:
-        MissingExtraError: the package of the model is not installed.
+        ServiceError: the package of the model is not installed.
     """
 
     provider: ClassVar[str]  # of the spec, and the extra to install
@@ -39,7 +39,7 @@ class _LoadedModel(ABC):
             known = f"{self.provider}:{self.example}"
             raise UsageError(f"{self.provider} needs a model: {known}, or {self.provider}:<folder>")
         if importlib.util.find_spec(self.package) is None:
-            raise MissingExtraError(self.package.replace("_", "-"), self.provider)
+            raise missing_extra(self.package.replace("_", "-"), self.provider)
         folder = Path(model).expanduser()
         self.model = str(folder.absolute()) if folder.is_dir() else model
         self.dim: int | None = None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from ufo_experience.errors import DataError
 from ufo_experience.ids import content_id
 from ufo_experience.request import Request, application_key
 from ufo_experience.schema import Experience, Trust
@@ -27,6 +28,8 @@ Progress = Callable[[str, int, int], None]  # what, how many are done, of how ma
 LIMIT = 24  # candidates of each kind: a fusion of these finds .98 of the right ones among its ten best
 SAME_TASK = 3  # of them that are runs of one task with one ending; `rows(task_key=…)` gives the others
 RAREST = 6  # words of a question by which rows are looked up; all of its words count in their shares
+PROBE = "length"  # is embedded where only the length of a vector is asked for
+MISMATCH = "E_INDEX_MISMATCH"  # the code of vectors that cannot be compared
 _K1, _B = 1.2, 0.75  # of BM25, as the literature and FTS5 have them
 
 
@@ -222,6 +225,12 @@ def task_key(request: Request, application: str | None) -> str:
 def embedded_text(row: Row) -> str:
     """What an embedder is asked for: the task and its other wordings, values as plain words."""
     return ". ".join(one.safe for one in (row.request, *row.wordings))
+
+
+def another_length(embedder: str, given: int, kept: int) -> DataError:
+    """The error of an embedder that gives other vectors than it gave the index, with its cure."""
+    cure = f"run: ufo-experience index --rebuild --embedder {embedder}"
+    return DataError(f"{embedder} gives vectors of {given} numbers, the index has {kept}; {cure}", code=MISMATCH)
 
 
 def application_of(name: str | None) -> str:

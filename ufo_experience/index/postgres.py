@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces
@@ -44,24 +45,28 @@ from ufo_experience.store.database import Connection
 from ufo_experience.store.postgres import GROUP, PostgresStore
 from ufo_experience.store.records import without_seal
 
-LARGE = 5_000  # rows from which on PostgreSQL's statistics stand for counting
+LARGE = 1_000  # rows from which on PostgreSQL's statistics stand for counting
 FRESH_S = 60.0  # how long what is known of all rows of a large store is relied on
 WIDER = 3  # times the limit: rows that SQL finds by their distinct words; the best by all their words are kept
+MATCHES = 1_000  # rows that are looked at for a word that is not the rarest
 PIECE = 256  # texts embedded in one transaction
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of all rows: how many, the mean length of a text, what share of the rows has a frequent word."""
+    """What is known of all rows: how many there are and are trusted, the mean length of a trusted text, what share of
+    the rows has a frequent word.
+    """
 
     rows: int = 0
+    trusted: int = 0
     average: Mapping[str, float] = field(default_factory=dict)
     frequent: Mapping[str, float] = field(default_factory=dict)
     until: float = 0.0
 
     def weight(self, count: int) -> float:
-        """The weight of a word that so many rows have."""
-        return math.log(1 + (max(self.rows - count, 0) + 0.5) / (count + 0.5))
+        """The weight of a word that so many trusted rows have."""
+        return math.log(1 + (max(self.trusted - count, 0) + 0.5) / (count + 0.5))
 
 
 class PostgresIndex:
@@ -85,16 +90,18 @@ class PostgresIndex:
         self._catch_up()
         known, asked = self._all_rows(), sql.words_of(request)
         counts = self._counts({*asked["raw"], *asked["masked"]}, known)
-        weights = {word: known.weight(count) for word, count in counts.items()}
+        weights = {word: known.weight(trusted) for word, (_, trusted) in counts.items()}
         inside, values = sql.inside(filter or Filter())
         values["wider"] = WIDER * limit
         parts = []
         for name, words in asked.items():
-            there = sorted({word for word in words if counts[word]}, key=lambda word: (counts[word], word))
+            there = sorted({word for word in words if counts[word][0]}, key=lambda word: (counts[word], word))
             if there:
                 lexemes = [sql.lexeme(word) for word in there]
                 values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[word] for word in there]}
-                values |= {f"{name}_rarest": " | ".join(lexemes[:RAREST]), f"{name}_average": known.average[name]}
+                few = bisect_right(list(accumulate(counts[word][0] for word in there[:RAREST])), MATCHES)
+                rarest = lexemes[: max(1, few)]
+                values |= {f"{name}_rarest": " | ".join(rarest), f"{name}_average": known.average[name]}
                 parts.append(sql.BY_WORDS.format(name=name, inside=inside))
         if vector is not None:
             values |= {"vector": sql.vector_text(vector), "embedder": self._embedder().name}
@@ -105,8 +112,7 @@ class PostgresIndex:
         cosine = "NULL" if vector is None else sql.COSINE
         found = self._database.select(f"{sql.READ}, {cosine} {sql.FROM} WHERE id IN ({near})", values)
         shares = {name: Share(words, weights, known.average[name]) for name, words in asked.items()}
-        best = _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
-        return [_of_the_task(one, shares) for one in best]
+        return _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
@@ -119,9 +125,9 @@ class PostgresIndex:
         return [_row(*columns) for columns in found]
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        """The weight of each word among the tasks of the store."""
+        """The weight of each word among the trusted tasks."""
         known = self._all_rows()
-        return {word: known.weight(count) for word, count in self._counts(words, known).items()}
+        return {word: known.weight(trusted) for word, (_, trusted) in self._counts(words, known).items()}
 
     def count(self, filter: Filter | None = None) -> int:
         """How many rows pass a filter."""
@@ -253,32 +259,27 @@ class PostgresIndex:
         """Counted, or, in a large store, what was known a minute ago."""
         now = time.monotonic()
         if self._known.until < now:
-            rows, raw, masked = self._database.select(sql.LENGTHS)[0]
+            rows, trusted, raw, masked = self._database.select(sql.LENGTHS)[0]
             found = self._database.select(sql.FREQUENT) if rows >= LARGE else []
             frequent = {word: part for words, parts in found for word, part in zip(words, parts, strict=False)}
             until = now + FRESH_S if rows >= LARGE else 0.0
-            self._known = _Known(rows, {"raw": raw, "masked": masked}, frequent, until)
+            self._known = _Known(rows, trusted, {"raw": raw, "masked": masked}, frequent, until)
         return self._known
 
-    def _counts(self, words: Collection[str], known: _Known) -> dict[str, int]:
-        """In how many rows each word stands: estimated for frequent ones of a large store, counted for others."""
-        counts = {word: round(known.frequent.get(word, 0) * known.rows) for word in words}
-        others = sorted(word for word in counts if word and word not in known.frequent)
-        return counts | dict(self._database.select(sql.COUNT_WORDS, (others, [sql.lexeme(word) for word in others])))
+    def _counts(self, words: Collection[str], known: _Known) -> dict[str, tuple[int, int]]:
+        """In how many rows, and in how many trusted ones, each word stands: estimated for frequent words of a large
+        store, counted for others.
+        """
+        shares = {word: known.frequent.get(word, 0.0) for word in words}
+        counts = {word: (round(share * known.rows), round(share * known.trusted)) for word, share in shares.items()}
+        others = sorted(word for word, share in shares.items() if word and not share)
+        found = self._database.select(sql.COUNT_WORDS, (others, [sql.lexeme(word) for word in others]))
+        return counts | {word: (rows, trusted) for word, rows, trusted in found}
 
 
 def _compared(row: Row, shares: Mapping[str, Share], cosine: float | None) -> Candidate:
-    texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
-    raw, masked = (max(share.of(text[name]) for text in texts) for name, share in shares.items())
-    return Candidate(row, raw, masked, cosine)
-
-
-def _of_the_task(one: Candidate, shares: Mapping[str, Share]) -> Candidate:
-    """With the shares of the task alone: other wordings find a row, and count in no share."""
-    if not one.row.wordings:
-        return one
-    text = sql.words_of(one.row.request)
-    return replace(one, words=shares["raw"].of(text["raw"]), masked=shares["masked"].of(text["masked"]))
+    text = sql.words_of(row.request)  # other wordings find a row, and count in no share
+    return Candidate(row, shares["raw"].of(text["raw"]), shares["masked"].of(text["masked"]), cosine)
 
 
 def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:
@@ -287,6 +288,7 @@ def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:
     for share in _SHARES:
         ranked = sorted((one for one in found if share(one) > 0), key=lambda one: (-share(one), one.row.id))
         kept |= {one.row.id: one for one in ranked[:limit]}
+    kept |= {one.row.id: one for one in found if one.row.wordings}
     return sorted(kept.values(), key=lambda one: (-max(share(one) for share in _SHARES), one.row.id))
 
 

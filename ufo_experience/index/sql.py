@@ -13,7 +13,7 @@ from ufo_experience.index.base import SAME_TASK, Filter, Vector, application_of,
 from ufo_experience.request import Request
 from ufo_experience.schema import Trust
 
-CROWD = 2_000  # nearest vectors among which runs of one task may crowd
+CROWD = 2_000  # rows nearest to a question among which runs of one task may crowd
 LONGEST_WORD = 500  # characters; PostgreSQL takes 2,046 bytes
 MASKED = "~"  # begins a word of a masked text: both kinds stand in one `tsvector`
 
@@ -23,7 +23,7 @@ INSERT INTO ufo_experience.row
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, array_to_tsvector(%s::text[])) ON CONFLICT DO NOTHING
 """
 INSERT_VECTOR = """
-INSERT INTO ufo_experience.vector (id, embedder, digest, embedding) VALUES (%s, %s, %s, %s::vector)
+INSERT INTO ufo_experience.vector (id, embedder, digest, embedding) VALUES (%s, %s, %s, %s::halfvec)
 ON CONFLICT (id, embedder) DO UPDATE SET (digest, embedding) = (excluded.digest, excluded.embedding)
 WHERE vector.digest <> excluded.digest OR vector.embedding IS NULL
 """
@@ -32,11 +32,13 @@ READ = "SELECT row.row::text, record.trust, record.status"
 _ENDED = "coalesce((record.status->'verdict'->>'success')::boolean, row.success)"  # a later verdict counts
 FEW_OF_EACH_TASK = f"""
 (SELECT id FROM (
-    SELECT id, score, row_number() OVER (PARTITION BY task_key, ended ORDER BY score DESC, id) AS place FROM ({{found}})
-) WHERE place <= {SAME_TASK} ORDER BY score DESC, id LIMIT %(wider)s)
+    SELECT id, score, row_number() OVER (PARTITION BY task_key, {_ENDED} ORDER BY score DESC, id) AS place
+    FROM ({{found}} ORDER BY score DESC, id LIMIT {CROWD}) AS found
+    JOIN ufo_experience.row USING (id) JOIN ufo_experience.record USING (id)
+) AS ranked WHERE place <= {SAME_TASK} ORDER BY score DESC, id LIMIT %(wider)s)
 """
 BY_WORDS = f"""
-SELECT id, task_key, {_ENDED} AS ended, (
+SELECT id, (
     SELECT sum(weight) FROM unnest(%({{name}}_words)s::tsquery[], %({{name}}_weights)s::float8[]) AS one (word, weight)
     WHERE words @@ word
 ) / (1 + {{name}} / %({{name}}_average)s::float8) AS score
@@ -44,15 +46,23 @@ SELECT id, task_key, {_ENDED} AS ended, (
 """
 VECTORS = "ufo_experience.vector WHERE embedder = %(embedder)s AND embedding IS NOT NULL"
 BY_VECTOR = f"""
-SELECT id, task_key, {_ENDED} AS ended, -(embedding <#> %(vector)s::vector) AS score
-{FROM} JOIN (SELECT id, embedding FROM {VECTORS}) AS vector USING (id) WHERE {{inside}}
-ORDER BY embedding <#> %(vector)s::vector LIMIT {CROWD}
+SELECT id, cosine AS score
+{FROM} JOIN (  -- OFFSET 0: cosines are joined, and not vectors
+    SELECT id, -(embedding <#> %(vector)s::halfvec) AS cosine FROM {VECTORS} OFFSET 0
+) AS vector USING (id) WHERE {{inside}}
 """
-COSINE = f"(SELECT -(embedding <#> %(vector)s::vector) FROM {VECTORS} AND vector.id = row.id)"
-LENGTHS = "SELECT count(*), coalesce(avg(raw), 1)::float8, coalesce(avg(masked), 1)::float8 FROM ufo_experience.row"
-COUNT_WORDS = """
-SELECT word, (SELECT count(*) FROM ufo_experience.row WHERE words @@ lexeme)
-FROM unnest(%s::text[], %s::tsquery[]) AS asked (word, lexeme)
+COSINE = f"(SELECT -(embedding <#> %(vector)s::halfvec) FROM {VECTORS} AND vector.id = row.id)"
+# what may be shown by default; weights come from these rows alone, so that no flood of others changes a score
+_TRUSTED = "NOT removed AND trust = ANY(CASE WHEN imported THEN '{approved}' ELSE '{verified,approved}'::text[] END)"
+LENGTHS = f"""
+SELECT count(*), count(*) FILTER (WHERE {_TRUSTED}), coalesce(avg(raw) FILTER (WHERE {_TRUSTED}), 1)::float8,
+    coalesce(avg(masked) FILTER (WHERE {_TRUSTED}), 1)::float8 {FROM}
+"""
+COUNT_WORDS = f"""
+SELECT word, count(id), count(id) FILTER (WHERE {_TRUSTED})
+FROM unnest(%s::text[], %s::tsquery[]) AS asked (word, lexeme) LEFT JOIN (
+    SELECT id, words, trust, imported, removed {FROM}
+) AS there ON words @@ lexeme GROUP BY word
 """
 FREQUENT = """
 SELECT most_common_elems::text::text[], most_common_elem_freqs FROM pg_stats

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from hashlib import sha256
-from itertools import combinations, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,7 @@ from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
 from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index.base import (
     LIMIT,
-    RAREST,
+    PROBE,
     SAME_TASK,
     Candidate,
     Filter,
@@ -34,51 +32,37 @@ from ufo_experience.index.base import (
     Row,
     Share,
     Vector,
-    application_of,
+    another_length,
     embedded_text,
-    env_of,
     masked_words,
-    row_as_json,
     row_from_json,
     row_of,
 )
 from ufo_experience.index.columns import Columns
+from ufo_experience.index.tables import (
+    NEAREST,
+    PLACES,
+    SCHEMA,
+    TABLES,
+    asks_for_trusted,
+    drop_dead,
+    erase_what_is_unused,
+    forget_rows,
+    mark,
+    match_of,
+    put,
+    sql_where,
+    text_key,
+)
 from ufo_experience.index.vectors import VectorIndex, packed, unpacked
 from ufo_experience.request import Request
-from ufo_experience.schema import Trust
 from ufo_experience.store.files import storage_errors
 from ufo_experience.store.folder import FolderStore
 
 FILE = "vectors.faiss"
-PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
-MATCHES = 1_000  # rows that are looked at for words alone; words that are more common count in pairs
 KEPT_ROWS = 8_192
-TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
-SCHEMA = """
-    DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS vector; DROP TABLE IF EXISTS kept;
-    DROP TABLE IF EXISTS trusted_word; DROP TABLE IF EXISTS trusted; DROP TABLE IF EXISTS held_word;
-    DROP TABLE IF EXISTS held;
-    DELETE FROM meta WHERE name IN ('row change', 'sequence', 'epoch', 'faiss', 'embedder', 'to erase')
-        OR name LIKE 'embedded by %';
-    CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, sequence INT, data TEXT NOT NULL,
-        application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT, text_key TEXT,
-        raw INT, masked INT);
-    CREATE INDEX row_task ON row (task_key);
-    CREATE INDEX row_text ON row (text_key);
-    CREATE INDEX row_sequence ON row (sequence);
-    CREATE VIRTUAL TABLE trusted USING fts5 (raw, masked, {tokens});
-    CREATE VIRTUAL TABLE trusted_word USING fts5vocab (trusted, 'col');
-    CREATE VIRTUAL TABLE held USING fts5 (raw, masked, {tokens});
-    CREATE VIRTUAL TABLE held_word USING fts5vocab (held, 'col');
-    CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder));
-    CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID
-""".format(tokens="""tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'\"""")
-_NEAREST = """
-    SELECT DISTINCT row.number FROM {table} JOIN row ON row.number = {table}.rowid / {places}
-    WHERE {table} MATCH ? AND {where} ORDER BY {table}.rank LIMIT ?
-"""
 
 
 class SqliteIndex:
@@ -111,7 +95,7 @@ class SqliteIndex:
         numbers: set[int] = set()
         for column, words in asked.items():
             numbers |= set(self._by_words("trusted", column, counts[column], filter, limit))
-            if not _asks_for_trusted(filter):
+            if not asks_for_trusted(filter):
                 held = self._counts("held", column, words)
                 numbers |= set(self._by_words("held", column, held, filter, limit))
         if vector is not None:
@@ -137,7 +121,7 @@ class SqliteIndex:
         """The rows of some ids, of a task, of a filter, by id."""
         self.refresh()
         filter = filter or Filter()
-        where, given = _where(filter if ids is None else replace(filter, only=frozenset(ids)))
+        where, given = sql_where(filter if ids is None else replace(filter, only=frozenset(ids)))
         if task_key is not None:
             where, given = f"{where} AND task_key = ?", [*given, task_key]
         numbers = self._catalog.read(f"SELECT number FROM row WHERE {where} ORDER BY id", given)
@@ -151,7 +135,7 @@ class SqliteIndex:
     def count(self, filter: Filter | None = None) -> int:
         """How many rows pass a filter."""
         self.refresh()
-        where, given = _where(filter or Filter())
+        where, given = sql_where(filter or Filter())
         return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
 
     def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
@@ -168,11 +152,11 @@ class SqliteIndex:
         return {word: math.log(1 + (max(texts - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
     def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
-        match = _match(column, counts)
+        match = match_of(column, counts)
         if not match:
             return []
-        where, given = _where(filter)
-        ask = _NEAREST.format(table=table, places=PLACES, where=where)
+        where, given = sql_where(filter)
+        ask = NEAREST.format(table=table, places=PLACES, where=where)
 
         def nearest(k: int) -> list[int]:
             return [number for (number,) in self._catalog.read(ask, (match, *given, k))]
@@ -184,6 +168,8 @@ class SqliteIndex:
             index = self._vectors_in_memory()
             if index is None or not len(index) or len(vector) != index.dim:
                 return []
+            if len(vector) != index.dim:
+                raise another_length(self._embedder().name, len(vector), index.dim)
             only = None if filter.only is None else self._numbers_of(filter.only)
             allowed = self._columns.mask(filter, only)
 
@@ -296,11 +282,25 @@ class SqliteIndex:
         )
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
-        """Make everything again from the records; vectors of texts that have not changed are kept."""
+        """Make everything again from the records; vectors of texts that have not changed are kept, unless the
+        embedder makes others by now.
+        """
+        embedder = self._embedder()
         with self._lock:
-            self._catalog.run(_forget_rows, write=True)
+            self._catalog.run(forget_rows, write=True)
+            self._forget_other_lengths(embedder)
             self._vectors, self._seen = None, None
         return self.sync(progress, thorough=True)
+
+    def _forget_other_lengths(self, embedder: Embedder) -> None:
+        """Drop vectors of another length than the embedder gives; one that does not say it is asked for one vector."""
+        ask = "SELECT DISTINCT length(data) / 2 FROM vector WHERE embedder = ?"
+        kept = {dim for (dim,) in self._catalog.read(ask, (embedder.name,))}
+        if kept:
+            dim = embedder.dim or len(embedder.embed([PROBE])[0])
+            drop = "DELETE FROM vector WHERE embedder = ? AND length(data) != ?"
+            self._catalog.run(lambda db: db.execute(drop, (embedder.name, 2 * dim)), write=True)
+        self._catalog.run(lambda db: mark(db, "embedder", embedder.name), write=True)
 
     def missing(self) -> list[str]:
         """The texts that have no vector of the embedder in use yet."""
@@ -341,16 +341,16 @@ class SqliteIndex:
         ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
             WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.number"""
         waiting, made_all = iter(self._catalog.read(ask, (taken,))), True
-        self._catalog.run(lambda db: _drop_dead(db, taken), write=True)
+        self._catalog.run(lambda db: drop_dead(db, taken), write=True)
         while window := list(islice(waiting, WINDOW)):
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
             made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
-            texts = {_text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
+            texts = {text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
             vectors = self._embedded_at_once(texts)
-            self._catalog.run(lambda db, rows=rows, vectors=vectors: _put(db, rows, vectors), write=True)  # type: ignore[misc]
+            self._catalog.run(lambda db, rows=rows, vectors=vectors: put(db, rows, vectors), write=True)  # type: ignore[misc]
         if made_all:
-            self._catalog.run(lambda db: _mark(db, "row change", change), write=True)
+            self._catalog.run(lambda db: mark(db, "row change", change), write=True)
 
     def _embedded_at_once(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
         """The vectors of new records, where no service is asked for them; without a model they wait for `sync`."""
@@ -374,16 +374,16 @@ class SqliteIndex:
         waiting = [number for number, _ in self._without_vector()]
         texts: dict[str, str] = {}
         for row in self._load(waiting).values():
-            texts[_text_key(embedded_text(row))] = embedded_text(row)
+            texts[text_key(embedded_text(row))] = embedded_text(row)
         keys, done = list(texts), 0
         for piece, found in _pieces(embedder, list(texts.values())):  # each is kept as soon as it is there
             vectors = {(key, embedder.name): packed(one) for key, one in zip(keys[piece], found, strict=True)}
-            self._catalog.run(lambda db, vectors=vectors: _put(db, [], vectors), write=True)  # type: ignore[misc]
+            self._catalog.run(lambda db, vectors=vectors: put(db, [], vectors), write=True)  # type: ignore[misc]
             done += len(vectors)
             if progress is not None:
                 progress("embedded", done, len(texts))
         self._read_columns()
-        self._catalog.run(lambda db: _mark(db, f"embedded by {embedder.name}", up_to), write=True)
+        self._catalog.run(lambda db: mark(db, f"embedded by {embedder.name}", up_to), write=True)
         return len(texts), self._size - len(waiting)
 
     def _without_vector(self) -> list[tuple[Any, ...]]:
@@ -454,7 +454,7 @@ class SqliteIndex:
             self._unmark("faiss")  # until the new file is there: one that is not marked is not read
             told = {"embedder": self._vectors_of, "epoch": self._columns.epoch, "dim": index.dim}
             told |= {"sequence": self._vectors_up_to, "sha256": index.write(self._catalog.path.with_name(FILE))}
-            self._catalog.run(lambda db: _mark(db, "faiss", json.dumps(told)), write=True)
+            self._catalog.run(lambda db: mark(db, "faiss", json.dumps(told)), write=True)
 
     def _check_vectors(self) -> Iterator[str]:
         written = json.loads(self._catalog.meta("faiss") or "{}")
@@ -473,7 +473,7 @@ class SqliteIndex:
             self._unmark("faiss")
             with storage_errors(self._catalog.path):
                 self._catalog.path.with_name(FILE).unlink(missing_ok=True)
-            self._catalog.run(_erase_what_is_unused, write=True)
+            self._catalog.run(erase_what_is_unused, write=True)
             self._catalog.shrink()
             self._unmark("to erase")
 
@@ -488,133 +488,3 @@ def _pieces(embedder: Embedder, texts: list[str]) -> Iterator[tuple[slice, Vecto
     for start in range(0, len(texts), WINDOW):
         piece = slice(start, start + WINDOW)
         yield piece, embedder.embed(texts[piece])
-
-
-# ---- SQL ----
-
-
-def _match(column: str, counts: Mapping[str, int]) -> str:
-    """What FTS5 is asked for: the rarest words, and pairs of the next ones, which are too common by themselves."""
-    rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
-    alone: list[str] = []
-    matches = 0
-    for word in rarest:
-        matches += counts[word]
-        if matches <= MATCHES:
-            alone.append(word)
-    quoted = {word: '"' + word.replace('"', '""') + '"' for word in rarest}
-    common = [quoted[word] for word in rarest if word not in alone]
-    pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
-    either = " OR ".join([*(quoted[word] for word in alone), *pairs])
-    return f"{{{column}}} : ({either})" if either else ""
-
-
-def _is_trusted(trust: Trust, imported: bool) -> bool:
-    """True for what may be shown by default: own records from verified on, imported ones when approved."""
-    return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
-
-
-def _asks_for_trusted(filter: Filter) -> bool:
-    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
-    return _is_trusted(filter.min_trust, False) and _is_trusted(imported, True)
-
-
-def _where(filter: Filter) -> tuple[str, list[Any]]:
-    """A filter as a condition on rows, and what it is given."""
-    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
-    given: list[Any]
-    parts, given = ["trust >= CASE WHEN imported THEN ? ELSE ? END"], [imported.rank, filter.min_trust.rank]
-    for name, value in (("application", application_of(filter.application)), ("env", env_of(filter.env))):
-        if getattr(filter, name) is not None:
-            parts.append(f"{name} = ?")
-            given.append(value)
-    if filter.exclude_session:
-        parts.append("session != ?")
-        given.append(filter.exclude_session)
-    if filter.only is not None:
-        parts.append("row.id IN (SELECT value FROM json_each(?))")
-        given.append(json.dumps(sorted(filter.only)))
-    return " AND ".join(parts), given
-
-
-def _put(
-    db: sqlite3.Connection, rows: Sequence[tuple[int, int, Row]], vectors: Mapping[tuple[str, str], bytes]
-) -> None:
-    """Write rows (number, change, row) with their words, and vectors; all of them get the next numbers in sequence."""
-    sequence = _meta(db, "sequence")
-    new = [(*key, data) for key, data in vectors.items()]
-    db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", new)
-    for number, change, row in rows:
-        sequence += 1
-        db.execute("DELETE FROM row WHERE number = ?", (number,))
-        _drop_words(db, number)
-        texts = [(one.words, masked_words(one)) for one in (row.request, *row.wordings)][:PLACES]
-        places = [
-            (number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)
-        ]
-        table = TABLES[not _is_trusted(row.trust, row.imported)]
-        db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", places)
-        lengths = len(texts[0][0]), len(texts[0][1])
-        db.execute(
-            f"INSERT INTO row VALUES ({', '.join('?' * 15)})", (*_columns_of(number, change, sequence, row), *lengths)
-        )
-    for text_key, embedder in vectors:
-        sequence += 1
-        db.execute("UPDATE row SET sequence = ? WHERE text_key = ?", (sequence, text_key))
-        _mark(db, "embedder", embedder)
-    _mark(db, "sequence", sequence)
-
-
-def _columns_of(number: int, change: int, sequence: int, row: Row) -> tuple[Any, ...]:
-    success = None if row.success is None else int(row.success)
-    return (
-        *(number, row.id, change, sequence, row_as_json(row), application_of(row.application), env_of(row.env)),
-        *(row.session, row.trust.rank, int(row.imported), success, row.task_key, _text_key(embedded_text(row))),
-    )
-
-
-def _drop_words(db: sqlite3.Connection, number: int) -> None:
-    for table in TABLES:
-        db.execute(f"DELETE FROM {table} WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES))
-
-
-def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
-    """Delete the rows of records that went after a change."""
-    ask = "SELECT number FROM row JOIN record USING (number) WHERE record.change > ? AND NOT live"
-    dead = [number for (number,) in db.execute(ask, (taken,))]
-    for number in dead:
-        db.execute("DELETE FROM row WHERE number = ?", (number,))
-        _drop_words(db, number)
-    if dead:
-        _mark(db, "epoch", _meta(db, "epoch") + 1)
-        _mark(db, "to erase", 1)
-
-
-def _erase_what_is_unused(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM vector WHERE text_key NOT IN (SELECT text_key FROM row)")
-    db.execute("DELETE FROM kept WHERE owner != '' AND owner NOT IN (SELECT id FROM row)")
-    for table in TABLES:
-        db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-
-
-def _forget_rows(db: sqlite3.Connection) -> None:
-    for table in ("row", *TABLES):
-        db.execute(f"DELETE FROM {table}")
-    _mark(db, "row change", 0)
-    _mark(db, "epoch", _meta(db, "epoch") + 1)
-
-
-def _meta(db: sqlite3.Connection, name: str) -> int:
-    found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return int(found[0]) if found else 0
-
-
-def _mark(db: sqlite3.Connection, name: str, value: Any) -> None:
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
-
-
-# ---- rows as JSON ----
-
-
-def _text_key(text: str) -> str:
-    return sha256(text.encode("utf-8", "replace")).hexdigest()[:32]

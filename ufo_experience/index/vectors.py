@@ -1,8 +1,8 @@
 """Search over vectors with FAISS, in memory and in `.index/vectors.faiss`; `faiss.read_index` opens that file.
 
 Vectors are kept in half precision: a cosine changes by some 1e-5. Up to `EXACT` of them all are compared; above,
-FAISS's one-bit quantizer (RaBitQ) puts some hundred forward, and who asks compares these exactly. Filters hold before
-the search, as a bitmap of the numbers that may answer: no answer comes short.
+FAISS's one-bit quantizer (RaBitQ) puts some hundred forward, and who asks compares these exactly. Filters hold
+before the search, as a bitmap of the numbers that may answer: no answer comes short.
 """
 
 from __future__ import annotations

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ufo_experience import __version__
-from ufo_experience.errors import ExperienceError, MissingExtraError, UsageError
+from ufo_experience.errors import ExperienceError, UsageError, missing_extra
 from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience
 from ufo_experience.store.selection import RecordFilter
+from ufo_experience.summarize.procedures import join
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -99,12 +100,12 @@ def build_server(memory: ExperienceMemory, *, allow_writes: bool = False, allow_
     """The server; writing tools exist only where they are allowed.
 
     Raises:
-        MissingExtraError: the package `mcp` is not installed.
+        ServiceError: the package `mcp` is not installed.
     """
     try:
         import mcp.server  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("mcp", extra="mcp") from error
+        raise missing_extra("mcp", extra="mcp") from error
     server: MCPServer = _server_class()(memory, "ufo-experience", instructions=INSTRUCTIONS, version=__version__)
     _add_reads(server, memory)
     if allow_writes:
@@ -217,15 +218,13 @@ def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
         except ExperienceError as error:
             raise ResourceError(str(error)) from error
 
-    @server.resource("experience://list{?application,trust}", title="Experiences", mime_type="application/json")
+    @server.resource("experience://list{?application,trust}", title="Procedures", mime_type="application/json")
     def listing(application: str = "", trust: str = "") -> str:
-        """The newest experiences: id, task, application, trust."""
+        """The procedures done last: task, application, how often each worked, who says so, and its runs."""
         where = RecordFilter(all=True, application=application or None, trust=trust or None)
-        listed = [
-            {"id": one.id, "task": one.state.task, "application": one.state.application, "trust": one.trust.value}
-            for one in memory.list(where=where, limit=MAX_LISTED)
-        ]
-        return json.dumps(listed, ensure_ascii=False)
+        known = join(memory.list(where=where))[:MAX_LISTED]
+        told = [{**one.to_json(), "task": one.best.state.task} for one in known]  # without the values of a run
+        return json.dumps(told, ensure_ascii=False)
 
     @server.prompt(title="Task with experience")
     def with_experience(task: Task, application: Application = "") -> str:
@@ -239,7 +238,9 @@ def _block(memory: ExperienceMemory, task: str, application: str, max_tokens: in
     found = memory.retrieve(task, application=application or None)
     block = memory.build_prompt(task, found, max_tokens=max_tokens)
     if block.ids:
-        return f"{block.text}\n\nids for report_outcome: {', '.join(block.ids)}"
+        return f"{block.text}\n\nids for report_outcome: {', '.join([*block.ids, *block.lessons])}"
+    if block.text:
+        return block.text
     if block.needed:
         return f"no experience fits: the next example needs {block.needed} tokens, max_tokens is {max_tokens}"
     return f"no experience: {found.reason or 'nothing that was found can be shown'}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.integrations.formats.task_experience import (
     TaskExperience,
     build_experience_summary,
@@ -53,7 +53,7 @@ def record_experience(
     A failed run (`success=False`) is kept as what not to do.
 
     Raises:
-        SchemaError: the trace is empty, or an entry names no action.
+        DataError: the trace is empty, or an entry names no action.
     """
     first = execution_trace[0] if isinstance(execution_trace, Sequence) and execution_trace else {}
     application = first.get("application") if isinstance(first, Mapping) else None
@@ -102,7 +102,7 @@ def retrieve_relevant_experiences(
     prompt: what only the old run knew is not among them.
     """
     memory = index if isinstance(index, ExperienceMemory) else create_experience_index(index)
-    found = memory.retrieve(new_task, top_k=top_k, similarity_threshold=similarity_threshold)
+    found = memory.retrieve(new_task, top_k=top_k, threshold=similarity_threshold)
     return [_view(hit, new_task) for hit in (*found, *found.negatives)]
 
 
@@ -188,5 +188,5 @@ def compare_with_without_memory(task: str, run_ufo_task: Callable[..., Mapping[s
     runs = [run_ufo_task(task, use_memory=use) for use in (False, True)]
     for run in runs:
         if "steps" not in expect(Mapping, run, "what run_ufo_task returns"):
-            raise SchemaError("required: how many steps the run took", field="steps")
+            raise DataError("required: how many steps the run took", field="steps", code="E_SCHEMA")
     return MemoryComparison(task, *runs)

@@ -21,11 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
 
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact
-from ufo_experience.schema import Experience, expect
+from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
 from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SaveMode, SavePolicy
 from ufo_experience.traces.calls import take_target
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer
+_WRONG = ("E_SCHEMA", UNKNOWN_FIELD)  # codes of what the program gave wrongly: that is told, faults of memory are not
 _log = logging.getLogger(__name__)
 
 
@@ -63,7 +64,8 @@ class _Silently:
         """Begin work that may fail."""
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> bool:
-        if not isinstance(fault, Exception) or isinstance(fault, (UsageError, SchemaError)):
+        wrong = isinstance(fault, UsageError) or (isinstance(fault, DataError) and fault.code in _WRONG)
+        if wrong or not isinstance(fault, Exception):
             return False
         self._recorder.fault = fault
         _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
@@ -98,6 +100,7 @@ class Recorder:
         self.task, self.application = task, application
         self.session = new_id()[:16]
         self.shown: tuple[str, ...] = ()
+        self._lessons: tuple[str, ...] = ()
         self.fault: Exception | None = None
         self._is_finished = False
         self._steps: list[dict[str, Any]] = []
@@ -111,7 +114,7 @@ class Recorder:
         with _Silently(self):
             found = self.memory.retrieve(task, application=application)
             shown = self.memory.build_prompt(task, found, max_tokens=self._max_tokens)
-            block, self.shown = shown.text, tuple(shown.ids)
+            block, self.shown, self._lessons = shown.text, tuple(shown.ids), shown.lessons
             if guide:
                 way = self.memory.guide(task, application=application, hits=found)
                 choices = () if way is not None else tuple(self.memory.choices(task, application=application))
@@ -220,7 +223,7 @@ class Recorder:
     def _learn(self, success: bool | None, judge: JudgedBy | None, **known: Any) -> Experience | None:
         judged = success is not None and judge not in (None, "agent")
         if judged and self.shown:
-            self.memory.report(list(self.shown), success=bool(success), session=self.session)
+            self.memory.report([*self.shown, *self._lessons], success=bool(success), session=self.session)
         score = float(bool(success)) if known["score"] is None else known["score"]
         evaluation = {"complete": "yes" if success else "no", "score": score} if judged else None
         if not self._steps or not self.policy.wants(evaluation, lambda: True):

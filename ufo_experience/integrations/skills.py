@@ -18,10 +18,10 @@ from pathlib import Path
 
 import yaml
 
-from ufo_experience.errors import DataError, SchemaError, StorageError
+from ufo_experience.errors import DataError, StorageError
 from ufo_experience.integrations.formats.task_experience import from_task_experience, to_task_experience
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.cleaning import clean
+from ufo_experience.procedure.cleaning import clean
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.files import read_regular, replace_file, storage_errors
 from ufo_experience.store.selection import RecordFilter
@@ -67,7 +67,7 @@ def read_skills(folder: Path) -> Iterator[Experience]:
     for place in places:
         data = parse(read_regular(place / RECORD, MAX_BYTES), file=str(place / RECORD))
         if not isinstance(data, dict):
-            raise SchemaError("not an object", file=str(place / RECORD))
+            raise DataError("not an object", file=str(place / RECORD), code="E_SCHEMA")
         yield from_task_experience(data, trust=Trust.QUARANTINED)
 
 

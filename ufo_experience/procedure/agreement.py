@@ -23,6 +23,17 @@ def agreed_of(run: Experience, others: Sequence[Experience], steps: Sequence[Pro
     return [_joined([one[place] for one in told], 1 + len(others)) for place in range(len(steps))]
 
 
+def is_same_task(run: Experience, other: Experience) -> bool:
+    """True for runs of one application whose requests say the same but for their values."""
+    if run.state.application != other.state.application:
+        return False
+    one, two = _request(run), _request(other)
+    if one.masked == two.masked or run.state.task == other.state.task:
+        return True
+    found = pair(one, two)
+    return found.alike and not (found.words or found.dropped)
+
+
 def is_same_way(run: Experience, other: Experience) -> bool:
     """True for runs that end alike: each ends with a control that the other acts on, too."""
     one, two = _keys(_steps(run)), _keys(_steps(other))

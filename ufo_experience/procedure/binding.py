@@ -19,7 +19,7 @@ from ufo_experience.procedure.pairing import SMALL, Pairing, says, stems_of
 from ufo_experience.procedure.parts import LABEL, Agreed, Part, matched
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.slot_types import SLOT_TYPE
+from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE
 from ufo_experience.request import Request, find_whole
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience
@@ -44,7 +44,9 @@ class Binding:
         requests: tuple[Request, Request],
         agreed: Sequence[Agreed],
         approved: bool = False,
+        constants: Mapping[str, str] | None = None,
     ) -> None:
+        self._constants = constants or {}  # digest → value, what independent runs typed alike
         self._run, self._pairing, self._agreed, self._approved = run, pairing, agreed, approved
         self._old, self._new = requests
         self._served: set[str] = set()
@@ -162,6 +164,8 @@ class Binding:
         held = self._held(target.within)
         if held or within != target.within:
             return replace(step, target=replace(target, within=""), row_of=held or self._value_in(within))
+        if not _is_own(step) and bare(within).startswith(bare(target.name)):
+            return replace(step, target=replace(target, within=""))  # the item itself is what the row is called by
         if not (LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
             self._parts.append(Part(place, "within", within))
         return step
@@ -217,6 +221,9 @@ class Binding:
 
     def _leave_open(self, part: Part) -> None:
         step = self._steps[part.place]
+        if part.what == "within" and not step.ask_first and step.around is not None and step.around.equals == 1:
+            self._steps[part.place] = replace(step, target=_without(step.target, within=True))
+            return  # the only one of its name that was in view: where it stood tells nothing more
         what = {"name": "which one", "within": "in which row", "option": "which option"}[part.what]
         if part.what == "option":
             step = replace(step, value_from="open", parameters=_with_text(step.parameters, ""))
@@ -265,13 +272,26 @@ class Binding:
             held = [value for value in held if value not in typed]
         self._served |= set(held)
         missing += [value for value in held if value not in self._pairing.values]
+        if len(held) == 1 and not missing and self._is_said_of(held[0], text):
+            return self._pairing.values[held[0]], missing
         return replaced(text, {value: self._pairing.values[value] for value in held if value not in missing}), missing
+
+    def _is_said_of(self, value: str, text: str) -> bool:
+        """True where what a text holds beside a value went with it: "Weekdays only" for "Never"."""
+        beside = stems_of(text) - stems_of(value)
+        return (
+            bool(beside)
+            and find_whole(text.casefold(), self._old.text.casefold()) >= 0
+            and beside <= stems_of(" ".join(self._pairing.dropped))
+        )
 
     def _of_slot(self, name: str) -> tuple[str | None, str]:
         """What stands for a placeholder, and the old value it was."""
         kind = self._run.slots.get(name, "")
-        if kind.startswith("= "):
-            return kind[2:].strip(), ""  # a person says so
+        if self._approved and kind.startswith(FIXED):
+            return kind[len(FIXED) :].strip(), ""  # a person says so
+        if (agreed := self._constants.get(self._run.digests.get(name, ""))) is not None:
+            return agreed, ""
         told = SLOT_TYPE.fullmatch(kind)
         if name.startswith("secret") or told is None or not told["where"]:
             return None, ""
@@ -321,13 +341,14 @@ class Binding:
         return tuple(dict.fromkeys([*values, *words]))
 
     def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
-        """Of a request in other words those of a part of it that says nothing else: "… and notify her"."""
+        """Of a request in other words those of a part of it that says little else: "… and notify her"."""
         unsaid = {word.casefold() for word in (*words, *values)}
         parts = [
             [word for word in _WORDS.findall(part) if word.casefold() not in SMALL]
             for part in _AND.split(self._new.text)
         ]
-        return [word for part in parts if all(one.casefold() in unsaid for one in part) for word in part]
+        other = [part for part in parts if 2 * sum(one.casefold() in unsaid for one in part) > len(part)]
+        return [word for part in other for word in part if word.casefold() in unsaid]
 
 
 def _is_own(step: ProcedureStep) -> bool:

@@ -188,6 +188,13 @@ class Guide:
         ready = replace(act, target=target_of(found)) if found is not None else act
         return for_a_person(ready) if step.ask_first and not consent else ready
 
+    def is_there(self, act: Act, controls: Screen | Iterable[Any]) -> bool:
+        """True when the next step only leads somewhere, and what the step after it acts on is in view."""
+        step = self._steps[self._at] if self._at + 1 < len(self._steps) else None
+        if step is None or act.step is not step or step.ask_first or step.role not in _LEADS:
+            return False
+        return isinstance(self._find(self._at + 1, self._observed(controls)), Control)
+
     def agrees(self, acts: Sequence[Act]) -> int:
         """How many of `acts`, from the first on, are the next steps of the way, or bring its application in front."""
         home = [act for act in acts[:1] if self._leads_home(act) and self._is_home(act)]
@@ -231,7 +238,7 @@ class Guide:
         elif ok:
             self._strayed = True
             self._take_for_stand_in(act)
-        elif place == self._at:
+        elif place is not None and place == self._at:
             self._failed[place] = self._failed.get(place, 0) + 1
             self._lose_the_way(f"step {place + 1} was tried and failed")
             if self._failed[place] > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from ufo_experience.procedure.agreement import is_same_task
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.request import Request
@@ -45,7 +46,7 @@ def _guides(task: str, hits: Iterable[Hit], runs_of: RunsOf | None) -> Iterator[
         run = hit.experience
         told = run.state.request or run.state.task
         if run.outcome.success is True and not misled(run.usage) and not conflict(request, Request.parse(told)):
-            others = [one.experience for one in served if one.experience.state.task == run.state.task]
+            others = [one.experience for one in served if is_same_task(run, one.experience)]
             way = Procedure.of([run, *others, *(runs_of(run) if runs_of else ())], request)
             if way.steps:
                 yield Guide(way)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from ufo_experience.request import Request, stem
+from ufo_experience.request import Request, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 
@@ -213,3 +213,7 @@ def _is_told(told: object) -> bool:
 def _may_stand_for(old: Piece, new: Piece) -> bool:
     """True for the last value on either side where both are texts: a name, a quote, a word nobody knows."""
     return {old.kind, new.kind} <= {"", "name", "text"}
+
+
+on_forgetting(pair.cache_clear)
+on_forgetting(_likeness.cache_clear)

@@ -22,6 +22,7 @@ from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
+from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label
 from ufo_experience.trust.risk import asks_first
 
@@ -75,7 +76,8 @@ class Procedure:
         same = [one for one in others if one.outcome.success == run.outcome.success and is_same_way(run, one)]
         recorded = _recorded(run)
         approved = run.trust is Trust.APPROVED
-        bound = Binding(recorded, run, pairing, (old, new), agreed_of(run, same, recorded), approved)
+        agreed, constants = agreed_of(run, same, recorded), constants_of([run, *same])
+        bound = Binding(recorded, run, pairing, (old, new), agreed, approved, constants)
         apart = parting(run, [one for one in others if one.outcome.success]) if run.outcome.success else None
         steps = tuple(_shown(step, approved, new) for step in bound.steps)
         return cls(
@@ -126,7 +128,8 @@ def _recorded(run: Experience) -> list[ProcedureStep]:
     done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
     recorded = []
     for number, step in enumerate(done, start=1):
-        asks = asks_first(step) and not _leads_on(step, next(iter(done[number : number + 1]), None))
+        leads_on = _leads_on(step, next(iter(done[number : number + 1]), None))
+        asks = asks_first(step, done[: number - 1]) and not leads_on
         recorded.append(replace(read_step(number, step), ask_first=asks, seen=_looked_up(step, done)))
     return _after_fields(recorded)
 

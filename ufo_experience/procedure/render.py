@@ -19,12 +19,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
+from ufo_experience.procedure.cleaning import clean, inert
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep
-from ufo_experience.prompt.cleaning import clean, inert
 
 NEXT = "next_actions"  # under this name the steps of what comes next are read
+BEGINNING = "begins_with"  # and those that several tasks begin with
 OPEN = "…"  # stands for a value that the task does not give
 OLD_MONTHS = 6  # from this age on a reader should know it: programs change
 _LONGEST = 120  # characters of a name or value
@@ -66,6 +67,17 @@ def phrase(step: ProcedureStep) -> str:
     return " ".join(part for part in (verb, what, more) if part)
 
 
+def tip_line(tip: str) -> str:
+    """A tip, on a line of its own."""
+    return f"Tip: {_prose(tip)}"
+
+
+def beginning_text(application: str, steps: Iterable[ProcedureStep]) -> str:
+    """What several tasks of an application begin with."""
+    lines = [f"Several tasks in {_plain(application)} begin with:", *(step_line(step, application) for step in steps)]
+    return "\n".join(lines)
+
+
 def ahead_text(task: str, steps: Iterable[ProcedureStep], notes: Iterable[str]) -> str:
     """What comes next on a way, with what to know beside it."""
     lines = [f"Next on a known way, learned for: {_quoted(task, 200)}.", *map(step_line, steps)]
@@ -87,7 +99,7 @@ def _closing(way: Procedure) -> Iterable[str]:
         yield f"What was done: {_prose(way.advice)}"
     if way.reason:
         yield f"Reason: {_prose(way.reason)}"
-    yield from (f"Tip: {_prose(tip)}" for tip in way.tips[:5])
+    yield from map(tip_line, way.tips[:5])
     if way.parts:
         yield f"Parts: {way.parts}"
     if way.success and way.steps:
@@ -191,13 +203,14 @@ _HEAD = re.compile(
     rf"(Worked|Failed|Tried)(?: (once|\d+ of \d+ times)|, outcome unknown)?(?: in ({_Q}|{_WORDS}))?"
     rf"(?: \((\d+ months) ago\))?: ({_Q})\.(?: (?:For this task|What was done):)?"
 )
+_BEGINNING = re.compile(rf"Several tasks in ({_Q}|{_WORDS}) begin with:")
 _AHEAD = re.compile(rf"Next on a known way, learned for: ({_Q})\.")
 _MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
 _STEP = re.compile(
     rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?"
     r"|(?P<action>[\w.:/-]+))"
     rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})"
-    r"|an? (?P<kind>\w+)))?"
+    r"|an? (?P<kind>\w+(?: \w+){0,19}?)))?"
     rf"(?: in the row of (?P<row_of>{_Q}|{_WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: \w+=(?:{_Q}|[^\s\"]+))*)"
 )
@@ -208,7 +221,7 @@ def read(text: str) -> dict[str, Any]:
     """The fields of a text that `render` wrote, a step with its line and its parts.
 
     Raises:
-        SchemaError: a line of it is none of ours (`E_BLOCK`).
+        DataError: a line of it is none of ours (`E_BLOCK`).
     """
     first, *lines = text.strip("\n").split("\n")
     if ahead := _AHEAD.fullmatch(first):
@@ -216,9 +229,14 @@ def read(text: str) -> dict[str, Any]:
         for line in lines:
             _read_line(line, record, NEXT)
         return record
+    if begins := _BEGINNING.fullmatch(first):
+        record = {"application": _unquoted(begins[1])}
+        for line in lines:
+            _read_line(line, record, BEGINNING)
+        return record
     head = _HEAD.fullmatch(first)
     if head is None:
-        raise SchemaError(f"not the head of an example: {first[:80]!r}", code="E_BLOCK")
+        raise DataError(f"not the head of an example: {first[:80]!r}", code="E_BLOCK")
     success = _OUTCOMES[head[1]]
     record = {
         "task": json.loads(head[5]),
@@ -261,7 +279,7 @@ def _read_line(line: str, record: dict[str, Any], steps_key: str) -> None:
     elif word in _LINES:
         record[_LINES[word]] = rest
     else:
-        raise SchemaError(f"not a line of an example: {line[:80]!r}", code="E_BLOCK")
+        raise DataError(f"not a line of an example: {line[:80]!r}", code="E_BLOCK")
 
 
 def _read_step(line: str) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from ufo_experience.schema import Around, Step
 Kind = Literal["click", "type", "select", "keys", "switch", "open", "other"]
 Source = Literal["", "task", "constant", "open"]
 
-TEXT_KEYS = ("text", "value", "keys")
+TEXT_KEYS = ("text", "value", "option", "keys")
 STAYS = ("type", "select")  # after these the screen is the same, but for a value
 _CLICKS = frozenset(
     "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap clickelement toggle check "

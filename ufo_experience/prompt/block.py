@@ -51,7 +51,7 @@ def parse_block(text: str, nonce: str | None = None) -> list[dict[str, Any]]:
     control_type, item_of, parameters, confirm, open, optional.
 
     Raises:
-        SchemaError: what stands between two markers are no examples of ours (`E_BLOCK`).
+        DataError: what stands between two markers are no examples of ours (`E_BLOCK`).
     """
     expect(str, text, "text")
     found: list[dict[str, Any]] = []

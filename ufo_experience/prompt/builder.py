@@ -17,19 +17,21 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.agreement import is_same_way
-from ufo_experience.procedure.procedure import Procedure, request_of
-from ufo_experience.procedure.render import phrase, render
+from ufo_experience.procedure.agreement import is_same_task, is_same_way
+from ufo_experience.procedure.cleaning import clean_json
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.render import phrase, render, tip_line
 from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
-from ufo_experience.prompt.cleaning import clean_json
 from ufo_experience.request import Request, estimate_tokens
 from ufo_experience.schema import Experience, Hit, expect
+from ufo_experience.store.lessons import SHOWN, Lesson
 
 __all__ = ["PromptBlock", "build_prompt", "inject", "parse_block", "strip_block"]
 
 Format = Literal["text", "messages", "ufo"]
 TokenCounter = Callable[[str], int]
 RunsOf = Callable[[Experience], Iterable[Experience]]
+LessonsOf = Callable[[str], Sequence[Lesson]]
 
 RECORD_TOKENS = 600  # a procedure is told with fewer steps above this, or above half of a larger budget
 _LONGEST, _MOST = 200, 12  # characters of a text, entries of a list in UFO's form
@@ -44,7 +46,8 @@ class PromptBlock:
     `prompt` is the whole prompt in the format asked for. `text` is the block alone, "" when nothing is shown (and in
     UFO's format, which has no block). `tokens` is what memory adds. `unshown` are ids that were offered and not shown,
     with the reason. `dropped_actions` counts steps left out because the agent has no such action. `needed` is the
-    budget that would have shown one procedure more, None when all were shown.
+    budget that would have shown one procedure more, None when all were shown. `lessons` are ids of lessons among the
+    tips.
     """
 
     prompt: str | list[dict[str, Any]]
@@ -55,6 +58,7 @@ class PromptBlock:
     text: str = ""
     needed: int | None = None
     procedures: tuple[Procedure, ...] = field(default=(), compare=False)
+    lessons: tuple[str, ...] = ()
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -77,6 +81,8 @@ def build_prompt(
     format: Format = "text",
     allowed_actions: Collection[str] | None = None,
     runs_of: RunsOf | None = None,
+    lessons_of: LessonsOf | None = None,
+    beginning: str = "",
     nonce: str | None = None,
     count_tokens: TokenCounter | None = None,
     now: datetime | None = None,
@@ -84,8 +90,9 @@ def build_prompt(
     """Show `hits` (best first, already filtered by trust) as procedures bound to `task`.
 
     `max_tokens` bounds what is added to the task, by `count_tokens` (default: `estimate_tokens`). Steps whose action
-    is not in `allowed_actions` are left out. `runs_of` gives the other runs of the same task, as evidence. `nonce` and
-    `now` are for repeatable output; the nonce is fresh otherwise.
+    is not in `allowed_actions` are left out. `runs_of` gives the other runs of the same task, as evidence. `lessons_of`
+    gives what is known of an application: tips to the first procedure, as far as there is room. `beginning` is
+    told where nothing else is. `nonce` and `now` are for repeatable output; the nonce is fresh otherwise.
 
     Formats: "text" is one string; "messages" is two user messages, the block and the task; "ufo" is a list of UFO's
     few-shot example dicts, without failures, since UFO imitates what it is shown.
@@ -110,6 +117,17 @@ def build_prompt(
             needed = cost
             break
         shown, tokens = [*shown, one], cost
+    if beginning and not ways and format != "ufo" and count(_added([beginning], nonce, format)) <= max_tokens:
+        shown, tokens = [beginning], count(_added([beginning], nonce, format))
+    lessons = lessons_of(ways[0].application)[:SHOWN] if lessons_of and ways and shown else ()
+    for many in range(len(lessons), 0, -1):
+        told = [_with_tips(shown[0], [one.text for one in lessons[:many]]), *shown[1:]]
+        cost = count(_added(told, nonce, format))
+        if cost <= max_tokens:
+            shown, tokens, lessons = told, cost, lessons[:many]
+            break
+    else:
+        lessons = ()
     for way in ways[len(shown) :]:
         unshown[way.id] = (
             f"over the budget: max_tokens={needed} would show it" if way is ways[len(shown)] else "over the budget"
@@ -123,6 +141,7 @@ def build_prompt(
         text=frame(shown, nonce) if shown and format != "ufo" else "",
         needed=needed,
         procedures=tuple(ways[: len(shown)]),
+        lessons=tuple(one.id for one in lessons),
     )
 
 
@@ -195,8 +214,7 @@ def _of_one_task(run: Experience, others: Iterable[Experience]) -> list[Experien
     """Other runs of the same task in the same application, each once."""
     known = {run.id: run}
     for other in others:
-        same = request_of(other).masked == request_of(run).masked or other.state.task == run.state.task
-        if same and other.state.application == run.state.application:
+        if is_same_task(run, other):
             known.setdefault(other.id, other)
     return [one for one in known.values() if one is not run]
 
@@ -214,6 +232,13 @@ def _in_few_words(way: Procedure, cap: int, count: TokenCounter, now: datetime) 
         if count(text) <= cap:
             break
     return text
+
+
+def _with_tips(example: Any, tips: Sequence[str]) -> Any:
+    """An example of either form with tips at its end."""
+    if isinstance(example, str):
+        return "\n".join([example, *map(tip_line, tips)])
+    return {**example, "Tips": "\n".join([example["Tips"], *clean_json(tips, _LONGEST, _MOST)])}
 
 
 def _ufo_example(way: Procedure) -> dict[str, Any]:

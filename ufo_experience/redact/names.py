@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from ufo_experience.redact.secrets import data
+from ufo_experience.request import on_forgetting
 
 # Besides the words of `secrets.txt` that introduce a password, a code or a key in running text.
 _SECRET = frozenset("pass pw psk ssn cookie authorization credential credentials passkey".split())
@@ -15,11 +16,6 @@ _LOGIN = frozenset(
 )
 _SEPARATORS = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def listed(words: str) -> frozenset[str]:
-    """The words of a text, as a set: for tables of names."""
-    return frozenset(words.split())
 
 
 def words_of(name: str) -> list[str]:
@@ -61,3 +57,7 @@ def speaks_of_secrets(text: str) -> bool:
         for word, section, inside, _ in data().nouns
         if section in ("password", "code")
     )
+
+
+on_forgetting(is_secret_name.cache_clear)
+on_forgetting(is_login_name.cache_clear)

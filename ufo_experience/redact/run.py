@@ -7,7 +7,7 @@ are gone through in one way, field by field: a field's name says how its text is
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -78,7 +78,7 @@ def digest(value: str, key: bytes) -> str:
     return hmac.new(key, readable(value.strip()).encode(), "sha256").hexdigest()[:32]
 
 
-def keep_constants(experience: Experience, typed: dict[str, str], known: Container[str]) -> Experience:
+def keep_constants(experience: Experience, typed: Mapping[str, str], known: Container[str]) -> Experience:
     """The record with values in clear that earlier runs of the task typed, too: their slots say `= value`.
 
     `known` are the digests of those runs, which are of other sessions.

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
 from ufo_experience.redact import tokens
-from ufo_experience.schema import MAX_TEXT
+from ufo_experience.request import on_forgetting
 
 WINDOW = 96  # characters around a word that introduces a secret, within its line
-_REMEMBERED = 1_024  # texts: labels and tasks come again and again
+_REMEMBERED, _LONGEST_REMEMBERED = 1_024, 1_000  # texts, and their characters: labels and tasks come again and again
 _LONGEST_KEY = 160  # longer runs are data
 
 _RUN = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
@@ -39,14 +39,7 @@ _OTHER_NUMBER = re.compile(
     r"|ref|po|timestamp|transaction|batch|article|parcel|rechnung|bestellung)\b(?:[ _-]?(?:number|no|nr|id"
     r"|code))?\W{0,6}$"
 )
-_IS = (
-    r"(?:\b(?:is|are|was|be|becomes|reads|it's|its|ist|lautet|lauten|sind|est|sont|c'est|es|son|era|è|é|são"
-    r"|jest|to|är|er|на|это|este|היא|הוא|هي|هو|है"
-    r"|auf|with|mit|avec|con|com|med|z|at|on|wants|needs|expects|hat die|steht|entsperrt|unlocks|opens at|using"
-    r"|via|by|takes|says|enter|type|try|use|dial|press|now|jetzt|so|then|dann|zu|en|a)\b"
-    r"(?: (?:just|simply|still|now|always|only))?:?|(?:[:=→»–—-]|(?<!\w)>)(?=\s|$)|=|は|が|为|是|改成|[。：])"
-)
-_OPEN = r"[\"'“„«「『‘\[(<]"
+_AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:"
 
 
 class Finding(NamedTuple):
@@ -58,20 +51,26 @@ class Finding(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """What a word of a section introduces: what stands between, the candidate, and what it must look like."""
+    """What a word introduces: what stands between, the candidate, and what it must look like."""
 
-    sections: str
     between: re.Pattern[str]
     candidate: re.Pattern[str]
+    is_word: bool  # the candidate may be in quotes and brackets
     accepts: Callable[[str], bool]
     kind: str
-    most: int = 1  # candidates looked at
-    before: bool = False  # the candidate stands in front of the word
+    most: int  # candidates looked at
+    before: bool  # the candidate stands in front of the word
+
+
+_Checks = dict[str, Callable[[str], bool]]
 
 
 class _Data(NamedTuple):
+    """What `secrets.txt` holds."""
+
     shapes: tuple[tuple[str, Callable[[str], bool], re.Pattern[str]], ...]
     nouns: tuple[tuple[str, str, bool, bool], ...]  # word, section, may begin and may end inside a word
+    rules: dict[str, list[_Rule]]  # by section
     other: frozenset[str]
     prose: frozenset[str]
     said: tuple[str, ...]
@@ -79,35 +78,50 @@ class _Data(NamedTuple):
 
 @cache
 def data() -> _Data:
-    """What `secrets.txt` holds."""
+    """Shapes, words and rules, read when they are first needed."""
     sections: dict[str, list[str]] = {}
     for line in Path(__file__).with_name("secrets.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             lines = sections.setdefault(line.strip("[]"), [])
         elif line.strip() and not line.startswith("#"):
             lines.append(line)
-    shapes = (tuple(part.strip() for part in line.split("|", 2)) for line in sections.pop("shapes"))
+    shapes, parts, rules = (sections.pop(name) for name in ("shapes", "parts", "rules"))
     words = {name: [w.strip() for w in ",".join(lines).split(",") if w.strip()] for name, lines in sections.items()}
-    other, prose, said = frozenset(words.pop("other")), frozenset(words.pop("prose")), tuple(words.pop("said"))
+    other, prose, said = (words.pop(name) for name in ("other", "prose", "said"))
     nouns = [
         (word.strip("*"), name, word.startswith("*") or _is_spaceless(word), word.endswith("*") or _is_spaceless(word))
         for name, listed in words.items()
         for word in listed
     ]
+    checks = tokens.CHECKS | {"lone": _is_lone, "phrase": _is_phrase}
+    split = [tuple(part.strip() for part in line.split("|", 2)) for line in shapes]
     return _Data(
-        tuple(
-            (kind, {**tokens.CHECKS, "lone": _is_lone}[check], re.compile(pattern)) for kind, check, pattern in shapes
-        ),
+        tuple((kind, checks[check], re.compile(pattern)) for kind, check, pattern in split),
         tuple(nouns),
-        other,
-        prose,
-        said,
+        _rules(parts, rules, checks),
+        frozenset(other),
+        frozenset(prose),
+        tuple(said),
     )
+
+
+def _rules(parts: Sequence[str], rules: Sequence[str], checks: _Checks) -> dict[str, list[_Rule]]:
+    spelled = {name.strip(): pattern.removeprefix(" ") for name, _, pattern in (line.partition("|") for line in parts)}
+    compiled = {name: re.compile(pattern.replace("{is}", spelled["is"])) for name, pattern in spelled.items()}
+    found: dict[str, list[_Rule]] = {}
+    for line in rules:
+        sections, between, candidate, check, kind, most, *before = (part.strip() for part in line.split("|"))
+        rule = _Rule(
+            compiled[between], compiled[candidate], candidate == "word", checks[check], kind, int(most), bool(before)
+        )
+        for section in sections.split():
+            found.setdefault(section, []).append(rule)
+    return found
 
 
 def find_secrets(text: str) -> list[Finding]:
     """Every secret in `text`, in order, none overlapping another."""
-    return list(_remembered(text) if len(text) <= MAX_TEXT else _found(text))
+    return list(_remembered(text) if len(text) <= _LONGEST_REMEMBERED else _found(text))
 
 
 def find_shapes(text: str) -> list[Finding]:
@@ -133,6 +147,7 @@ def _apart(found: Iterable[Finding]) -> list[Finding]:
 
 
 _remembered = lru_cache(_REMEMBERED)(_found)
+on_forgetting(_remembered.cache_clear)
 
 
 def _visible(text: str) -> tuple[str, list[int] | range]:
@@ -178,124 +193,23 @@ def _tokens(text: str) -> Iterator[Finding]:
                 yield Finding(match.start() + group[0].start(), match.start() + group[-1].end(), "recovery phrase")
 
 
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
-
-
-def _is_no_year(text: str) -> bool:
-    return not (len(text) == 4 and text[:2] in ("19", "20"))
-
-
-def _is_value(text: str) -> bool:
-    return not tokens.is_stand_in(text) and "{{" not in text
-
-
 def _is_lone(word: str) -> bool:
     return tokens.is_lone(word, data().said)
-
-
-def _is_given(word: str) -> bool:
-    """A word with a number: enough where it is said to be a password."""
-    return re.fullmatch(r"[^\W\d_]{3,24}\d{1,6}", word) is not None and not tokens.is_stand_in(word)
-
-
-def _is_spoken(word: str) -> bool:
-    """Words put together or a mixture, but no name with a number: "Microsoft365"."""
-    return tokens.is_told(word) and re.fullmatch(r"(?:_\w+|[A-Za-z]+(?:\d{1,3}|[\d.]+))", word) is None
 
 
 def _is_phrase(words: str) -> bool:
     return data().prose.isdisjoint(words.casefold().split())
 
 
-def _is_paper(text: str) -> bool:
-    digits = sum(map(str.isdigit, text))
-    return digits >= 5 or (digits >= 3 and len(text) >= 8)
-
-
-_of = re.compile
-_ANY, _NEXT = _of(""), _of(r"^[ \t:=：]{0,3}$")
-_GIVEN = _of(rf"(?i)(?:^\W{{0,4}}|{_IS}[ \t]{{0,3}}{_OPEN}{{0,2}})$")
-_SAID = _of(rf"(?i){_IS}[ \t]{{0,3}}$")
-_QUOTED = _of(r"^[^\n\"“„«「『‘'=<>{}]{0,40}[\"“„«「『‘']$")
-_SENTENCE = _of(r"^[^\d\n.!?。]{0,64}$|\b(?:to|now|auf|jetzt|en|a)\s$")
-_IS_ONLY = _of(
-    r"(?i)^(?: (?:for|of|to|on|at|für|vom|von|der|des|zum|zur|im|am|pour|de|du|del|da|do|di|per|para|van|voor"
-    r"|för|till|для|от|к)"
-    r" [^\n.!?:=]{1,32}?| [а-яёіїє]{3,16})?[ \t]{0,2}(?:(?:\b(?:is|ist|lautet|est|c'est|es|è|é|jest|to|är|er"
-    r"|это|היא|هي|là|adalah)|[-–—])"
-    r"(?: (?:just|simply|still|now|always|einfach|toujours|siempre))?:?[ \t]|[:=：]|は|是)[ \t]{0,3}$"
-)
-_AS = _of(
-    r"(?i)^[\"'”’»)\].]{0,2} (?:(?:as|for|into|in|to|als|comme|como|come|som|jako|is|ist|est|es|è|é|är|er|–|-|="
-    r"|:)[ ])"
-    r"(?:(?:the|my|your|its|mein|mon|ihr|dein|votre|su|tu|das|die|der|le|la|el|il|new|old"
-    r"|a) ){0,3}(?:[^\s\d]{1,16} ){0,2}$"
-)
-_LABELLED = _of(r"(?i)^[^\n\w]{0,4}(?:(?:is|code|no|nr|number|\d{1,2})[^\n\w]{1,3}){0,2}$")
-_WORD = _of(r"[^\s,;、。，；=\"<>]{4,80}")
-_LONE = _of(
-    r"(?<![\w'-])[^\W\d_]{4,24}(?=[\"'”’»)]{0,2}[ \t]{0,2}(?:[.,;!)](?![^\W_])|$|\b(?:and|then|und|dann|et|puis"
-    r"|y|e)\b))"
-)
-_CITED = _of(r"(?:(?<=[“„«「『])|(?<=[\s(:][\"'‘]))(?![ ,;.:])[^\n\"“”„«»「」『』’']{1,60}(?=[”“»」』]|[\"'’](?!\w))")
-_NUMBER = _of(
-    r"(?<![A-Za-z\d_.,+#-])(?<!host:)(?:[A-Z]-(?=\d{4}))?(?!\d{4}-\d\d-\d\d|(?:19"
-    r"|20)\d\d(?!\d))(?:\d(?:[ -]\d){3,7}|\d{1,5}(?:[ -]\d{1,5}){1,3}(?!-\d)|\d{3,9})"
-    r"[*#]?(?![A-Za-z\d_%°€$£]|[.,:/-]\d|[ ]?(?:kg|g|cm|mm|km|m|euros?|eur|usd|dollars?|pounds?|people|uhr"
-    r"|min\w*|sec\w*|s|ms|x|files?|items?"
-    r"|pages?|rows?|times|users?|hours?|days?|kb|mb|gb|char\w*|zeichen|digits?)(?!\w))"
-)
-_GROUPS = _of(
-    r"(?<![\w-])(?:(?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{3,8}(?: (?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{2,8}){1,7}"
-    r"|[A-Za-z0-9]{2,8}(?:-[A-Za-z0-9]{1,8}){1,7}|(?=[A-Z]{0,9}\d|\d{0,9}[A-Z]"
-    r"|[a-z]{0,12}\d)[A-Za-z\d]{5,24})(?![\w-]|\.\d)"
-)
-_WORDS = _of(
-    r"(?:(?<=[:=–—?>]\s)|(?<=\bis\s)|(?<=\bist\s)|(?<=\best\s)|(?<=\bes\s)|(?<=\bè\s)|(?<=\bare\s)"
-    r"|(?<=\bas\s))[^\W\d_]{2,16}(?:[ -][^\W_]{1,16}){2,23}(?=[ \t]{0,2}(?:[.,;!(–—-]|$))"
-)
-_LETTERED = _of(r"(?=[A-Z]{0,3}\d)(?=\d{0,6}[A-Z])[A-Z\d]{5,8}(?![\w-])")
-_FURTHER = _of(r"^[:=]? {0,2}(?:[A-Za-z\d-]{4,24}(?:[,;/]| and) ?){1,9}$")  # of a list
-_PAPER = _of(r"[A-Z\d]{1,10}(?:[ -][A-Z\d]{1,6}){0,5}(?!\w)")
-_AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:"
-
-_RULES = (
-    _Rule("password", _ANY, _WORD, tokens.is_mixed, "password", 7),
-    _Rule("password", _AS, _WORD, tokens.is_told, "password", 99, before=True),
-    _Rule("password", _AS, _CITED, _is_value, "password", 99, before=True),
-    _Rule("password code", _QUOTED, _CITED, _is_value, "password"),
-    _Rule("phrase", _QUOTED, _CITED, _is_phrase, "password"),
-    _Rule("password", _GIVEN, _NUMBER, _is_no_year, "code"),
-    _Rule("password phrase", _SAID, _WORD, _is_given, "password", 7),
-    _Rule("password", _NEXT, _WORD, _is_given, "password"),
-    _Rule("password", _IS_ONLY, _LONE, _is_lone, "password", 9),
-    _Rule("password phrase", _SAID, _WORD, tokens.is_told, "password", 12),
-    _Rule("lock key", _SAID, _WORD, _is_spoken, "password", 12),
-    _Rule("lock key", _GIVEN, _WORD, tokens.is_odd, "password", 7),
-    _Rule("phrase password", _SAID, _WORDS, _is_phrase, "password", 2),
-    _Rule("code", _SENTENCE, _NUMBER, _is_no_year, "code", 2),
-    _Rule("code", _SENTENCE, _GROUPS, _has_digit, "code", 2),
-    _Rule("code lock", _AS, _NUMBER, _is_no_year, "code", 99, before=True),
-    _Rule("lock", _GIVEN, _NUMBER, _is_no_year, "code", 2),
-    _Rule("lock", _SAID, _LETTERED, _has_digit, "code"),
-    _Rule("code key", _FURTHER, _GROUPS, _has_digit, "code", 10),
-    _Rule("key", _LABELLED, _GROUPS, _has_digit, "key"),
-    _Rule("key", _GIVEN, _WORD, tokens.is_key, "key", 12),
-    _Rule("paper", _of(r"^[^\d\n]{0,32}$"), _PAPER, _is_paper, "document number", 2),
-)
-
-_RULES_OF = {
-    name: [rule for rule in _RULES if name in rule.sections.split()]
-    for name in ("password", "code", "lock", "key", "phrase", "paper")
-}
-
-
 def _introduced(text: str) -> Iterator[Finding]:
-    for start, end, section in _nouns(text):
+    found = list(_nouns(text))
+    followed = {(start, section) for start, _, section in found}
+    for start, end, section in found:
+        if (end, section) in followed:  # the same kind of word once more: that one introduces what comes
+            continue
         weak = section in ("lock", "key") and text[end : end + 1] == "_"  # the first word of a longer name
         if not weak and not _GOES_ON.match(text, end) and not _is_of_something_else(text, start, end, section):
-            for rule in _RULES_OF[section]:
+            for rule in data().rules[section]:
                 yield from _near(text, start, end, rule)
 
 
@@ -348,7 +262,7 @@ def _near(text: str, start: int, end: int, rule: _Rule) -> Iterator[Finding]:
         stop = text.find("\n", end, end + WINDOW)
         left, right = end, stop if stop >= 0 else min(len(text), end + WINDOW)
     for match in islice(rule.candidate.finditer(text, left, right), rule.most):
-        word = match[0].strip(_AROUND) if rule.candidate is _WORD else match[0]
+        word = match[0].strip(_AROUND) if rule.is_word else match[0]
         if not word or "://" in word or not rule.accepts(word):
             continue
         between = text[match.end() : start] if rule.before else text[end : match.start()]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.request import Request, Value, find_whole
+from ufo_experience.request import Request, find_whole
 
 # "email", "email from task", "email from task slot 2", "email from request": in a new task of the same kind, the n-th
 # value is the one to type. A summarizer may add what the value means: "email from task slot 2 (the recipient)".
@@ -37,23 +36,10 @@ def slot_type(value: str) -> str:
 def describe(value: str, asked: Sequence[str]) -> str:
     """The type of a typed value, and where it stands of what was asked: the task, and the request it is part of."""
     kind = slot_type(value)
-    values = [value.text for value in Request.parse(PLACEHOLDER.sub("<secret>", asked[0])).values]
+    values = [one.text for one in Request.parse(PLACEHOLDER.sub("<secret>", asked[0])).values]
     if value in values:
         return f"{kind} from task slot {values.index(value) + 1}"
     for where, text in zip(("task", "request"), asked, strict=False):
         if find_whole(value, text) >= 0:
             return f"{kind} from {where}"
     return kind
-
-
-def value_types(request: str) -> Counter[str]:
-    """How many values of each type a request names, quoted or not."""
-    return Counter(map(value_type, Request.parse(PLACEHOLDER.sub("<secret>", request)).values))
-
-
-def value_type(found: Value) -> str:
-    """What kind of thing a value of a request is, whether it stands in quotes or not."""
-    kind = slot_type(found.text)
-    if kind != "text":
-        return kind
-    return "text" if found.kind == "name" else found.kind

@@ -159,8 +159,24 @@ def is_jwt(text: str) -> bool:
     return isinstance(decoded, dict) and "alg" in decoded
 
 
+def is_given(word: str) -> bool:
+    """A word with a number: enough where it is said to be a password."""
+    return re.fullmatch(r"[^\W\d_]{3,24}\d{1,6}", word) is not None and not is_stand_in(word)
+
+
+def is_spoken(word: str) -> bool:
+    """Words put together or a mixture, but no name with a number: "Microsoft365"."""
+    return is_told(word) and re.fullmatch(r"(?:_\w+|[A-Za-z]+(?:\d{1,3}|[\d.]+))", word) is None
+
+
+def is_paper(text: str) -> bool:
+    """The number of a document: five digits, or three among letters."""
+    digits = sum(map(str.isdigit, text))
+    return digits >= 5 or (digits >= 3 and len(text) >= 8)
+
+
 CHECKS: dict[str, Callable[[str], bool]] = {
-    "-": lambda text: not is_stand_in(text),
+    "-": lambda text: not is_stand_in(text) and "{{" not in text,
     "mixed": is_mixed,
     "told": is_told,
     "odd": is_odd,
@@ -170,4 +186,9 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "card": is_card,
     "iban": is_iban,
     "jwt": is_jwt,
+    "given": is_given,
+    "spoken": is_spoken,
+    "paper": is_paper,
+    "digit": lambda text: any(map(str.isdigit, text)),
+    "no year": lambda text: not (len(text) == 4 and text[:2] in ("19", "20")),
 }

@@ -51,6 +51,7 @@ class Retrieval(Sequence[Hit]):
 
     `negatives` are failed runs at the same task, `near` (on request) the best hits below the threshold, `withheld` what
     fits and is not served (see `Withheld`). `reason` says why there are no hits, and is None when there are some.
+    `application` is the one that was asked for.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -62,6 +63,7 @@ class Retrieval(Sequence[Hit]):
     reason: str | None = None
     notes: tuple[str, ...] = ()
     near: tuple[Hit, ...] = ()
+    application: str | None = None
 
     def __len__(self) -> int:
         return len(self.hits)

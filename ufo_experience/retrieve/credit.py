@@ -7,12 +7,9 @@ score, and is at last withheld; one that helped never beats a better match.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from ufo_experience.index.base import Row
 from ufo_experience.trust.policy import HIDE_AFTER
 
-STALE = 0.8  # factor on the score of what was not seen to work for long
 _PRIOR = 2.0
 
 
@@ -21,11 +18,9 @@ def usefulness(row: Row) -> float:
     return (row.helped + _PRIOR) / (row.helped + row.hurt + 2 * _PRIOR)
 
 
-def usage_factor(row: Row, stale_before: datetime | None = None) -> float:
-    """Factor on the score: 1 unless it hurt more often than it helped, or was last seen to work before that moment."""
-    seen = max(filter(None, (row.created_at, row.last_success)))
-    stale = stale_before is not None and seen < stale_before
-    return min(1.0, 2 * usefulness(row)) * (STALE if stale else 1.0)
+def usage_factor(row: Row) -> float:
+    """Factor on the score: 1 unless it hurt more often than it helped."""
+    return min(1.0, 2 * usefulness(row))
 
 
 def is_harmful(row: Row) -> bool:

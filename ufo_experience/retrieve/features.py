@@ -27,16 +27,19 @@ RELATED = 0.7  # what a related word counts, where the same one counts 1
 _COMMON_WEIGHT, _VALUE_WEIGHT, _ARGUMENT_WEIGHT, _UNKNOWN_WEIGHT = 0.3, 0.25, 0.35, 0.5
 _MOST_SHARED = 6  # words: more say no more
 _UNSAID = 0.5  # what speaks neither for nor against
-_LARGE = 600  # records: what comes near by chance is no more in a larger store
 _WORDS = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
 COMMON = frozenset(map(stem, _WORDS["common"].split()))
 _PREPOSITIONS = frozenset(map(stem, _WORDS["prepositions"].split()))
 _BEFORE_VALUES = frozenset(map(stem, _WORDS["before_values"].split()))
+_INTRODUCES = {stem(word): kind for kind, some in _WORDS["introduces"].items() for word in some.split()}
+_ENDS_FILLER = _PREPOSITIONS | frozenset(map(stem, _WORDS["ends_filler"].split()))
+_ALWAYS_FILLED = frozenset({"content", "title"})
 _NONE: Entries = frozenset()
 
 PAIR = (
     "query_coverage", "record_coverage", "missing", "surplus", "agreement", "agreement_related", "agreement_values",
     "shared_words", "verb_held", "verb_named", "object_held", "object_named", "same_kinds", "same_values",
+    "unexplained",
 )  # fmt: skip
 MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least")
 STORE = ("words", "masked", *PAIR, *MEANT)
@@ -57,6 +60,7 @@ class Prepared:
     lost: tuple[float, ...]
     says: tuple[bool, ...]
     known: tuple[bool, ...]
+    place: tuple[str, ...]  # the kind of filler that stands there, "" for words of the procedure itself
     words: frozenset[str]
     own: Entries  # what the words stand for that are no values
     near: Entries  # and what is related to it
@@ -85,7 +89,8 @@ def prepared(request: Request) -> Prepared:
     asking = [place for place in range(start, end) if says[place] and not kinds[place]]
     verb = asking[0] if asking else -1
     lost = _lost(stems, shared, says, known, verb)
-    objects = _objects(stems, says, kinds, verb, end)
+    fillers = _fillers(stems, kinds, known, verb)
+    objects = _objects(stems, says, fillers, verb, end)
     weights = [
         (stems[place], lost[place] / (1.0 if says[place] else _COMMON_WEIGHT))
         for place in range(start, end)
@@ -104,6 +109,7 @@ def prepared(request: Request) -> Prepared:
         lost,
         says,
         known,
+        fillers,
         frozenset(stems),
         own,
         near,
@@ -131,13 +137,32 @@ def _lost(
     return tuple(found)
 
 
-def _objects(stems: Sequence[str], says: Sequence[bool], kinds: Sequence[str], verb: int, end: int) -> tuple[int, ...]:
+def _fillers(stems: Sequence[str], kinds: Sequence[str], known: Sequence[bool], verb: int) -> tuple[str, ...]:
+    """Of each word which place it fills: everything behind "about" or "named", values and what may be one elsewhere.
+
+    Runs of one procedure differ there, marked or not: "about the budget" and "about the trip".
+    """
+    found: list[str] = []
+    lead = ""
+    for place, (word, kind) in enumerate(zip(stems, kinds, strict=True)):
+        if word in _ENDS_FILLER and place > verb:
+            lead = _INTRODUCES.get(word, "")
+            found.append("")
+            continue
+        fills = bool(kind) or lead in _ALWAYS_FILLED or (bool(lead) and not known[place] and word not in COMMON)
+        found.append((lead or kind) if fills else "")
+    return tuple(found)
+
+
+def _objects(
+    stems: Sequence[str], says: Sequence[bool], fillers: Sequence[str], verb: int, end: int
+) -> tuple[int, ...]:
     """The places of what is acted on: what stands behind the verb, up to a preposition."""
     found: list[int] = []
     for place in range(verb + 1, end) if verb >= 0 else ():
         if stems[place] in _PREPOSITIONS and found:
             break
-        if says[place] and not kinds[place]:
+        if says[place] and not fillers[place]:
             found.append(place)
     return tuple(found)
 
@@ -177,6 +202,7 @@ def pair_features(asked: Prepared, had: Prepared, rarity: Mapping[str, float], r
         _mean(named, had.objects),
         _overlap(asked.kinds, had.kinds),
         _same_values(asked, had, rarity),
+        _unexplained(asked, held, had, named, rarity),
     ]
 
 
@@ -203,6 +229,22 @@ def _coverage(side: Prepared, shares: Sequence[float], rarity: Mapping[str, floa
             if not share and known:
                 missing += weight
     return (held / total if total else 0.0), missing / said
+
+
+def _unexplained(
+    asked: Prepared, held: Sequence[float], had: Prepared, named: Sequence[float], rarity: Mapping[str, float]
+) -> float:
+    """How much the two differ, apart from what fills the same places of both: there runs of one procedure differ."""
+    both = frozenset(asked.place) & frozenset(had.place) - {""}
+    total = differs = 0.0
+    for side, shares in ((asked, held), (had, named)):
+        columns = zip(side.stems, shares, side.shared, side.lost, side.says, side.place, strict=True)
+        for word, share, shared, lost, says, place in columns:
+            if says and place not in both:
+                weight = rarity[word] * (shared if share else lost)
+                total += weight
+                differs += weight * (1 - share)
+    return differs / total if total else _UNSAID
 
 
 def _mean(shares: Sequence[float], places: Sequence[int]) -> float:

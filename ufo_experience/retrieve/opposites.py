@@ -42,18 +42,22 @@ _PREFIX = re.compile(f"^({'|'.join(_DATA['prefixes'].split())})(?=\\w{{3}})")
 _BY_IN, _NOT_TAKEN_BACK = _stems("taken_back_by_in"), _stems("not_taken_back")
 _SWAPPED = {prefix: tuple(others.split()) for prefix, others in _DATA["swapped_prefixes"].items()}
 _PARTICLES = _DATA["opposite_particles"] | {other: one for one, other in _DATA["opposite_particles"].items()}
+_LEADS: dict[str, str] = _DATA["leads"]
 _EITHER_WAY, _TABLE_LINES, _PLACES = _stems("same_either_way"), _stems("lines_of_a_table"), _words("gives_a_place")
 
 
 class Marks(NamedTuple):
     """What decides whether requests contradict each other: words one says (in order), words it negates, which end (1,
-    -1; 0: both) of each axis it touches, its verbs with the particle behind them, and the first word as it stands."""
+    -1; 0: both) of each axis it touches, its verbs with the particle behind them, the first word where
+    it may be a verb, and the words that say from where and where to."""
 
     said: tuple[str, ...]
     negated: frozenset[str]
     ends: Mapping[int, int]
     particles: frozenset[tuple[str, str]]
     deed: str
+    origins: frozenset[str]
+    goals: frozenset[str]
 
 
 def conflict(one: Request, other: Request) -> str | None:
@@ -67,6 +71,7 @@ def conflict(one: Request, other: Request) -> str | None:
         or _taking_back(b, a)
         or _other_particle(a, b)
         or _other_end(a, b)
+        or _way_back(a, b)
     )
 
 
@@ -124,6 +129,12 @@ def _other_particle(a: Marks, b: Marks) -> str | None:
     return None
 
 
+def _way_back(a: Marks, b: Marks) -> str | None:
+    """ "From the stick to the desktop" against "from the desktop to the stick"."""
+    there, back = a.origins & b.goals - b.origins, a.goals & b.origins - b.goals
+    return f"the way back: {min(there)} / {min(back)}" if there and back else None
+
+
 def _other_end(a: Marks, b: Marks) -> str | None:
     for axis in sorted(a.ends.keys() & b.ends.keys()):
         if a.ends[axis] * b.ends[axis] == -1:
@@ -143,7 +154,8 @@ def marks_of(request: Request) -> Marks:
         found.take(token, tokens[:place])
     first = tokens[0] if tokens else ""
     is_deed = found.said and stem(first) == found.said[0] and len(first) > 2 and not first.endswith(("s", "ed"))
-    return Marks(tuple(found.said), frozenset(found.negated), found.ends, particles, found.said[0] if is_deed else "")
+    deed = found.said[0] if is_deed else ""
+    return Marks(tuple(found.said), frozenset(found.negated), found.ends, particles, deed, *_directions(request))
 
 
 on_forgetting(marks_of.cache_clear)
@@ -157,6 +169,18 @@ def _without_values(request: Request) -> str:
         if value.kind != "name" and start <= value.start and value.end <= start + len(text):
             text = f"{text[: value.start - start]} , {text[value.end - start :]}"
     return text.lower().replace("’", "'")
+
+
+def _directions(request: Request) -> tuple[frozenset[str], frozenset[str]]:
+    """The words that say from where, and those that say where to; values and names may be any."""
+    found: dict[str, set[str]] = {"from": set(), "to": set()}
+    lead = ""
+    for word, kind in zip(request.words, request.kinds, strict=True):
+        if word in _LEADS:
+            lead = _LEADS[word]
+        elif lead and not kind and word not in _FILLERS:
+            found[lead].add(word)
+    return frozenset(found["from"]), frozenset(found["to"])
 
 
 class _Reader:

@@ -4,19 +4,19 @@
     → the k best at or above the threshold; failed runs apart
 
 The score in [0, 1] says how probable it is that a record helps. Without vectors the structured ranker answers, with
-the score as the overlap of the task; with vectors their cosine counts in the order.
+the score as the overlap of the task; with vectors more candidates are found, and the score ranks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Protocol
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError, ServiceError, UsageError
-from ufo_experience.index.base import Candidate, ExperienceIndex, Filter, Row, Vector
+from ufo_experience.index.base import MISMATCH, Candidate, ExperienceIndex, Filter, Row, Vector
 from ufo_experience.redact import redact_text
 from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Considered, Retrieval, Why, Withheld
@@ -29,7 +29,7 @@ from ufo_experience.retrieve.score import NAMES, THRESHOLD, scored
 from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank_score, recency, similarity
 from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
-from ufo_experience.trust.policy import TrustPolicy
+from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
 
 MAX_K = 50
 MAX_QUERY = 8_000  # characters; a longer task is cut, and the answer says so
@@ -136,7 +136,12 @@ class Retriever:
         filter = Filter(query.application, query.env, only=query.only, exclude_session=query.exclude_session)
         if trusted:
             filter = replace(filter, min_trust=self.policy.own, min_trust_imported=self.policy.imported)
-        return self._found(request, vector, filter), degraded
+        try:
+            return self._found(request, vector, filter), degraded
+        except DataError as error:
+            if vector is None or error.code != MISMATCH:
+                raise
+            return self._found(request, None, filter), str(error)
 
     def _embedded(self, request: Request) -> tuple[Vector | None, str | None]:
         if self.embedder is None:
@@ -159,13 +164,9 @@ class Retriever:
 
     def _told(self, request: Request, one: Candidate, score: float, order: float, features: list[float]) -> Found:
         raw = lifted(request, one.row, score) if one.row.wordings else score
-        factor = usage_factor(one.row, self._stale_before())
+        factor = usage_factor(one.row)
         opposite = conflict(request, one.row.request)
         return Found(one.row, raw * factor, raw, order, opposite, tuple(features), one.cosine)
-
-    def _stale_before(self) -> datetime | None:
-        before = self.policy.stale_before()
-        return None if before is None else datetime.fromtimestamp(before, timezone.utc)
 
     def threshold(self, query: Query) -> float:
         """The least score that is served."""
@@ -183,9 +184,8 @@ class Retriever:
         asked.add(request.masked)
         if len(self._served) > _REMEMBERED:
             self._served.pop(next(iter(self._served)))
-        if len(asked) < _MANY:
-            return None
-        return f"{id[:8]} was served to {len(asked)} different requests: see whether it is the way of all of them"
+        told = f"{id[:8]} was served to {len(asked)} different requests: see whether it is the way of all of them"
+        return told if len(asked) >= _MANY else None
 
 
 class _Answer:
@@ -196,7 +196,8 @@ class _Answer:
     ) -> None:
         self._by, self._request, self._query, self._notes, self._now = retriever, request, query, notes, now
         self._threshold = retriever.threshold(query)
-        self._found, self._degraded = retriever.rank(request, query)
+        found, self._degraded = retriever.rank(request, query)
+        self._found = [self._held(one) for one in found]
         self._withheld: list[Withheld] = []
         self._read: dict[str, Experience] = {}
 
@@ -232,7 +233,13 @@ class _Answer:
             reason=None if hits else self._reason(below, negatives),
             notes=tuple(self._notes),
             near=self._hits(below, self._query.near) if self._query.near else (),
+            application=self._query.application,
         )
+
+    def _held(self, one: Found) -> Found:
+        """One report of harm lowers the rank of what is served, and no more: it takes two other sessions to hide it."""
+        reported = one.raw >= self._threshold > one.score and 0 < one.row.hurt < HIDE_AFTER
+        return replace(one, score=self._threshold) if reported else one
 
     def _admits(self, row: Row) -> bool:
         return self._by.is_trusted(row) and not is_harmful(row)
@@ -340,7 +347,8 @@ class _Answer:
                     self._withhold_one(row, one.score, "contradicts")
             elif not self._by.is_trusted(row):
                 if one.score >= self._threshold:
-                    self._withhold_one(row, one.score, _why_untrusted(row))
+                    quarantined = row.trust is Trust.QUARANTINED or row.imported
+                    self._withhold_one(row, one.score, "quarantined" if quarantined else "unproven")
             elif one.raw >= self._threshold and (is_harmful(row) or one.score < self._threshold):
                 self._withhold_one(row, one.raw, "harmful")
         self._withheld.sort(key=lambda one: (-one.score, one.id))
@@ -349,8 +357,8 @@ class _Answer:
         if row.id in {one.id for one in self._withheld}:
             return
         release = f"ufo-experience approve {row.id[:8]}" if why in ("unproven", "quarantined") else None
-        application = row.application if why == "other application" else None
-        self._withheld.append(Withheld(row.id, row.task, round(score, 6), why, release, application))
+        named = row.application if why == "other application" else None
+        self._withheld.append(Withheld(row.id, row.task, round(score, 6), why, release, named))
 
     def _withhold_elsewhere(self) -> None:
         """Note what would be served if no application were asked for."""
@@ -378,11 +386,7 @@ class _Answer:
         ).explain()
 
 
-def _why_untrusted(row: Row) -> Why:
-    return "quarantined" if row.trust is Trust.QUARANTINED or row.imported else "unproven"
-
-
-def _one_each(found: Iterable[Found], best: Representative) -> list[Found]:
+def _one_each(found: Iterable[Found], best: Callable[[Sequence[Found]], Found]) -> list[Found]:
     """One of each procedure (runs of one task and ending) and one of each session, in the order given."""
     groups: dict[tuple[str, bool | None], list[Found]] = {}
     for one in found:
@@ -395,14 +399,6 @@ def _one_each(found: Iterable[Found], best: Representative) -> list[Found]:
             chosen.append(one)
         sessions |= {one.row.session} - {""}
     return chosen
-
-
-class Representative(Protocol):
-    """Which of the runs of one procedure stands for it."""
-
-    def __call__(self, group: Sequence[Found]) -> Found:
-        """One of the group."""
-        ...
 
 
 def _best_of_equals(group: Sequence[Found]) -> Found:

@@ -5,7 +5,7 @@
 
 The trees also see where a candidate stands: how far it is ahead of the best other procedure, and how large the store
 is. Each feature that has a direction has it in every tree: more of what speaks for a record never lowers its score.
-The cosine of an embedder counts in the order alone; in the score it was measured to add nothing.
+The cosine of an embedder finds candidates; neither order nor score is fitted to it.
 """
 
 from __future__ import annotations
@@ -104,11 +104,11 @@ def scored(
     """Candidates in order, each with its score. `rarity` is that of all their words and, under "", of an unknown one;
     `size` counts the records of the store, `named` says that an application was asked for."""
     table = features(asked, candidates, rarity, size, named)
-    place = ordered(table, candidates, order_of(table, candidates))
+    place = ordered(table, candidates, order_of(table))
     table, candidates = table[place], tuple(candidates[one] for one in place)
     names = _trees().names
     logit = _trees().logit(table[:, [NAMES.index(name) for name in names]])
-    return Scored(candidates, order_of(table, candidates), np.asarray(1 / (1 + np.exp(-logit)), np.float64), table)
+    return Scored(candidates, order_of(table), np.asarray(1 / (1 + np.exp(-logit)), np.float64), table)
 
 
 def features(
@@ -119,25 +119,18 @@ def features(
     return np.hstack([own, standing(asked, candidates, own, size, named)])
 
 
-def order_of(table: Floats, candidates: Sequence[Candidate]) -> Floats:
+def order_of(table: Floats) -> Floats:
     """Higher is better."""
     weights: Mapping[str, float] = _fitted()["order"]
     total = np.zeros(len(table))
     for name, weight in weights.items():
-        total += weight * (cosines(candidates) if name == "cosine" else table[:, NAMES.index(name)])
+        total += weight * table[:, NAMES.index(name)]
     return total
 
 
 def ordered(table: Floats, candidates: Sequence[Candidate], order: Floats) -> list[int]:
     """Places, best first; ties by id."""
     return sorted(range(len(candidates)), key=lambda place: (-order[place], candidates[place].row.id))
-
-
-def cosines(candidates: Sequence[Candidate]) -> Floats:
-    """The cosines less their least: those of one embedder begin at 0, those of another at .7."""
-    known = [one.cosine for one in candidates if one.cosine is not None]
-    least = min(known, default=0.0)
-    return np.array([0.0 if one.cosine is None else one.cosine - least for one in candidates], np.float64)
 
 
 def standing(asked: Request, candidates: Sequence[Candidate], table: Floats, size: int, named: bool) -> Floats:

@@ -58,11 +58,6 @@ class Thesaurus:
         """True for a word that stands in the thesaurus, related to others or not."""
         return self._word(stem).line is not None
 
-    def names_thing(self, stem: str) -> bool:
-        """True for a word that names things alone: it is no deed, whatever place it has."""
-        line = self._word(stem).line
-        return line is not None and line[1]
-
     def entries(self, stems: Sequence[str]) -> list[Entries]:
         """For each stem of a text the entries it stands for: itself, and phrases that it is part of."""
         words, said = [self._word(one) for one in stems], frozenset(stems)

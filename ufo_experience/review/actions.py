@@ -138,7 +138,7 @@ def edited(
 
     Raises:
         UsageError: no step is left, or nothing is different.
-        SchemaError: a text does not fit; the field is named.
+        DataError: a text does not fit; the field is named.
     """
     kept = [step for step in old.action.steps if step.step_number in steps]
     if old.action.steps and not kept:

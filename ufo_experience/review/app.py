@@ -69,6 +69,9 @@ class Review:
             "/experiences": lambda request, form: self._page(
                 "experiences.html", self.pages.experiences(request.query_params), request
             ),
+            "/procedures": lambda request, form: self._page(
+                "procedures.html", self.pages.procedures(request.query_params), request
+            ),
             "/queue": lambda request, form: self._page("queue.html", self.pages.queue(request.query_params), request),
             "/try": lambda request, form: self._page("try.html", self.pages.attempt(request.query_params), request),
             "/health": lambda request, form: self._page(
@@ -79,6 +82,7 @@ class Review:
         }
         writes: dict[str, Handler] = {
             "/change": self._change,
+            "/lesson": self._lesson,
             "/undo": self._undo,
             "/job": self._job,
             "/experience/{id}/edit": self._edit,
@@ -152,6 +156,13 @@ class Review:
         change = verbs[verb]()
         gone = verb == "remove" and back.startswith("/experience/")
         return self._done(change, "/experiences" if gone else back)
+
+    def _lesson(self, request: Request, form: Form) -> Response:
+        """Approve a lesson, or put it aside."""
+        given = dict(form)
+        change = self.memory.approve if given.get("do") == "approve" else self.memory.quarantine
+        change(given.get("lesson", ""))
+        return RedirectResponse("/procedures#lessons", 303)
 
     def _undo(self, request: Request, form: Form) -> Response:
         given = dict(form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ufo_experience.review import plots
 from ufo_experience.review.actions import seen_now, superseded
 from ufo_experience.review.rows import Filters, Row, RowTable
 from ufo_experience.schema import Experience, Hit
+from ufo_experience.summarize.procedures import KnownProcedure, join
 from ufo_experience.trust.risk import risks
 
 PAGE = 50  # rows of a list
@@ -31,6 +32,7 @@ class Pages:
 
     memory: ExperienceMemory
     table: RowTable
+    _known: tuple[str, list[KnownProcedure]] = field(default=("", []), init=False)
 
     def overview(self) -> Data:
         """The one thing to do next, counts, use over time, what could not be answered, and how the index is."""
@@ -81,6 +83,26 @@ class Pages:
             "searched": bool(filters.words),
             "empty_store": not self.table.rows(),
         }
+
+    def procedures(self, query: Mapping[str, str]) -> Data:
+        """What is known, each procedure once with its runs, and what the runs of an application teach together."""
+        known = self._joined()
+        page = max(1, _number(query.get("page"), 1))
+        return {
+            "known": known[(page - 1) * PAGE : page * PAGE],
+            "total": len(known),
+            "runs": sum(len(one.runs) for one in known),
+            "page": page,
+            "pages": max(1, -(-len(known) // PAGE)),
+            "lessons": self.memory.parts.lessons.all(),
+        }
+
+    def _joined(self) -> list[KnownProcedure]:
+        """The records as procedures, joined again when the store has changed."""
+        revision = self.memory.store.revision()
+        if self._known[0] != revision:
+            self._known = revision, join(self.memory.list())
+        return self._known[1]
 
     def queue(self, query: Mapping[str, str]) -> Data:
         """What waits for a decision, with what is decided on: what has worked first, the newest before the older."""
@@ -140,7 +162,7 @@ class Pages:
 
     def _search(self, words: str) -> list[str]:
         """Ids by the product's own retriever, trusted or not, best first; then those whose text holds the words."""
-        found = self.memory.retrieve(words, similarity_threshold=0.0, top_k=FOUND)
+        found = self.memory.retrieve(words, threshold=0.0, top_k=FOUND)
         ids = [hit.experience.id for hit in [*found, *found.negatives, *found.near]]
         ids += [held.id for held in found.withheld]
         wanted = words.casefold().split()

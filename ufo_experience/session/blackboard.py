@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
-from ufo_experience.errors import DataError, FormatVersionError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import MAX_DEPTH
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_json_lines, write_atomic
 from ufo_experience.session.images import (
@@ -273,17 +273,19 @@ class Blackboard:
         """Replace all content by that of a file `save_to_file` wrote. Whatever is raised, the content stays as it was.
 
         Raises:
-            DataError: no such file, or (as `CorruptError`) torn or not JSON, (as `FormatVersionError`) written by a
-                newer version, (as `SchemaError`) with a part of the wrong shape.
+            DataError: no such file, or torn or not JSON (`E_CORRUPT`), written by a newer version
+                (`E_VERSION`), or with a part of the wrong shape (`E_SCHEMA`).
         """
         data = read_json(path, MAX_FILE_BYTES)
         version = data.get("format_version", FORMAT_VERSION) if isinstance(data, dict) else FORMAT_VERSION
         if version != FORMAT_VERSION:
-            raise FormatVersionError(f"format version {version!r}, this program reads {FORMAT_VERSION}", file=str(path))
+            raise DataError(
+                f"format version {version!r}, this program reads {FORMAT_VERSION}", file=str(path), code="E_VERSION"
+            )
         try:
             self._take_over(data, "load_from_file", file=str(path))
         except DataError as error:
-            raise SchemaError(error.reason, file=str(path), field=error.field) from error
+            raise DataError(error.reason, file=str(path), field=error.field, code="E_SCHEMA") from error
 
     def is_empty(self) -> bool:
         """Tell whether there is neither an item in a memory nor a key-value."""
@@ -301,7 +303,7 @@ class Blackboard:
     def _take_over(self, data: Any, operation: str, **details: Any) -> None:
         """Replace all content, once the whole of `data` is read and checked."""
         if not isinstance(data, Mapping):
-            raise SchemaError("must be an object")
+            raise DataError("must be an object", code="E_SCHEMA")
         kinds = dict.fromkeys(self._memories, MemoryItem) | {"screenshots": ImageMemoryItem}
         items = {name: items_from_dicts(data.get(name, []), kind, field=name) for name, kind in kinds.items()}
         for number, shot in enumerate(items["screenshots"]):
@@ -375,11 +377,11 @@ def _read_values(parts: dict[str, Any]) -> dict[str, Any]:
     """Key-values from a file: those under `key_values`, nested or by full path, and what stands beside them."""
     own = parts.pop("key_values", {})
     if not isinstance(own, Mapping):
-        raise SchemaError("must be an object", field="key_values")
+        raise DataError("must be an object", field="key_values", code="E_SCHEMA")
     board, path = Blackboard(), ""
     try:
         for path, value in [*own.items(), *parts.items()]:
             board.add_key_value(path, value)
     except UsageError as error:
-        raise SchemaError(str(error), field="key_values" if path in own else str(path)) from error
+        raise DataError(str(error), field="key_values" if path in own else str(path), code="E_SCHEMA") from error
     return board._values

@@ -24,7 +24,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.protocols import ContextNames
@@ -77,7 +77,7 @@ class TaskStatus:
         self._lock = threading.Lock()
         data = read_json(self.path, _MAX_BYTES) if self.path.exists() else {}
         if not isinstance(data, dict) or not all(isinstance(known, dict) for known in data.values()):
-            raise SchemaError("not a status file: a mapping of tasks to objects", file=str(path))
+            raise DataError("not a status file: a mapping of tasks to objects", file=str(path), code="E_SCHEMA")
         self._tasks: dict[str, dict[str, Any]] = data
 
     def begin(self, task: str) -> None:

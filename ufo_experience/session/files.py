@@ -97,7 +97,7 @@ def read_json(path: StrPath, max_bytes: int) -> Any:
     """Read one JSON document in UTF-8.
 
     Raises:
-        DataError: no such file, too large, or (as CorruptError) not JSON.
+        DataError: no such file, too large, or (as DataError) not JSON.
     """
     return parse(read_bytes(path, max_bytes), file=str(path))
 

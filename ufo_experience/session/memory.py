@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any, ClassVar
 
-from ufo_experience.errors import SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session.files import dump
 
 
@@ -118,7 +118,7 @@ class Memory:
         """Replace the content by what `to_list_of_dicts` gave.
 
         Raises:
-            SchemaError: an element is not a mapping; the content stays as it was.
+            DataError: an element is not a mapping; the content stays as it was.
         """
         self.load(items_from_dicts(data))
 
@@ -203,13 +203,13 @@ class Memory:
 
 
 def items_from_dicts(data: Any, kind: type[MemoryItem] = MemoryItem, *, field: str = "") -> list[MemoryItem]:
-    """Make items of `kind` from a list of dicts; `field` names the list in the `SchemaError` for anything else."""
+    """Make items of `kind` from a list of dicts; `field` names the list in the `DataError` for anything else."""
     if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
-        raise SchemaError("must be a list of objects", field=field or None)
+        raise DataError("must be a list of objects", field=field or None, code="E_SCHEMA")
     items = []
     for number, fields in enumerate(data):
         if not isinstance(fields, Mapping) or not all(isinstance(key, str) for key in fields):
-            raise SchemaError("must be an object with text keys", field=f"{field}[{number}]")
+            raise DataError("must be an object with text keys", field=f"{field}[{number}]", code="E_SCHEMA")
         items.append(kind(**fields))
     return items
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ufo_experience.errors import DataError, SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats.plan import to_plan_file
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
@@ -55,19 +55,19 @@ def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
     """Read a plan file, filling placeholders: `{"input:1": "Jane"}` stands for `{{input:1}}`.
 
     Raises:
-        DataError: no such file, too large, or (as `CorruptError`) not JSON.
-        SchemaError: no request, or an action without a name; the message names the field.
+        DataError: no such file, too large, or (`E_CORRUPT`) not JSON.
+        DataError: no request, or an action without a name; the message names the field.
     """
     data = read_json(path, MAX_PLAN_BYTES)
     if not isinstance(data, Mapping):
-        raise SchemaError("a plan is a JSON object", file=str(path))
+        raise DataError("a plan is a JSON object", file=str(path), code="E_SCHEMA")
     requests = [data.get(key) for key in ("request", "task")]
     request = next((one for one in requests if isinstance(one, str) and one.strip()), None)
     if request is None:
-        raise SchemaError("required: what is to be done", file=str(path), field="request")
+        raise DataError("required: what is to be done", file=str(path), field="request", code="E_SCHEMA")
     actions = data.get("actions", [])
     if not isinstance(actions, list):
-        raise SchemaError("not a list", file=str(path), field="actions")
+        raise DataError("not a list", file=str(path), field="actions", code="E_SCHEMA")
     known = dict(values or {})
     return Plan(_fill(request, known), tuple(_action(item, n, path, known) for n, item in enumerate(actions)))
 
@@ -135,12 +135,12 @@ def plan_agents(plan: Plan) -> tuple[PlanAgent, PlanAgent]:
 def _action(item: Any, number: int, path: StrPath, values: Mapping[str, str]) -> PlanAction:
     field = f"actions[{number}]"
     if not isinstance(item, Mapping):
-        raise SchemaError("not an object", file=str(path), field=field)
+        raise DataError("not an object", file=str(path), field=field, code="E_SCHEMA")
     name, parameters = item.get("action"), item.get("parameters", {})
     if not isinstance(name, str) or not name:
-        raise SchemaError("required", file=str(path), field=f"{field}.action")
+        raise DataError("required", file=str(path), field=f"{field}.action", code="E_SCHEMA")
     if not isinstance(parameters, Mapping):
-        raise SchemaError("not an object", file=str(path), field=f"{field}.parameters")
+        raise DataError("not an object", file=str(path), field=f"{field}.parameters", code="E_SCHEMA")
     filled = {str(key): _fill(value, values) for key, value in parameters.items()}
     label = filled.get("label")
     target = Target(name=label) if isinstance(label, str) else None

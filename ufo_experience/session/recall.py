@@ -34,6 +34,7 @@ class Recall:
     def __init__(self, memory: ExperienceMemory, log: SessionLog, session: str, config: SessionConfig) -> None:
         self._memory, self._log, self._session, self._config = memory, log, session, config
         self._injected: dict[str, None] = {}
+        self._lessons: dict[str, None] = {}
         self._guides: list[Guide] = []
         self.guide: Guide | None = None
         self.choices: tuple[Guide, ...] = ()
@@ -59,7 +60,7 @@ class Recall:
         A way whose guide gave up is blamed however the session ended.
         """
         astray = {guide.procedure.id for guide in self._guides if guide.gave_up}
-        groups = {success: [one for one in self._injected if one not in astray]}
+        groups = {success: [*(one for one in self._injected if one not in astray), *self._lessons]}
         groups[False] = [*groups.get(False, []), *sorted(astray)]
         for verdict, ids in groups.items():
             try:
@@ -88,6 +89,7 @@ class Recall:
             return None
         shown = block if block is not None and block.ids else None
         self._injected |= dict.fromkeys(shown.ids if shown else ())
+        self._lessons |= dict.fromkeys(shown.lessons if shown else ())
         if self.guide is not None:
             self._guides.append(self.guide)
             self._injected[self.guide.procedure.id] = None

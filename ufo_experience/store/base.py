@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from ufo_experience.errors import ConflictError, QuotaError
+from ufo_experience.errors import ConflictError, StorageError
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.schema import (
     MAX_SESSIONS,
@@ -150,13 +150,13 @@ class ExperienceStore(Protocol):
         """Commit records; idempotent, durable when it returns. Usage that is not empty is kept as an event.
 
         Raises:
-            StorageError, QuotaError, LockedError: the disk, an author who has enough, another writer.
-            SchemaError: a record is over a limit; nothing of its group is stored.
+            StorageError, StorageError, LockedError: the disk, an author who has enough, another writer.
+            DataError: a record is over a limit; nothing of its group is stored.
         """
         ...
 
     def get(self, id: str) -> Experience:
-        """The live record with this id, as it is now. Raises `NotFoundError` or `CorruptError`."""
+        """The live record with this id, as it is now. Raises `NotFoundError` or `DataError`."""
         ...
 
     def __contains__(self, id: object) -> bool:
@@ -257,7 +257,7 @@ class NotesEvents(ABC):
         """Append the events of a live record, with no other writer between; returns the record after them.
 
         Raises:
-            NotFoundError, CorruptError: as `get`.
+            NotFoundError, DataError: as `get`.
         """
 
 
@@ -282,6 +282,7 @@ def check_expected(experience: Experience, expected: str | None) -> None:
 
 
 def check_quota(location: str, author: str, count: int, more: int, limit: int) -> None:
-    """Raise `QuotaError` when an author of `count` records may not keep `more` of them."""
+    """Raise `StorageError` (`E_QUOTA`) when an author of `count` records may not keep `more` of them."""
     if count + more > limit:
-        raise QuotaError(location, author, count, limit)
+        reason = f"{author!r} has {count} of {limit} records (setting max_records_per_author)"
+        raise StorageError(f"{location}: not written, {reason}", code="E_QUOTA")

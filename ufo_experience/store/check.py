@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ufo_experience.errors import CorruptError, DataError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
 from ufo_experience.store.base import StoreReport
 from ufo_experience.store.files import NOT_A_FILE, TEMP, make_folder, read_regular, replace_file, storage_errors
@@ -38,7 +38,7 @@ def _problem(path: Path, root: Path, watch: Watch, seen: dict[str, Path]) -> Pro
         _expect_file(path, root / RECORDS)
         experience = watch.read(path)[0]
         if (other := seen.setdefault(experience.id, path)) != path:
-            raise CorruptError(f"the same id as {other}", file=str(path))
+            raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
     except DataError as error:
         return Problem(file=str(path), code=error.code, message=str(error))
     return None
@@ -87,9 +87,9 @@ def _entries(folder: Path, *, temporary: bool = False) -> Iterator[Path]:
 
 def _expect_file(path: Path, records: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        raise CorruptError("a folder in the place of a record", file=str(path), code=NOT_A_FILE)
+        raise DataError("a folder in the place of a record", file=str(path), code=NOT_A_FILE)
     if path.suffix != SUFFIX or path.parent == records:
-        raise CorruptError("no file of this store has this name", file=str(path), code=STRAY)
+        raise DataError("no file of this store has this name", file=str(path), code=STRAY)
 
 
 def _explained(root: Path, name: str, reason: str) -> Path:

@@ -11,20 +11,13 @@ from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import quote
 
-from ufo_experience.errors import (
-    ExperienceError,
-    LockedError,
-    MissingExtraError,
-    ServiceError,
-    StorageError,
-    UsageError,
-)
+from ufo_experience.errors import ExperienceError, LockedError, ServiceError, StorageError, UsageError, missing_extra
 
 try:
     import psycopg
     from psycopg import conninfo, errors
 except ModuleNotFoundError as error:
-    raise MissingExtraError(error.name or "psycopg", "postgres") from error
+    raise missing_extra(error.name or "psycopg", "postgres") from error
 
 Connection = psycopg.Connection[Any]
 
@@ -34,7 +27,7 @@ MAX_CONNECTIONS = 8  # of one process
 MAX_SAID = 500  # characters of what a server says
 
 _PATIENCE = """
-SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', coalesce(
+SELECT set_config('jit', 'off', false), set_config('lock_timeout', %s, false), set_config('statement_timeout', coalesce(
     nullif(current_setting('statement_timeout'), '0'), %s), false)
 """
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, NotFoundError, SchemaError, UsageError
+from ufo_experience.errors import DataError, NotFoundError, UsageError
 from ufo_experience.ids import content_id, is_id
 from ufo_experience.redact import redact_json, redact_record
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
@@ -118,7 +118,7 @@ def _first_payload(path: Path) -> dict[str, Any]:
     whole = parse(read_regular(path, MAX_RECORD_BYTES, follow=False), file=str(path))
     payload = whole.get("payload") if isinstance(whole, dict) else None
     if not isinstance(payload, dict):
-        raise SchemaError("no record of the first edition", file=str(path))
+        raise DataError("no record of the first edition", file=str(path), code="E_SCHEMA")
     return payload
 
 
@@ -201,15 +201,15 @@ def _full(experience: Experience) -> dict[str, Any]:
 
 def _entries(text: str) -> list[Any]:
     if len(text) > MAX_IMPORT_CHARS:
-        raise SchemaError(f"larger than {MAX_IMPORT_CHARS} characters")
+        raise DataError(f"larger than {MAX_IMPORT_CHARS} characters", code="E_SCHEMA")
     value = parse(text, file="the given JSON")
     if isinstance(value, dict):
         version = value.get("version", VERSION)
         if type(version) is not int or version > VERSION:
-            raise SchemaError(f"unknown version {version!r}", field="version")
+            raise DataError(f"unknown version {version!r}", field="version", code="E_SCHEMA")
         value = value.get("experiences")
     if not isinstance(value, list):
-        raise SchemaError("not a list", field="experiences")
+        raise DataError("not a list", field="experiences", code="E_SCHEMA")
     return value
 
 
@@ -222,13 +222,13 @@ def _name(entry: Any, position: int) -> str:
 def _read_entry(entry: Any) -> Experience:
     """An experience of our own form, or of a state/action/outcome triple with optional metadata."""
     if not isinstance(entry, Mapping):
-        raise SchemaError("not an object")
+        raise DataError("not an object", code="E_SCHEMA")
     if "id" in entry:
         return validate(Experience, entry)
     extra = entry.get("metadata") or {}
     parts = [entry.get(name, {}) for name in ("state", "action", "outcome")]
     if not all(isinstance(part, Mapping) for part in (*parts, extra)):
-        raise SchemaError("not an object", field="state, action, outcome or metadata")
+        raise DataError("not an object", field="state, action, outcome or metadata", code="E_SCHEMA")
     known = {name: extra[name] for name in ("salience", "episode_id", "created_at") if name in extra}
     id = extra["id"] if is_id(extra.get("id")) else content_id(entry)
     from ufo_experience.integrations.formats.triple import from_triple

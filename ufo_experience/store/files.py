@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from ufo_experience.errors import CorruptError, DataError, LockedError, StorageError
+from ufo_experience.errors import DataError, LockedError, StorageError
 
 NOT_A_FILE, TOO_LARGE, UNREADABLE, UNSAFE = "E_NOT_A_FILE", "E_TOO_LARGE", "E_UNREADABLE", "E_UNSAFE"
 LOCK = ".lock"
@@ -86,13 +86,13 @@ def read_lines(path: Path, limit: int) -> Iterator[tuple[int, str]]:
 
 
 def check_owner(info: os.stat_result, path: Path, owner: int) -> None:
-    """Raise `CorruptError` (`E_UNSAFE`) for a file that others could have written; Windows says nothing of that."""
+    """Raise `DataError` (`E_UNSAFE`) for a file that others could have written; Windows says nothing of that."""
     if _WINDOWS:
         return
     if info.st_mode & stat.S_IWOTH and stat.S_ISREG(info.st_mode):
-        raise CorruptError("everybody may write to it; chmod o-w it once you trust it", file=str(path), code=UNSAFE)
+        raise DataError("everybody may write to it; chmod o-w it once you trust it", file=str(path), code=UNSAFE)
     if info.st_uid not in (owner, os.geteuid(), 0):
-        raise CorruptError("belongs to another user than the store", file=str(path), code=UNSAFE)
+        raise DataError("belongs to another user than the store", file=str(path), code=UNSAFE)
 
 
 def _reason(error: OSError) -> str:

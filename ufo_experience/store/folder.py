@@ -25,7 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, FormatVersionError, NotFoundError, RefusedError, StorageError
+from ufo_experience.errors import DataError, NotFoundError, RefusedError, StorageError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Trust, Usage
 from ufo_experience.store.base import Added, Event, NotesEvents, StoreReport, check_quota, event
@@ -93,7 +93,7 @@ class FolderStore(NotesEvents):
 
         Raises:
             NotFoundError: no store there, and `create` is False.
-            FormatVersionError: a newer version made it, or the first edition; nothing was touched.
+            DataError: a newer version made it, or the first edition; nothing was touched.
             StorageError: it cannot be made.
             RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
         """
@@ -138,7 +138,7 @@ class FolderStore(NotesEvents):
     # ---- reading ----
 
     def get(self, id: str) -> Experience:
-        """The live record with this id, as it is now. Raises `NotFoundError`, `CorruptError`."""
+        """The live record with this id, as it is now. Raises `NotFoundError`, `DataError`."""
         found = self._rows("live AND id = ?", (id,)) if is_id(id) else []
         if not found:
             raise NotFoundError(f"no experience {id!r}", file=self.location)
@@ -449,7 +449,7 @@ def _make(root: Path, network: bool) -> None:
 
 
 def _check_version(root: Path) -> None:
-    """Raise `FormatVersionError` unless this version wrote the folder."""
+    """Raise `DataError` unless this version wrote the folder."""
     path = root / STORE_FILE
     if not path.exists():
         return  # a clone that left it out
@@ -459,6 +459,6 @@ def _check_version(root: Path) -> None:
         message = (
             "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
         )
-        raise FormatVersionError(message, file=str(path))
+        raise DataError(message, file=str(path), code="E_VERSION")
     if version != VERSION:
-        raise FormatVersionError(f"version {version!r} is not known here, only {VERSION}", file=str(path))
+        raise DataError(f"version {version!r} is not known here, only {VERSION}", file=str(path), code="E_VERSION")

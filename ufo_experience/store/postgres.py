@@ -17,7 +17,7 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-from ufo_experience.errors import CorruptError, DataError, NotFoundError
+from ufo_experience.errors import DataError, NotFoundError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
 from ufo_experience.store.base import Added, Event, NotesEvents, Status, StoreReport, check_quota, event
@@ -87,7 +87,7 @@ class PostgresStore(NotesEvents):
         Raises:
             ServiceError: no server answers there, or it does not let us in.
             NotFoundError: no store there.
-            FormatVersionError: another version made it; nothing was touched.
+            DataError: another version made it; nothing was touched.
             StorageError: its tables cannot be made.
         """
         database = Database(url, lock_timeout=lock_timeout)
@@ -233,7 +233,7 @@ class PostgresStore(NotesEvents):
         return new | back
 
     def _check_quota(self, connection: Connection, more: int, limit: int) -> None:
-        """Raise `QuotaError` when this role has enough; its other writers wait until this commit counts."""
+        """Raise `StorageError` when this role has enough; its other writers wait until this commit counts."""
         connection.execute(_ONE_AUTHOR)
         author, count = connection.execute(_OF_AUTHOR).fetchone() or ("", 0)
         check_quota(self.location, author, count - more, more, limit)
@@ -300,7 +300,7 @@ class PostgresStore(NotesEvents):
             return error
 
     def _now(self, id: str, record: str, status: object) -> Experience:
-        """The record of a row as it is now. Raises `CorruptError`, `FormatVersionError`, `SchemaError` naming it."""
+        """The record of a row as it is now. Raises `DataError`, `DataError`, `DataError` naming it."""
         return _as_now(*self._read(id, record, status))
 
     def _read(self, id: str, record: str, status: Any) -> tuple[Experience, str, bool, Status]:
@@ -308,13 +308,13 @@ class PostgresStore(NotesEvents):
         file = f"{self.location} record {id}"
         one, content, intact = decode(record.encode("utf-8"), file, self._signing)
         if one.id != id:
-            raise CorruptError("the id of the row is not the id inside", file=file)
+            raise DataError("the id of the row is not the id inside", file=file, code="E_CORRUPT")
         if status and self._signing and not is_sealed(status, self._signing):
             return one, content, False, Status()
         return one, content, intact, validate(Status, without_seal(status), file=file)
 
     def _encoded(self, one: Experience) -> tuple[str, str, str, str]:
-        """The columns of a new record. Raises `SchemaError` when it is over a limit."""
+        """The columns of a new record. Raises `DataError` when it is over a limit."""
         status = "{}" if one.usage == Usage() else self._sealed(Status(usage=one.usage))
         return one.id, encode(one, self._signing).decode("utf-8"), one.trust.value, status
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import CorruptError, FormatVersionError, RefusedError, SchemaError, UsageError
+from ufo_experience.errors import DataError, RefusedError, UsageError
 from ufo_experience.request import Request, application_key
 from ufo_experience.schema import MAX_RECORD_BYTES, SCHEMA_VERSION, UNKNOWN_FIELD, Experience, validate
 from ufo_experience.store.strict_json import parse
@@ -36,7 +36,7 @@ def encode(experience: Experience, key: bytes | None = None) -> bytes:
     """The bytes of a record file. What could not be read back is refused here, before it is written.
 
     Raises:
-        SchemaError: too large, too deep, or not JSON.
+        DataError: too large, too deep, or not JSON.
     """
     data = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
     data["trust"] = experience.trust.value
@@ -45,9 +45,9 @@ def encode(experience: Experience, key: bytes | None = None) -> bytes:
         text = _for_people(sealed({**ordered, **data}, key)) + "\n"
         encoded = text.encode("utf-8")
     except ValueError as error:  # NaN, half of a surrogate pair
-        raise SchemaError(f"not JSON: {error}", file=experience.id) from error
+        raise DataError(f"not JSON: {error}", file=experience.id, code="E_SCHEMA") from error
     if len(canonical(data)) > MAX_RECORD_BYTES:
-        raise SchemaError(f"larger than {MAX_RECORD_BYTES} bytes", file=experience.id)
+        raise DataError(f"larger than {MAX_RECORD_BYTES} bytes", file=experience.id, code="E_SCHEMA")
     parse(encoded, file=experience.id)
     return encoded
 
@@ -71,23 +71,27 @@ def decode(data: bytes, file: str, key: bytes | None = None) -> tuple[Experience
     """The record in a file's bytes, the digest of its content, and whether it is as it was written.
 
     Raises:
-        CorruptError: not a record: torn, damaged, something else.
-        FormatVersionError: a newer version wrote it.
-        SchemaError: over a limit, or edited to what no record can be.
+        DataError: not a record: torn, damaged, something else.
+        DataError: a newer version wrote it.
+        DataError: over a limit, or edited to what no record can be.
     """
     payload = parse(data, file=file) if data.strip(b"\0 \t\r\n") else None
     if not isinstance(payload, dict):
-        raise CorruptError("no record: empty or torn", file=file)
+        raise DataError("no record: empty or torn", file=file, code="E_CORRUPT")
     version = payload.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise FormatVersionError(f"schema {version} is newer than {SCHEMA_VERSION}", file=file, field="schema_version")
+        raise DataError(
+            f"schema {version} is newer than {SCHEMA_VERSION}", file=file, field="schema_version", code="E_VERSION"
+        )
     bare = without_seal(payload)
     try:
         experience = validate(Experience, bare, file=file)
-    except SchemaError as error:
+    except DataError as error:
         if error.code != UNKNOWN_FIELD:
             raise
-        raise FormatVersionError("not known here: a newer version wrote it", file=file, field=error.field) from error
+        raise DataError(
+            "not known here: a newer version wrote it", file=file, field=error.field, code="E_VERSION"
+        ) from error
     return experience, digest(bare), is_sealed(payload, key)
 
 

@@ -215,7 +215,7 @@ def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
     Raises:
         NotFoundError, UsageError: as `resolve`.
         ConflictError: one is not any more what `expected` says.
-        CorruptError: one that was named by its id cannot be read.
+        DataError: one that was named by its id cannot be read.
     """
     if where.ids:
         named = [store.get(id) for id in resolve(store, where.ids)]

@@ -8,7 +8,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-from ufo_experience.errors import CorruptError, SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH
 
 MAX_DIGITS = 308  # of a number; longer ones cost quadratic time, and no double holds them
@@ -31,14 +31,14 @@ def parse(data: bytes | str, *, file: str | None = None, line: int | None = None
     """Read strict JSON in UTF-8, with or without a byte order mark. `file` and `line` are named in errors.
 
     Raises:
-        CorruptError: it is not JSON at all.
-        SchemaError: a key stands twice, a number is NaN or out of range, or it is nested deeper than `MAX_LEVELS`.
+        DataError: it is not JSON at all (`E_CORRUPT`), or (`E_SCHEMA`) a key stands twice, a number is NaN or out of
+            range, or it is nested deeper than `MAX_LEVELS`.
     """
     try:
         return read(data)
     except StrictJsonError as error:
-        kind = CorruptError if error.code in (ENCODING, SYNTAX) else SchemaError
-        raise kind(str(error), file=file, line=line or error.line) from error
+        code = "E_CORRUPT" if error.code in (ENCODING, SYNTAX) else "E_SCHEMA"
+        raise DataError(str(error), file=file, line=line or error.line, code=code) from error
 
 
 def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None = None) -> Any:

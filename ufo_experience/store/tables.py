@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import secrets
 
-from ufo_experience.errors import CorruptError, FormatVersionError, NotFoundError, StorageError
+from ufo_experience.errors import DataError, NotFoundError, StorageError
 from ufo_experience.ids import is_id, new_id
 from ufo_experience.store.database import Connection, Database
 
@@ -83,10 +83,10 @@ CREATE TABLE ufo_experience.vector (
     id text COLLATE "C" REFERENCES ufo_experience.record ON DELETE CASCADE,
     embedder text COLLATE "C",
     digest text NOT NULL,
-    embedding vector,
+    embedding halfvec, -- a cosine changes by some 1e-5
     PRIMARY KEY (id, embedder)
 );
-ALTER TABLE ufo_experience.vector ALTER COLUMN embedding SET STORAGE MAIN; -- beside its row: all are compared
+ALTER TABLE ufo_experience.vector ALTER COLUMN embedding SET STORAGE PLAIN; -- all are compared
 CREATE INDEX vector_missing ON ufo_experience.vector (embedder) WHERE embedding IS NULL;
 """
 
@@ -119,9 +119,9 @@ def _store_id(connection: Connection, label: str) -> str:
         return ""
     row = connection.execute("SELECT version, store_id FROM ufo_experience.store").fetchone()
     if row is None or type(row[0]) is not int or not is_id(row[1]):  # the id names a folder on this machine
-        raise CorruptError("the table of the store holds no id of a store", file=label)
+        raise DataError("the table of the store holds no id of a store", file=label, code="E_CORRUPT")
     if row[0] != VERSION:
-        raise FormatVersionError(
-            f"tables of version {row[0]}, this package reads {VERSION}; nothing changed", file=label
+        raise DataError(
+            f"tables of version {row[0]}, this package reads {VERSION}; nothing changed", file=label, code="E_VERSION"
         )
     return str(row[1])

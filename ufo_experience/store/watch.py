@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ufo_experience.errors import DataError, SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Experience, Problem, validate
 from ufo_experience.store.base import Event, Status
 from ufo_experience.store.catalog import Catalog
@@ -151,7 +151,7 @@ class Watch:
             experience, content, whole = self.read(self._root / path)
             other = db.execute("SELECT path FROM record WHERE id = ?", (experience.id,)).fetchone()
             if other and other[0] not in (None, path) and self._there(self._root / other[0]):
-                raise SchemaError(f"the same id as {other[0]}", file=str(self._root / path), field="id")
+                raise DataError(f"the same id as {other[0]}", file=str(self._root / path), field="id", code="E_SCHEMA")
         except DataError as error:
             _gone(db, [path], change)
             if place is not None:
@@ -210,7 +210,7 @@ class Watch:
             try:
                 payload = parse(line, file=file, line=number)
                 if not isinstance(payload, dict) or not is_sealed(payload, self._key):
-                    raise SchemaError("not as it was written, or not signed", file=file, line=number)
+                    raise DataError("not as it was written, or not signed", file=file, line=number, code="E_SCHEMA")
                 yield number, validate(Event, without_seal(payload), file=file, line=number)
             except DataError as error:
                 yield number, Problem(file=file, line=number, code=error.code, message=str(error))

@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from ufo_experience.errors import SchemaError, TraceError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces.browser_use import BrowserUseReader
 from ufo_experience.traces.chat import ChatReader
@@ -59,7 +59,7 @@ class TraceReader(Protocol):
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
         """Yield the trajectories of one source, adding what it could not use to `report.problems`.
 
-        Raises `TraceError` when nothing in the source can be used.
+        Raises `DataError` when nothing in the source can be used.
         """
         ...
 
@@ -107,7 +107,7 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
 
     Raises:
         UsageError: no such format.
-        TraceError: without a report: nothing to read at `path`, a single file of unknown format, or a source in
+        DataError: without a report: nothing to read at `path`, a single file of unknown format, or a source in
             which nothing can be used.
     """
     _check_format(format)
@@ -144,7 +144,7 @@ def _guarded(items: Iterator[T], path: Path, report: ReadReport | None) -> Itera
     """Pass the items on; with a report, an error ends them and is listed instead of raised."""
     try:
         yield from items
-    except TraceError as error:
+    except DataError as error:
         if report is None:
             raise
         report.failed.append((error.file or str(path), f"{error.code}: {error.reason}"))
@@ -176,7 +176,7 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     if reader is None:
         reason = unknown_message(found)
         if found.given:
-            raise TraceError(reason, file=str(found.path), code="E_UNKNOWN_FORMAT")
+            raise DataError(reason, file=str(found.path), code="E_UNKNOWN_FORMAT")
         report.skipped.append((str(found.path), reason))
         return
     try:
@@ -185,12 +185,14 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
         if isinstance(reader, _OWN):
             raise
         message = f"the reader {reader.name!r} failed: {type(error).__name__}: {error}"
-        raise TraceError(message, file=str(found.path), code="E_READER") from error
-    except SchemaError as error:
-        raise TraceError(str(error), file=str(found.path), code="E_SCHEMA") from error
+        raise DataError(message, file=str(found.path), code="E_READER") from error
+    except DataError as error:
+        if error.file:
+            raise
+        raise DataError(str(error), file=str(found.path), code=error.code) from error
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
-        raise TraceError(message, file=str(found.path), code="E_UNREADABLE") from error
+        raise DataError(message, file=str(found.path), code="E_UNREADABLE") from error
 
 
 def _reader_for(found: Found, format: str) -> TraceReader | None:

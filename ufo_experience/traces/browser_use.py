@@ -99,7 +99,7 @@ def outcome_of(results: list[dict[str, Any]], done: bool) -> dict[str, Any]:
     verdict = judgement.get("verdict")
     stopped = judgement.get("reached_captcha") is True or judgement.get("impossible_task") is True
     if isinstance(verdict, bool) and not stopped:
-        return {"success": verdict, "evaluated_by": "evaluator", "judge": "llm"}
+        return {"success": verdict, "evaluated_by": "evaluator", "judge": "model"}
     return {"success": None, "evaluated_by": "agent" if done else "none"}
 
 

@@ -126,7 +126,7 @@ class ChatReader:
         return any(_is_talk(value) for value in values[:60])
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a task. Raises `TraceError` when no tool is called in it."""
+        """Yield one trajectory a task. Raises `DataError` when no tool is called in it."""
         problems: list[Problem] = []
         number = 0
         for head, talk in _talks(path, problems):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Trajectory
 from ufo_experience.traces.calls import Call, calls_in
 from ufo_experience.traces.draft import Draft
@@ -156,13 +156,13 @@ class AgentLabReader(RowsReader):
         return super().recognises(found) or _is_summary(found.first)
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield the run. Raises `TraceError` for a summary alone."""
+        """Yield the run. Raises `DataError` for a summary alone."""
         if any(map(_is_summary, first_values(path))):
             reason = (
                 "AgentLab's summary of a run; its steps are in pickles, which can run code and are never opened: "
                 'export them as JSON, {"goal": …, "steps": [{"action": …, "axtree": …}], "summary_info": …}'
             )
-            raise TraceError(reason, file=str(path), code="E_EMPTY")
+            raise DataError(reason, file=str(path), code="E_EMPTY")
         yield from super().read(path, report)
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ufo_experience.actions import is_blind
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash
 from ufo_experience.redact.names import is_secret_name
 from ufo_experience.schema import (
@@ -222,10 +222,10 @@ def no_task(path: Path, what: str) -> Problem:
     return problem(path, NO_TASK, f"{what} does not say what the task was; --task gives it")
 
 
-def nothing_in(path: Path, what: str, problems: list[Problem]) -> TraceError:
+def nothing_in(path: Path, what: str, problems: list[Problem]) -> DataError:
     """The error for a source in which nothing can be used."""
     seen = f"; {len(problems)} problem(s), the first: {problems[0].message}" if problems else ""
-    return TraceError(f"no {what} in it{seen}", file=str(path), code="E_EMPTY")
+    return DataError(f"no {what} in it{seen}", file=str(path), code="E_EMPTY")
 
 
 class LogGaps(TypedDict, total=False):
@@ -263,6 +263,6 @@ class LogDefaults:
             update["steps"] = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
         outcome = trajectory.outcome
         if self.success is not None and not outcome.is_judged and outcome.success in (None, self.success):
-            judged = {"success": self.success, "evaluated_by": "user", "judge": "person"}
+            judged = {"success": self.success, "evaluated_by": "user", "judge": "user"}
             update["outcome"] = outcome.model_copy(update=judged)
         return trajectory.model_copy(update=update) if update else trajectory

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
 from ufo_experience.traces.lines import first_text, first_values, open_regular
 
@@ -106,25 +106,25 @@ Recognise = Callable[[Found], bool]
 
 
 def walk(root: Path, skipped: list[tuple[str, str]], is_log: Recognise) -> Iterator[Found]:
-    """Yield the sources at `root`, folder by folder, names in order. Raises `TraceError` when nothing is there.
+    """Yield the sources at `root`, folder by folder, names in order. Raises `DataError` when nothing is there.
 
     `is_log` is asked of notes and source code, which are passed over without a word where they are no log.
     """
     try:
         mode = os.stat(root).st_mode
     except (OSError, ValueError) as error:
-        raise TraceError("no such file or folder", file=str(root), code="E_MISSING") from error
+        raise DataError("no such file or folder", file=str(root), code="E_MISSING") from error
     if stat.S_ISDIR(mode):
         empty = True
         for found in _walk_folder(root, skipped, is_log, MAX_LEVELS):
             empty = False
             yield found
         if empty and not any(why == LEARNED for _, why in skipped):
-            raise TraceError("no trace in this folder", file=str(root), code="E_EMPTY")
+            raise DataError("no trace in this folder", file=str(root), code="E_EMPTY")
     elif stat.S_ISREG(mode):
         yield Found(root, given=True)
     else:
-        raise TraceError("not a regular file", file=str(root), code="E_NOT_A_FILE")
+        raise DataError("not a regular file", file=str(root), code="E_NOT_A_FILE")
 
 
 def _walk_folder(folder: Path, skipped: list[tuple[str, str]], is_log: Recognise, levels: int) -> Iterator[Found]:
@@ -164,7 +164,7 @@ def unpacked(path: Path) -> Iterator[Path]:
     """A folder with the logs of an archive; it is removed afterwards.
 
     Raises:
-        TraceError: `E_ARCHIVE`, it is damaged, encrypted, too large, or holds a name that leads out of it.
+        DataError: `E_ARCHIVE`, it is damaged, encrypted, too large, or holds a name that leads out of it.
     """
     with tempfile.TemporaryDirectory(prefix="ufo-experience-") as name:
         folder = Path(name).resolve() / "logs"
@@ -183,13 +183,13 @@ def _unpack_gzip(path: Path, folder: Path) -> None:
         raise _refused(path, "a tar archive is not read; unpack it and give the folder")
     if name.casefold().endswith((".pkl", ".pickle")):
         raise _refused(path, "a pickle can run code and is never opened; export the episodes as JSON")
-    with open_regular(path, MAX_ARCHIVE, error=TraceError) as raw, gzip.open(raw) as stream:
+    with open_regular(path, MAX_ARCHIVE, error=DataError) as raw, gzip.open(raw) as stream:
         _copy(stream, folder / (name if Path(name).suffix else f"{name}.json"), MAX_UNPACKED, path)
 
 
 def _unpack_zip(path: Path, folder: Path) -> None:
     left = MAX_UNPACKED
-    with open_regular(path, MAX_ARCHIVE, error=TraceError) as raw, zipfile.ZipFile(raw) as archive:
+    with open_regular(path, MAX_ARCHIVE, error=DataError) as raw, zipfile.ZipFile(raw) as archive:
         entries = archive.infolist()
         if len(entries) > MAX_ENTRIES:
             raise _refused(path, f"more than {MAX_ENTRIES} entries")
@@ -206,7 +206,7 @@ def _unpack_zip(path: Path, folder: Path) -> None:
 
 
 def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
-    """The parts of an entry's name. Raises `TraceError` for one that leads elsewhere or is no plain file."""
+    """The parts of an entry's name. Raises `DataError` for one that leads elsewhere or is no plain file."""
     name = PurePosixPath(entry.filename.replace("\\", "/"))
     kind = (entry.external_attr >> 16) & 0o170000
     odd = name.is_absolute() or not name.parts or any(part == ".." or ":" in part for part in name.parts)
@@ -216,7 +216,7 @@ def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
 
 
 def _copy(stream: IO[bytes] | gzip.GzipFile, target: Path, limit: int, path: Path) -> int:
-    """Write what a stream gives; returns the bytes. Raises `TraceError` beyond `limit`."""
+    """Write what a stream gives; returns the bytes. Raises `DataError` beyond `limit`."""
     size = 0
     with target.open("wb") as out:
         while chunk := stream.read(1 << 20):
@@ -227,5 +227,5 @@ def _copy(stream: IO[bytes] | gzip.GzipFile, target: Path, limit: int, path: Pat
     return size
 
 
-def _refused(path: Path, why: str) -> TraceError:
-    return TraceError(why, file=str(path), code="E_ARCHIVE")
+def _refused(path: Path, why: str) -> DataError:
+    return DataError(why, file=str(path), code="E_ARCHIVE")

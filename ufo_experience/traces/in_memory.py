@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from ufo_experience.errors import DataError, SchemaError, UsageError
+from ufo_experience.errors import DataError, UsageError
 from ufo_experience.ids import content_hash, new_id
 from ufo_experience.schema import LONGEST_RUN, MAX_STEPS, Judge, Step, Trajectory, expect
 from ufo_experience.traces.draft import Draft
@@ -43,17 +43,15 @@ A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "para
 A_RUN = '{"task": "…", "application": "…", "success": true, "evaluated_by": "user", "steps": [...]}'
 
 Steps = Sequence[Mapping[str, Any] | Step]
-JudgedBy = Literal[
-    "user", "program", "model", "agent", "person", "llm", "evaluator"
-]  # the last three are what logs say
+JudgedBy = Literal["user", "program", "model", "agent", "person", "llm", "evaluator"]  # the last three as logs say
 _JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_by` and `judge` of the outcome
     "caller": ("user", "program"),
-    "user": ("user", "person"),
-    "person": ("user", "person"),
+    "user": ("user", "user"),
+    "person": ("user", "user"),
     "program": ("evaluator", "program"),
     "evaluator": ("evaluator", "program"),
-    "model": ("evaluator", "llm"),
-    "llm": ("evaluator", "llm"),
+    "model": ("evaluator", "model"),
+    "llm": ("evaluator", "model"),
     "agent": ("agent", None),
 }
 
@@ -111,7 +109,7 @@ def run_of(
     """A run of these steps; `more` goes to `Draft.finish` (evaluated_by, score, failure_reason, cost, tokens, …).
 
     Raises:
-        SchemaError: there are no steps, or one names no action; the field is named, and the form a step has.
+        DataError: there are no steps, or one names no action; the field is named, and the form a step has.
     """
     draft = Draft(Path(FORMAT), format=FORMAT, session=session, request=task)
     draft.application(application)
@@ -121,11 +119,11 @@ def run_of(
     for place, given in enumerate(given_steps[:LONGEST_RUN]):
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
         if not isinstance(row, Mapping) or not is_step(dict(row)):
-            raise SchemaError(f"names no action; a step looks like {A_STEP}", field=f"steps.{place}")
+            raise DataError(f"names no action; a step looks like {A_STEP}", field=f"steps.{place}", code="E_SCHEMA")
         add_row(draft, dict(row), application=application)
         unknown |= dict.fromkeys(unknown_keys(row))
     if not draft.steps:
-        raise SchemaError("there are none: what did the run do?", field="steps")
+        raise DataError("there are none: what did the run do?", field="steps", code="E_SCHEMA")
     cost = more.pop("cost", None)
     read = draft.finish(success=success, cost=draft.summed_cost() if cost is None else cost, **more)
     alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
@@ -136,12 +134,14 @@ def runs_in(value: Any) -> Iterator[Run]:
     """The runs of a JSON value: one run with a task and its steps, or a list of them.
 
     Raises:
-        SchemaError: something in it is no run; its keys are named.
+        DataError: something in it is no run; its keys are named.
     """
     for place, record in enumerate(as_list(value)):
         if not isinstance(record, Mapping) or not has_any(dict(record), TASK) or not has_any(dict(record), STEPS):
             keys = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
-            raise SchemaError(f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}")
+            raise DataError(
+                f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}", code="E_SCHEMA"
+            )
         yield _run_in(dict(record), place)
 
 
@@ -168,7 +168,7 @@ def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
 def _run_in(record: dict[str, Any], place: int) -> Run:
     task = first_of(record, TASK)
     if not isinstance(task, str):
-        raise SchemaError("not text", field="task")
+        raise DataError("not text", field="task", code="E_SCHEMA")
     seconds = as_amount(record.get("duration_seconds"))
     return run_of(
         task,
@@ -185,5 +185,7 @@ def _run_in(record: dict[str, Any], place: int) -> Run:
 
 def _sequence(steps: Any) -> Sequence[Any]:
     if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
-        raise SchemaError(f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", field="steps")
+        raise DataError(
+            f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", field="steps", code="E_SCHEMA"
+        )
     return steps if isinstance(steps, Sequence) else list(islice(steps, MAX_STEPS))

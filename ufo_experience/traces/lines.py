@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.store.files import open_regular as open_regular
 from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
@@ -52,12 +52,12 @@ def read_text(path: Path, *, max_bytes: int = MAX_FILE) -> str:
 
 
 def _raw_chunks(path: Path, max_bytes: int) -> Iterator[bytes]:
-    with open_regular(path, max_bytes, error=TraceError) as stream:
+    with open_regular(path, max_bytes, error=DataError) as stream:
         try:
             while chunk := stream.read(CHUNK):
                 yield chunk
         except OSError as error:
-            raise TraceError(f"cannot be read: {error.strerror}", file=str(path), code="E_UNREADABLE") from error
+            raise DataError(f"cannot be read: {error.strerror}", file=str(path), code="E_UNREADABLE") from error
 
 
 def _as_utf8(chunks: Iterator[bytes], path: Path) -> Iterator[bytes]:
@@ -72,7 +72,7 @@ def _as_utf8(chunks: Iterator[bytes], path: Path) -> Iterator[bytes]:
         for chunk in chunks:
             yield decoder.decode(chunk).encode("utf-8")
     except UnicodeError as error:
-        raise TraceError("not valid UTF-16", file=str(path), code="E_ENCODING") from error
+        raise DataError("not valid UTF-16", file=str(path), code="E_ENCODING") from error
 
 
 def _without_images(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -124,7 +124,7 @@ def _join_printed(lines: Iterator[RawLine], limit: int) -> Iterator[RawLine]:
 
 
 def parse_json(data: bytes, notes: Mended | None = None) -> Any:
-    """Parse UTF-8 JSON. Raises `TraceError` (without a place) for text that is not JSON or passes a limit.
+    """Parse UTF-8 JSON. Raises `DataError` (without a place) for text that is not JSON or passes a limit.
 
     Mended, and named in `notes` (code → message): a key given twice (the last value counts), NaN and infinities
     (None), halves of surrogate pairs (replaced).
@@ -133,7 +133,7 @@ def parse_json(data: bytes, notes: Mended | None = None) -> Any:
         return read(data, levels=MAX_DEPTH + 1, mended={} if notes is None else notes)
     except StrictJsonError as error:
         code = SYNTAX if error.code == VALUE else error.code
-        raise TraceError(str(error)[:200], code=code) from error
+        raise DataError(str(error)[:200], code=code) from error
 
 
 @dataclass
@@ -168,7 +168,7 @@ class JsonLines:
         notes: Mended = {}
         try:
             value = _object_of(line, self.max_line, notes)
-        except TraceError as error:
+        except DataError as error:
             self.torn = self.torn or not line.ended
             where = "" if line.ended else "; the file ends in the middle of this line"
             self.bad_lines.append(line.number)
@@ -181,12 +181,12 @@ class JsonLines:
 def _object_of(line: RawLine, limit: int, notes: Mended) -> dict[str, Any]:
     data = line.data.strip(_PADDING)
     if line.too_long:
-        raise TraceError(f"longer than {limit} bytes", code="E_LONG_LINE")
+        raise DataError(f"longer than {limit} bytes", code="E_LONG_LINE")
     if not data:
-        raise TraceError("only NUL bytes", code="E_NUL")
+        raise DataError("only NUL bytes", code="E_NUL")
     value = parse_json(data, notes)
     if not isinstance(value, dict):
-        raise TraceError("not a JSON object", code="E_NOT_OBJECT")
+        raise DataError("not a JSON object", code="E_NOT_OBJECT")
     return value
 
 
@@ -196,12 +196,12 @@ def problem(path: Path, code: str, message: str, line: int | None = None) -> Pro
 
 
 def load_document(path: Path, problems: list[Problem]) -> Any:
-    """Read a file that is one JSON value, images dropped. Raises `TraceError`; oddities are added to `problems`."""
+    """Read a file that is one JSON value, images dropped. Raises `DataError`; oddities are added to `problems`."""
     notes: Mended = {}
     try:
         value = parse_json(b"".join(read_chunks(path, images=False, max_bytes=MAX_DOCUMENT)).strip(_PADDING), notes)
-    except TraceError as error:
-        raise TraceError(error.reason, file=str(path), code=error.code) from error
+    except DataError as error:
+        raise DataError(error.reason, file=str(path), code=error.code) from error
     problems += [problem(path, code, message) for code, message in notes.items()]
     return value
 
@@ -209,7 +209,7 @@ def load_document(path: Path, problems: list[Problem]) -> Any:
 def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
     """Yield `(line, object)` of a file that holds JSON lines, one object, or a list of objects.
 
-    Raises `TraceError` when the file cannot be read; what is no object becomes a problem.
+    Raises `DataError` when the file cannot be read; what is no object becomes a problem.
     """
     if path.suffix.casefold() in (".jsonl", ".ndjson") or len(first_values(path)) > 1:
         yield from JsonLines(path, problems=problems)
@@ -230,7 +230,7 @@ def first_text(path: Path) -> str:
             head += chunk
             if len(head) >= HEAD:
                 break
-    except TraceError:
+    except DataError:
         return ""
     return head[:HEAD].decode("utf-8", "replace")
 
@@ -250,7 +250,7 @@ def first_values(path: Path) -> tuple[Any, ...]:
                 values += [value] if isinstance(value, dict | list) else []
             if line.number >= 4 * FIRST_LINES or len(values) == FIRST_LINES:
                 break
-    except TraceError:
+    except DataError:
         return ()
     return tuple(values)
 
@@ -258,5 +258,5 @@ def first_values(path: Path) -> tuple[Any, ...]:
 def _value_or_none(data: bytes) -> Any:
     try:
         return parse_json(data)
-    except TraceError:
+    except DataError:
         return None

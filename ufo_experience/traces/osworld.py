@@ -40,7 +40,7 @@ class OSWorldReader:
         return any(isinstance(row, dict) and {"step_num", "action"} <= row.keys() for row in found.values)
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield the run. Raises `TraceError` when it has no line."""
+        """Yield the run. Raises `DataError` when it has no line."""
         file = path / TRAJECTORY if path.is_dir() else path
         folder = file.absolute().parent
         lines = JsonLines(file)

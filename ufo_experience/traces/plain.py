@@ -69,7 +69,7 @@ class GenericReader:
         return any(_is_session(item) or (is_step(item) and has_any(item, SESSION)) for item in values)
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory per session. Raises `TraceError` when no object in the file is a session or a step."""
+        """Yield one trajectory per session. Raises `DataError` when no object in the file is a session or a step."""
         problems: list[Problem] = []
         taken = number = 0
         failed = len(report.failed)
@@ -217,7 +217,7 @@ class SavedSessionReader(_Document):
         score = as_amount(row.get("evaluation_score"))
         outcome = stated_outcome(row) | {"score": row.get("evaluation_score")} if executed else {}
         if score is not None and outcome.get("success") is not None:  # a score means that an evaluator judged
-            outcome |= {"evaluated_by": "evaluator", "judge": "llm"}
+            outcome |= {"evaluated_by": "evaluator", "judge": "model"}
         return {
             **outcome,
             "cost": row.get("cost"),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Around, Problem, Trajectory
 from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
 from ufo_experience.traces.files import Found, ReadReport
@@ -161,7 +161,7 @@ class PlaywrightCodegenReader:
         return found.suffix in (".py", ".js", ".ts", ".mjs") and _IS_CODE.search(found.text) is not None
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a test. Raises `TraceError` when nothing is done in any."""
+        """Yield one trajectory a test. Raises `DataError` when nothing is done in any."""
         code = read_text(path, max_bytes=MAX_LOG)
         heads = list(_TEST.finditer(code))
         begins = [0, *(head.start() for head in heads[1:])]
@@ -213,7 +213,7 @@ class PlaywrightTraceReader:
         return found.first.get("type") == "context-options"
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield the trace. Raises `TraceError` when nothing was done in it."""
+        """Yield the trace. Raises `DataError` when nothing was done in it."""
         lines = JsonLines(path, images=False)
         rows = [row for _, row in lines]
         errors = {as_name(row.get("callId")): as_dict(row.get("error")) for row in rows if row.get("type") == "after"}
@@ -310,7 +310,7 @@ def names_by_ref(snapshot: str) -> dict[str, tuple[str, str]]:
 def _object(text: str) -> dict[str, Any]:
     try:
         return as_dict(parse_json(text.encode("utf-8", "replace"))) if text.startswith("{") else {}
-    except TraceError:
+    except DataError:
         return {}
 
 

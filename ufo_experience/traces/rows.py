@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.schema import Around, Problem, Trajectory
 from ufo_experience.traces.calls import (
     ARGUMENTS,
     TARGETS,
@@ -25,7 +25,7 @@ from ufo_experience.traces.calls import (
 )
 from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.in_view import VisibleControls
+from ufo_experience.traces.in_view import ListedControl, VisibleControls, around
 from ufo_experience.traces.lines import problem, records_of
 from ufo_experience.traces.tree import NameAt, names_of_calls
 from ufo_experience.traces.values import ALMOST_ONE, as_dict, as_list, as_name, first_key, first_name, first_of
@@ -90,7 +90,7 @@ class RowsReader(ABC):
         return records_of(path, problems)
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a row. Raises `TraceError` when no row of it can be used."""
+        """Yield one trajectory a row. Raises `DataError` when no row of it can be used."""
         problems: list[Problem] = []
         taken = number = 0
         for line, row in self.runs(path, problems):
@@ -154,6 +154,7 @@ def add_row(draft: Draft, row: Any, *, line: int | None = None, application: Any
     thought = first_of(record, _OBSERVATION)
     stated = first_of(record, TARGETS)
     beside = as_dict(stated)
+    within = beside.get("within") or record.get("within")
     for step in steps_of_calls(_calls_of(record), as_name(thought)):
         name, role = named_control(stated) if stated is not None else (step.pop("control"), "")
         kind = role or step.pop("control_type") or record.get("control_type")
@@ -167,7 +168,8 @@ def add_row(draft: Draft, row: Any, *, line: int | None = None, application: Any
             cost=record.get("cost"),
             line=line,
             in_view=_in_view(record.get("controls")),
-            within=beside.get("within") or record.get("within"),
+            within=within,
+            around=_around(record.get("controls"), as_name(name), as_name(kind), as_name(within)),
             secret=beside.get("password") is True or record.get("is_password") is True,
         )
 
@@ -190,6 +192,21 @@ def steps_of_calls(
             "observation": words,
             "mentioned": mentioned,
         }
+
+
+def _around(controls: Any, name: str, kind: str, within: str) -> Around | None:
+    """What stood around a control among those that a step lists as in view; None where it is not just one of them."""
+    listed = []
+    for number, one in enumerate(as_list(controls)[:MAX_IN_VIEW]):
+        states: dict[str, Any] = {
+            key: state for key in ("dialog", "checked") if isinstance(state := as_dict(one).get(key), bool)
+        }
+        place = as_name(as_dict(one).get("within")) or None
+        listed.append(ListedControl(str(number), *named_control(one), place, **states))
+    own = [one for one in listed if name and one.name == name and (not kind or one.kind in (kind, ""))]
+    own = [one for one in own if not within or one.within in (within, None)]
+    found = around(listed, own[0].label, name) if len(own) == 1 else None
+    return found[1] if found else None
 
 
 def _in_view(controls: Any) -> VisibleControls:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH
 from ufo_experience.traces.lines import read_chunks
 
@@ -28,7 +28,7 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
     """Read one YAML mapping into plain dicts, lists and texts.
 
-    Raises `TraceError` with file and line for: a tag of any language, a key that stands twice, aliases that stand for
+    Raises `DataError` with file and line for: a tag of any language, a key that stands twice, aliases that stand for
     more than MAX_NODES nodes or for themselves, more than one document, more than MAX_DEPTH levels, anything that is
     no YAML.
     """
@@ -46,7 +46,7 @@ def parse_yaml(data: bytes, path: Path, typed: str = "") -> dict[str, Any]:
         reason = "nested too deep" if isinstance(error, RecursionError) else "not UTF-8"
         raise _refusal(path, reason) from error
     if node is None:
-        raise TraceError("empty", file=str(path), code="E_EMPTY")
+        raise DataError("empty", file=str(path), code="E_EMPTY")
     _size(node, path, {}, 0)
     value = _plain(node, typed, inside=False)
     if not isinstance(value, dict):
@@ -88,8 +88,8 @@ def _fault(node: Node) -> str | None:
     return None
 
 
-def _refusal(path: Path, reason: str, line: int | None = None) -> TraceError:
-    return TraceError(reason, file=str(path), line=line, code="E_YAML")
+def _refusal(path: Path, reason: str, line: int | None = None) -> DataError:
+    return DataError(reason, file=str(path), line=line, code="E_YAML")
 
 
 def _children(node: Node) -> list[Node]:

@@ -51,7 +51,7 @@ class SpansReader:
         return any(_is_export(as_dict(item)) for value in found.values for item in as_list(value)[:5])
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a trace. Raises `TraceError` when no tool was called in any."""
+        """Yield one trajectory a trace. Raises `DataError` when no tool was called in any."""
         problems: list[Problem] = []
         traces: dict[str, list[_Span]] = {}
         for _, record in records_of(path, problems):

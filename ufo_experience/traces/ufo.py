@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
@@ -54,12 +54,12 @@ class UfoReader:
         return found.path.name == RESPONSE or any(release_of(value) for value in found.values)
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield the trajectories of each session in the log. Raises `TraceError` when it holds no step."""
+        """Yield the trajectories of each session in the log. Raises `DataError` when it holds no step."""
         log = read_log(path)
         report.problems += log.problems
         if not any(entry.role in ("host", "app") for session in log.sessions for entry in session.entries):
             found = f"{log.bad_lines} of its lines cannot be read" if log.bad_lines else "no record in it"
-            raise TraceError(f"no step of UFO found: {found}", file=str(log.path), code="E_EMPTY")
+            raise DataError(f"no step of UFO found: {found}", file=str(log.path), code="E_EMPTY")
         for session in log.sessions:
             yield from _trajectories(log, session)
 

@@ -90,7 +90,7 @@ class DataflowReader(RowsReader):
                 )  # fmt: skip
         verdict = evaluation_of(judged)
         seconds = as_amount(as_dict(row.get("time_cost")).get("execute"))
-        outcome = {"success": verdict.success, "evaluated_by": "evaluator", "judge": "llm"} if judged else {}
+        outcome = {"success": verdict.success, "evaluated_by": "evaluator", "judge": "model"} if judged else {}
         reason = verdict.reason if verdict.success is False else ""
         return {
             **outcome,

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Judge, Problem
 from ufo_experience.traces.in_view import ListedControl, VisibleControls
 from ufo_experience.traces.lines import JsonLines, problem
@@ -39,7 +39,7 @@ class Evaluation:
 
     complete: str | None = None
     reason: str = ""
-    judge: Judge = "llm"
+    judge: Judge = "model"
     score: float | None = None
     request: str = ""
 
@@ -55,7 +55,7 @@ def evaluation_of(record: dict[str, Any]) -> Evaluation:
     return Evaluation(
         complete=as_name(record.get("complete")).casefold(),
         reason=as_name(record.get("reason")),
-        judge="program" if record.get("judge") == "program" else "llm",
+        judge="program" if record.get("judge") == "program" else "model",
         score=score if score is not None and score <= 1 else None,
         request=as_name(record.get("request")),
     )
@@ -150,15 +150,15 @@ class UfoLog:
 def read_log(path: Path) -> UfoLog:
     """Read a session folder, or one file of UFO lines, without judging it.
 
-    Raises `TraceError` when there is no `response.log`, or it cannot be opened. Lines that are no record, sessions
+    Raises `DataError` when there is no `response.log`, or it cannot be opened. Lines that are no record, sessions
     that overlap and judgements that fit no session are problems, not errors.
     """
     folder = path.parent if path.name == RESPONSE else path if path.is_dir() else None
     file = folder / RESPONSE if folder else path
     if folder and not file.exists():
-        raise TraceError(f"{RESPONSE} is missing", file=str(folder), code="E_MISSING")
+        raise DataError(f"{RESPONSE} is missing", file=str(folder), code="E_MISSING")
     if folder and file.is_symlink():
-        raise TraceError("is a link; links are not followed", file=str(file), code="E_LINK")
+        raise DataError("is a link; links are not followed", file=str(file), code="E_LINK")
     log = UfoLog(file)
     lines = JsonLines(file, max_line=MAX_ENTRY)
     _add_sessions(log, lines)

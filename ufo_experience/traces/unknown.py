@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.traces.files import Found
 from ufo_experience.traces.lines import load_document
 from ufo_experience.traces.rows import lack_of
@@ -55,7 +55,7 @@ def _damage(found: Found) -> str:
     """The error of a file that is named `.json` and cannot be parsed."""
     try:
         load_document(found.path, []) if found.suffix == ".json" else None
-    except TraceError as error:
+    except DataError as error:
         return f": {error.reason}"
     return ""
 

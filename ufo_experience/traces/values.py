@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import urlsplit
 
-from ufo_experience.errors import TraceError
+from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_TEXT
 from ufo_experience.traces.lines import parse_json
 
@@ -139,7 +139,7 @@ def parse_literal(text: str) -> Any:
     """The value of a text that is JSON or a Python literal; None when it is neither. Nothing is run."""
     try:
         return parse_json(text.encode("utf-8", "replace"))
-    except TraceError:
+    except DataError:
         pass
     try:
         return json.loads(json.dumps(ast.literal_eval(text), default=str, allow_nan=False))

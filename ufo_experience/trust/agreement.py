@@ -8,21 +8,13 @@ those take a person's approval.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from ufo_experience.redact.slot_types import FIXED
-from ufo_experience.schema import Experience, Trust
+from ufo_experience.schema import Experience
 from ufo_experience.trust.labels import MOST_CHARS, MOST_WORDS, strange_in
 
 LEAST_SESSIONS = 2
 _MAY_BE_AGREED = frozenset({None, "number"})  # an account number is what runs agree on most often
-
-
-class Constant(NamedTuple):
-    """A value that runs typed alike: the sessions that did, and the value where a record holds it in clear."""
-
-    sessions: frozenset[str]
-    value: str
 
 
 def may_agree(value: str) -> bool:
@@ -54,10 +46,3 @@ def constants_of(runs: Iterable[Experience]) -> dict[str, str]:
         for digest, value in values.items()
         if len(sessions[digest]) >= LEAST_SESSIONS and may_agree(value)
     }
-
-
-def said_by_owner(run: Experience) -> dict[str, str]:
-    """Placeholder → value of the slots whose value a person who approved the record says."""
-    if run.trust is not Trust.APPROVED:
-        return {}
-    return {slot: kind[len(FIXED) :] for slot, kind in run.slots.items() if kind.startswith(FIXED)}

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from ufo_experience.actions import plain
 from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Control, Experience, Step, Trust
 
 MOST_WORDS = 8
@@ -17,10 +18,10 @@ _FIXED = frozenset(  # kinds of controls that belong to the application, not to 
     "window dialog pane document tabcontrol expander spinbutton textarea input select searchfield".split()
 )
 _ADDRESS = re.compile(  # what leads somewhere: a mail box, a page, a share, a machine
-    r"(?i)[\w.+-]+@[\w-]+\.\w|(?<!\w)@\w|\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
-    r"|(?<![\w.])(?:[\w-]+\.){1,6}(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil"
+    r"(?i)[\w.+-]{1,64}@[\w-]{1,63}\.\w|(?<!\w)@\w|(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,20}://|\bwww\.|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w)"
+    r"|(?<![\w.])(?:[\w-]{1,40}\.){1,6}(?:com|net|org|io|shop|ru|cn|de|example|info|biz|xyz|app|dev|top|site|online|test|evil"
     r"|co|uk|me|ly|link)\b"
-    r"|\b(?:javascript|data|vbscript|file|mailto|ms-[a-z-]+):\S"
+    r"|\b(?:javascript|data|vbscript|file|mailto|ms-[a-z-]{1,40}):\S"
 )
 _PATH = re.compile(
     r"(?i)\\\\\w|\b[a-z]:[\\/]|(?:^|\s)~?/[\w.-]+|\w/\w+/\w|\.\.[\\/]|%\w+%|\bHK(?:LM|CU|EY_\w+)\b|\w\\\w"
@@ -36,11 +37,12 @@ _COMMAND = re.compile(
 _AMOUNT = re.compile(
     r"(?i)[$€£¥₿]\s?\d|(?<![\d.,])\d{1,3}(?:[.,]\d{3})+(?![\d.,])|\d\s?(?:[$€£¥]|usd|eur|gbp|chf|dollars?|euros?|btc|eth|元|円)(?!\w)|\b0x[0-9a-f]{8,}"
 )
-_NUMBER = re.compile(r"\d(?:[ .-]?\d){4,}|\b(?=\w*\d\w*\d\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{8,}\b")
+_NUMBER = re.compile(r"\d(?:[ .-]?\d){4,}|\b(?=(?:[A-Za-z-]{0,20}\d){4})(?=[a-z0-9-]{0,20}[A-Z])[A-Za-z0-9-]{8,60}\b")
 _PERSON = re.compile(
     r"(?i)\b(?:instructions?|ignore|disregard|assistant|system prompt|you must|you are|instead of|as an ai)\b"
 )
-_VERB_AND_ALL = re.compile(r"[.!?:;,]\s+\S|[。！？；：]\S")
+_SAYS_MORE = re.compile(r"[:;]\s+\S+\s+\S|[：；。！]\S{4}")  # a colon, and more than a state: "Protection: Off"
+_SENTENCE = re.compile(r"[.!?:;,]\s+\S|[。！？；：]\S")
 
 
 @lru_cache(8_192)
@@ -64,7 +66,7 @@ def is_label(text: str) -> bool:
     words = text.split()
     if not words or len(words) > MOST_WORDS or len(text) > MOST_CHARS or "\n" in text.strip():
         return False
-    instructs = len(words) > 2 and (_PERSON.search(text) or (len(words) > 4 and _VERB_AND_ALL.search(text)))
+    instructs = _PERSON.search(text) or _SAYS_MORE.search(text) or (len(words) > 4 and _SENTENCE.search(text))
     return not instructs and strange_in(text) is None
 
 
@@ -102,3 +104,7 @@ def _only_label(number: int, step: Step) -> Step:
     bare = {"observation": "", "result": "success" if step.ok else "failed", "error": step.error and "failed"}
     shown = control.model_copy(update={"name": name, "within": control.within if is_label(control.within) else ""})
     return step.model_copy(update={**bare, "target_control": shown, "parameters": kept})
+
+
+on_forgetting(strange_in.cache_clear)
+on_forgetting(is_label.cache_clear)

@@ -7,11 +7,14 @@ a dialog ("Delete…") or leads on (a tab, a row, an item of a tree) is not aske
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import takewhile
 from pathlib import Path
 
 from ufo_experience.actions import is_press, is_typing, plain
 from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Experience, Step
 from ufo_experience.trust.labels import strange_in
 
@@ -26,7 +29,10 @@ _LEAD_IN = re.compile(
     r"|permanently )+"
 )
 _SURE = re.compile(r"(?i)(?:yes|ja)\W+\w.*|(?:confirm|bestätigen|确认)(?: .*)?")
-_CARRIES_OUT = re.compile(r"(?i)yes|ok|okay|ja|continue|proceed|weiter|是|确定")  # what the dialog around it asks
+_CARRIES_OUT = re.compile(  # what the dialog around it asks, or what was chosen before
+    r"(?i)yes|ok|okay|save(?: changes)?|apply|done|ja|continue|proceed|weiter|speichern|übernehmen|fertig"
+    r"|是|确定|保存|应用"
+)
 _TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
 _SHELL = frozenset(
     "shell bash powershell pwsh cmd terminal subprocess runcommand executecommand execcommand runscript executescript "
@@ -46,6 +52,7 @@ _SPACELESS = "\u3000"  # from here on scripts put no blanks between words
 def _words() -> dict[str, tuple[str, ...]]:
     """The sections of `ask_first.txt`."""
     sections: dict[str, list[str]] = {}
+    words: list[str] = []
     for line in Path(__file__).with_name("ask_first.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             words = sections.setdefault(line.strip("[]"), [])
@@ -54,8 +61,10 @@ def _words() -> dict[str, tuple[str, ...]]:
     return {name: tuple(words) for name, words in sections.items()}
 
 
-def asks_first(step: Step) -> bool:
+def asks_first(step: Step, before: Sequence[Step] = ()) -> bool:
     """True when a person is asked before a step, in the block, by the guide and by the executor.
+
+    `before` are the steps that led to it: a plain "Save" asks where what it saves gives rights ("Roles", "Editors").
 
     >>> from ufo_experience.schema import Control
     >>> asks_first(Step(step_number=1, action_type="click", target_control=Control(name="Send", type="Button")))
@@ -69,9 +78,20 @@ def asks_first(step: Step) -> bool:
     name = control.name.strip()
     if is_press(step.action_type) or PLACEHOLDER.fullmatch(name):
         return False
-    if _CARRIES_OUT.fullmatch(name) and control.within:
-        return _label_asks(control.within.rstrip("?？ "), "")
+    chosen = [value for value in step.parameters.values() if isinstance(value, str)]
+    if any(_has(text.casefold(), "guards") and _has(text.casefold(), "turns") for text in (name, *chosen)):
+        return True
+    if _CARRIES_OUT.fullmatch(name):
+        return _label_asks(control.within.rstrip("?？ "), "") or _gives_rights(before)
     return _label_asks(name or " ".join(_WORD.findall(step.action_type)), plain(control.type or ""))
+
+
+def _gives_rights(before: Sequence[Step]) -> bool:
+    """True when what was chosen since something was last carried out gives rights."""
+    chosen = takewhile(lambda step: not _CARRIES_OUT.fullmatch(step.target_control.name.strip()), reversed(before))
+    return any(
+        _has(step.target_control.name.casefold(), "rights") for step in chosen if not is_typing(step.action_type)
+    )
 
 
 @lru_cache(4_096)
@@ -82,7 +102,7 @@ def _label_asks(name: str, role: str) -> bool:
         return False
     if _has(label, "but"):
         return False
-    if role in _TURNED and _has(label, "guards"):
+    if _has(label, "guards") and (role in _TURNED or _has(label, "turns")):
         return True
     if role in _LINKS and len(label.split()) > _LONGEST_LINK:
         return False
@@ -121,3 +141,6 @@ def risks(experience: Experience) -> tuple[str, ...]:
             kind = strange_in(text)
             found |= {kind} if kind and text.casefold() not in said else set()
     return tuple(sorted(found))
+
+
+on_forgetting(_label_asks.cache_clear)

@@ -102,6 +102,11 @@ class Desktop:
         return self._unasked
 
     @property
+    def application(self) -> str:
+        """Where the task is done."""
+        return self.template.application
+
+    @property
     def way(self) -> tuple[str, ...]:
         """One shortest way for the present variant on the unchanged desktop."""
         return self._task.way

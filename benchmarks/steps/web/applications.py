@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.steps.web.server import WebServer, temporary_folder
-from ufo_experience.errors import MissingExtraError, ServiceError
+from ufo_experience.errors import ServiceError, missing_extra
 
 _SITE = "benchmarks.steps.web.django_site"
 
@@ -21,11 +21,11 @@ def start_django_admin() -> WebServer:
     """A fresh site with one administrator, served on the loopback.
 
     Raises:
-        MissingExtraError: Django is not installed.
+        ServiceError: Django is not installed.
         ServiceError: the database could not be made, or the server did not start.
     """
     if find_spec("django") is None:
-        raise MissingExtraError("django", "bench-web")
+        raise missing_extra("django", "bench-web")
     folder = temporary_folder()
     database = Path(folder.name) / "site.sqlite3"
     command = [sys.executable, "-m", _SITE, str(database)]
@@ -54,11 +54,11 @@ def start_trac() -> WebServer:
     """A fresh project in which everybody may do everything, served on the loopback.
 
     Raises:
-        MissingExtraError: Trac is not installed.
+        ServiceError: Trac is not installed.
         ServiceError: the project could not be made, or the server did not start.
     """
     if find_spec("trac") is None:
-        raise MissingExtraError("trac", "bench-web")
+        raise missing_extra("trac", "bench-web")
     folder = temporary_folder()
     project = Path(folder.name) / _NAME
     _admin(project, "initenv", "Bench", "sqlite:db/trac.db")

@@ -94,11 +94,12 @@ class WebTask:
         self._reached = False
         self._unasked: frozenset[str] = frozenset()
 
-    def reset(self, seed: int) -> Observation:
-        """Put the database back, make the variant's start in it, and open the application's first page."""
+    def reset(self, seed: int, start: int | None = None) -> Observation:
+        """Put the database back, make the variant's start in it (or that of another), and open the first page."""
         self._seed = seed
         server = self._server()
-        server.reset([self.family.filled(one, seed) for one in self.family.before])
+        laid_out = seed if start is None else start
+        server.reset([self.family.filled(one, laid_out) for one in self.family.before])
         self._before = self._tables()
         self._browser.devtools("Network.clearBrowserCookies")
         self._browser.open(server.url + "/")
@@ -128,6 +129,22 @@ class WebTask:
     def unasked(self) -> frozenset[str]:
         """Tables that have changed although the task does not touch them."""
         return self._unasked
+
+    @property
+    def application(self) -> str:
+        """Where the task is done."""
+        return self._application.name
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Tables that have changed, whether the task touches them or not."""
+        return frozenset(table for table, rows in self._tables().items() if rows != self._before[table])
+
+    def holds(self, value: str) -> bool:
+        """True when a row that was not there at the start holds this very value."""
+        return any(
+            value in row for table, rows in self._tables().items() for row in rows if row not in self._before[table]
+        )
 
     @property
     def way(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from ufo_experience.errors import SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.ids import content_id, is_id
 from ufo_experience.schema import Experience, Step, Trust, expect, validate
 
@@ -80,7 +80,7 @@ def from_task_experience(
     where the record names no time of its own; without either it is now.
 
     Raises:
-        SchemaError: a field is missing or wrong.
+        DataError: a field is missing or wrong.
     """
     description = require(data, "task_description")
     metadata = _mapping(data.get("metadata"), "metadata")
@@ -108,7 +108,7 @@ def build_experience_summary(experience: Mapping[str, Any] | Experience | TaskEx
         )
         return f"Task: {view['task_description']} App: {view['application']} Steps: {steps}"
     except (KeyError, TypeError) as error:
-        raise SchemaError(f"not a task experience: {error}") from error
+        raise DataError(f"not a task experience: {error}", code="E_SCHEMA") from error
 
 
 def _task_step(step: Step) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _known_id(data: Mapping[str, Any], metadata: Mapping[str, Any]) -> str:
 def _read_steps(data: Mapping[str, Any], metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
     steps, extras = data.get("steps", []), metadata.get("steps")
     if not isinstance(steps, list):
-        raise SchemaError("not a list", field="steps")
+        raise DataError("not a list", field="steps", code="E_SCHEMA")
     if not isinstance(extras, list) or len(extras) != len(steps):
         extras = [None] * len(steps)
     return [_read_step(step, extra, position) for position, (step, extra) in enumerate(zip(steps, extras, strict=True))]
@@ -204,14 +204,14 @@ def _moment(data: Mapping[str, Any], key: str) -> datetime | None:
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value.replace("Z", "+00:00"))
     except (AttributeError, ValueError) as error:
-        raise SchemaError("not a time", field=key) from error
+        raise DataError("not a time", field=key, code="E_SCHEMA") from error
     return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment
 
 
 def require(data: Mapping[str, Any], key: str, parent: str = "") -> Any:
-    """The value of a required key; `SchemaError` names the field where it is missing."""
+    """The value of a required key; `DataError` names the field where it is missing."""
     if not isinstance(data, Mapping) or key not in data:
-        raise SchemaError("required", field=f"{parent}.{key}" if parent else key)
+        raise DataError("required", field=f"{parent}.{key}" if parent else key, code="E_SCHEMA")
     return data[key]
 
 
@@ -219,5 +219,5 @@ def _mapping(value: Any, field: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise SchemaError("not an object", field=field)
+        raise DataError("not an object", field=field, code="E_SCHEMA")
     return dict(value)

@@ -40,7 +40,7 @@ def from_triple(
     """Make a record of a triple; `state.task` and `outcome.success` are required. Each call is a trial of its own.
 
     Raises:
-        SchemaError: a field is missing, unknown or wrong; its name is in the message.
+        DataError: a field is missing, unknown or wrong; its name is in the message.
     """
     require(state, "task", "state")
     require(outcome, "success", "outcome")

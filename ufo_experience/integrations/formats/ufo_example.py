@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ufo_experience.errors import SchemaError
+from ufo_experience.errors import DataError
 from ufo_experience.ids import content_id
 from ufo_experience.schema import Experience, Provenance, Step, Trust, validate
 
@@ -75,12 +75,12 @@ def from_ufo_example(
     The id is that of the content: the same entry read twice is the same record.
 
     Raises:
-        SchemaError: the entry holds no example or no request, or a value breaks a limit.
+        DataError: the entry holds no example or no request, or a value breaks a limit.
     """
     entry = _plain_entry(entry)
     example = entry.get("example", entry.get("Response"))
     if not isinstance(example, Mapping):
-        raise SchemaError("required", field="example")
+        raise DataError("required", field="example", code="E_SCHEMA")
     request = _text(entry.get("request", entry.get("Request")))
     applications = [_text(name) for name in _as_list(entry.get("app_list"))]
     subtask = _text(entry.get("Sub-task")) or request
@@ -139,7 +139,7 @@ def _read_steps(example: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _read_action(action: Any) -> dict[str, Any]:
     if not isinstance(action, Mapping):
-        raise SchemaError("not an object", field="example.action")
+        raise DataError("not an object", field="example.action", code="E_SCHEMA")
     arguments = action.get("Args", action.get("arguments"))
     if not isinstance(arguments, Mapping):
         arguments = {"value": arguments} if arguments else {}
@@ -190,11 +190,11 @@ def _lines(value: Any) -> list[str]:
 
 def _plain_entry(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
-        raise SchemaError("not an object", field="example")
+        raise DataError("not an object", field="example", code="E_SCHEMA")
     try:
         return {str(key): _plain(item) for key, item in entry.items()}
     except RecursionError as error:
-        raise SchemaError("nested too deep", field="example") from error
+        raise DataError("nested too deep", field="example", code="E_SCHEMA") from error
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ufo_experience.errors import DataError, ExperienceError, NotFoundError, TraceError, UsageError
+from ufo_experience.errors import DataError, ExperienceError, NotFoundError, UsageError
 from ufo_experience.integrations.ufo.documents import (
     Document,
     DocumentFilter,
@@ -69,7 +69,7 @@ class ExperienceSummarizer:
         What cannot be read is named in the log of this module.
 
         Raises:
-            TraceError: there is no such folder, or no log in it.
+            DataError: there is no such folder, or no log in it.
         """
         report = ReadReport()
         trajectories = [redact(one) for one in read_traces(log_path, format="ufo", report=report)]
@@ -77,7 +77,7 @@ class ExperienceSummarizer:
             _log.warning("%s, line %s: %s", problem.file, problem.line, problem.message)
         if report.failed and not trajectories:
             file, reason = report.failed[0]
-            raise TraceError(reason, file=file)
+            raise DataError(reason, file=file, code="E_TRACE")
         return [LogPart(index, one) for index, one in enumerate(_subtasks(trajectories))]
 
     def get_summary_list(self, logs: Iterable[Any]) -> tuple[list[dict[str, Any]], float]:

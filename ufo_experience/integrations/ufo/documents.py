@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats.ufo_example import to_ufo_example
+from ufo_experience.procedure.cleaning import clean, clean_json
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import OPEN, phrase
 from ufo_experience.procedure.steps import ProcedureStep
-from ufo_experience.prompt.cleaning import clean, clean_json
 from ufo_experience.request import application_key, process_names
 from ufo_experience.schema import Experience
 from ufo_experience.store.base import ExperienceStore

@@ -70,8 +70,8 @@ def from_rag_config(path: str | Path) -> RagConfig:
     """Read UFO's settings file; a key that is missing has UFO's own default.
 
     Raises:
-        TraceError: the file cannot be read, or is no YAML.
-        SchemaError: a value does not fit; its key is named.
+        DataError: the file cannot be read, or is no YAML.
+        DataError: a value does not fit; its key is named.
     """
     file = Path(path)
     wanted: dict[str, Any] = {key: value for key, value in load_yaml(file).items() if key in _Keys.model_fields}

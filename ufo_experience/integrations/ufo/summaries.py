@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from ufo_experience.errors import SchemaError, StorageError, TraceError
+from ufo_experience.errors import DataError, StorageError
 from ufo_experience.integrations.formats.ufo_example import from_ufo_example, to_ufo_example
 from ufo_experience.redact import redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
@@ -44,9 +44,9 @@ class Summary(dict[str, Any]):
 
 
 def trajectory_of(part: object) -> Trajectory:
-    """What a part was made from. Raises SchemaError when it was not made by `read_logs`."""
+    """What a part was made from. Raises DataError when it was not made by `read_logs`."""
     if not isinstance(part, LogPart):
-        raise SchemaError("not a part of a log as read_logs gives it")
+        raise DataError("not a part of a log as read_logs gives it", code="E_SCHEMA")
     return part.trajectory
 
 
@@ -54,12 +54,12 @@ def record_of(summary: object) -> Experience:
     """The record a summary stands for. One that was made or changed by hand says nothing certain about success.
 
     Raises:
-        SchemaError: it holds no example or no request, or a value breaks a limit.
+        DataError: it holds no example or no request, or a value breaks a limit.
     """
     if isinstance(summary, Summary) and summary == to_ufo_example(summary.experience):
         return summary.experience
     if not isinstance(summary, Mapping):
-        raise SchemaError("not an object")
+        raise DataError("not an object", code="E_SCHEMA")
     record = from_ufo_example(redact_json(dict(summary)), trust=Trust.OBSERVED)
     return record.model_copy(update={"provenance": record.provenance.model_copy(update={"origin": "api"})})
 
@@ -80,7 +80,7 @@ def add_to_yaml(summaries: Iterable[object], path: Path) -> int:
     for place, summary in enumerate(summaries):
         try:
             record = record_of(summary)
-        except SchemaError as error:
+        except DataError as error:
             _log.warning("summary %d is left out of %s: %s", place, path, error)
             continue
         entry = to_ufo_example(record)
@@ -98,7 +98,7 @@ def _entries(path: Path) -> dict[str, Any]:
         return {}
     try:
         return load_yaml(path, typed="Args")
-    except TraceError as error:
+    except DataError as error:
         if error.code == "E_EMPTY":
             return {}
         aside = path.with_name(f"{path.name}.unreadable-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}")

@@ -45,6 +45,7 @@ _ROLES = {  # of the accessibility tree → as logs of desktops call them, too
     "StaticText": "Text",
 }
 _PLACES = ("row", "dialog", "alertdialog", "group", "form", "navigation", "toolbar", "menu", "menubar", "region")
+_HOLDERS = ("cell", "gridcell", "rowheader", "heading", "listitem", "treeitem")  # controls may stand in them
 _ROWS = ("row", "dialog", "alertdialog")  # named by what stands in them, where nothing else names them
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
 
@@ -120,6 +121,9 @@ class ChromiumDriver:
             )
 
     def _type(self, node: int, text: str) -> None:
+        if self._call(node, "function() { return this.tagName === 'SELECT'; }"):
+            self._choose(node, text)  # recorders tell a list and a field alike: it was changed
+            return
         self._send("DOM.focus", {"backendNodeId": node})
         self._call(node, "function() { if (this.select) this.select(); else document.execCommand('selectAll'); }")
         if text:
@@ -129,12 +133,7 @@ class ChromiumDriver:
         self._call(node, "function() { this.dispatchEvent(new Event('change', {bubbles: true})); }")
 
     def _choose(self, node: int, option: str) -> None:
-        found = self._call(
-            node,
-            _CHOOSE,
-            option,
-        )
-        if not found:
+        if not self._call(node, _CHOOSE, option):
             raise DataError(f"the list does not offer {option!r}", code="E_OPTION")
 
     def _press(self, keys: str, node: int | None) -> None:
@@ -223,7 +222,7 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 within = name or (_text_in(node, by_id) if role in _ROWS else role) or within
             elif role in _ROLES and len(found) < _MOST and (name or role in ("textbox", "combobox", "checkbox")):
                 found.append(_control(node, role, name, within, dialog, by_id))
-                if role not in ("cell", "gridcell", "listitem", "treeitem"):
+                if role not in _HOLDERS:
                     return
         for child in node.get("childIds", ()):
             if child in by_id:

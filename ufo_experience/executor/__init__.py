@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from ufo_experience.controls import bare
-from ufo_experience.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
-from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.errors import DataError, ExperienceError, ServiceError, UsageError
+from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
 from ufo_experience.procedure.acts import Act, Stop, for_a_person
 from ufo_experience.procedure.checking import check_action
 from ufo_experience.procedure.guide import Guide
@@ -41,6 +41,7 @@ Ask = Callable[[Act], Any]
 Agent = Callable[[Sequence[Any], Stop], Any]
 Check = Callable[[Any], Any] | str
 Call = Callable[[], Any]
+Work = Generator[Call, Any, tuple[str, str]]
 
 
 class Driver(Protocol):
@@ -128,10 +129,11 @@ class Executor:
         Raises:
             UsageError: the driver's methods are coroutines: use `arun`.
         """
-        work, answer = self._work(), None
+        work = self._work()
         try:
+            call = next(work)
             while True:
-                answer = _not_awaited(work.send(answer)())
+                call = _told_on(work, *_answer(call))
         except StopIteration as end:
             return self._ended(end.value)
         except KeyboardInterrupt:
@@ -139,11 +141,11 @@ class Executor:
 
     async def arun(self) -> Execution:
         """The same on an event loop; the methods of the driver may be coroutines."""
-        work, answer = self._work(), None
+        work = self._work()
         try:
+            call = next(work)
             while True:
-                answer = work.send(answer)()
-                answer = await answer if isinstance(answer, Awaitable) else answer
+                call = _told_on(work, *await _awaited(call))
         except StopIteration as end:
             return self._ended(end.value)
 
@@ -156,8 +158,14 @@ class Executor:
 
     # ---- the loop
 
-    def _work(self) -> Generator[Call, Any, tuple[str, str]]:
+    def _work(self) -> Work:
         """Go along the way; yields what is to be called, returns the reason of the end and its detail."""
+        try:
+            return (yield from self._along())
+        except ServiceError as error:  # the browser is gone: what was done until then is told
+            return "failed", str(error)
+
+    def _along(self) -> Work:
         view = yield from self._look()
         for _ in range(MAX_STEPS):
             said = self.guide.next(view)
@@ -194,6 +202,8 @@ class Executor:
         healed = self._healed(act)
         failure = yield from self._done(act)
         effect = "" if failure else (yield from self._effect(act, view))
+        if not (failure or effect) and self.guide.is_there(act, (yield from self._look())):
+            effect = "it was there"
         self._note(Executed(text, "way", effect, not failure and bool(effect), healed, act))
         self.guide.note(act, ok=bool(effect))
         if effect:
@@ -208,7 +218,7 @@ class Executor:
         """Have an action done; "" or what went wrong."""
         try:
             yield lambda: self.driver.do(act)
-        except ExperienceError as error:
+        except (DataError, ServiceError) as error:
             return str(error)
         return ""
 
@@ -242,7 +252,8 @@ class Executor:
         check = self._check
         if isinstance(check, str):
             view = yield from self._look()
-            passed = any(check.casefold() in one.name.casefold() for one in view.controls)
+            shown = [*(one.name for one in view.controls), (yield lambda: getattr(self.driver, "url", ""))]
+            passed = any(check.casefold() in text.casefold() for text in shown)
         else:
             passed = True if check is None else bool((yield lambda: check(self.driver)))
         return ("done", "") if passed else ("check_failed", "the way is at its end, and the check says no")
@@ -274,6 +285,26 @@ class Executor:
     @staticmethod
     def _asks_first(act: Act) -> bool:
         return act.confirm or bool(act.step and act.step.ask_first)
+
+
+def _told_on(work: Work, answer: Any, fault: ExperienceError | None) -> Call:
+    """Tell `work` what came of its call, also a fault of ours; what it calls next."""
+    return work.send(answer) if fault is None else work.throw(fault)
+
+
+def _answer(call: Call) -> tuple[Any, ExperienceError | None]:
+    try:
+        return _not_awaited(call()), None
+    except ExperienceError as fault:
+        return None, fault
+
+
+async def _awaited(call: Call) -> tuple[Any, ExperienceError | None]:
+    try:
+        answer = call()
+        return (await answer if isinstance(answer, Awaitable) else answer), None
+    except ExperienceError as fault:
+        return None, fault
 
 
 def _effect_of(act: Act, before: Screen, after: Screen) -> str:

@@ -17,6 +17,7 @@ from functools import partial, update_wrapper
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from ufo_experience.executor import Driver, Execution
 from ufo_experience.memory import ExperienceMemory
 
 P = ParamSpec("P")
@@ -64,6 +65,10 @@ class AsyncExperienceMemory:
     async def _run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
+    async def run(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
+        """Carry out the known way of a task without a model; takes what `ExperienceMemory.arun` does."""
+        return await self.memory.arun(task, driver, application=application, **options)
+
     ingest = _in_thread(ExperienceMemory.ingest)
     remember = _in_thread(ExperienceMemory.remember)
     judge = _in_thread(ExperienceMemory.judge)
@@ -72,6 +77,7 @@ class AsyncExperienceMemory:
     guide = _in_thread(ExperienceMemory.guide)
     choices = _in_thread(ExperienceMemory.choices)
     report = _in_thread(ExperienceMemory.report)
+    learn_lessons = _in_thread(ExperienceMemory.learn_lessons)
     calibrate = _in_thread(ExperienceMemory.calibrate)
     add_experience = _in_thread(ExperienceMemory.add_experience)
     query = _in_thread(ExperienceMemory.query)
@@ -89,5 +95,7 @@ class AsyncExperienceMemory:
     import_ = _in_thread(ExperienceMemory.import_)
     stats = _in_thread(ExperienceMemory.stats)
     sources = _in_thread(ExperienceMemory.sources)
+    export_json = _in_thread(ExperienceMemory.export_json)
+    import_json = _in_thread(ExperienceMemory.import_json)
     take_in = _in_thread(ExperienceMemory.take_in)
     index_if_possible = _in_thread(ExperienceMemory.index_if_possible)

@@ -14,62 +14,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from datetime import datetime, timedelta, timezone
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
-from shlex import quote
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from ufo_experience.embed import open_embedder
-from ufo_experience.embed.base import Embedder, as_embedder
-from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
-from ufo_experience.index import open_index
-from ufo_experience.index.base import ExperienceIndex, IndexReport, Progress, row_of
+from ufo_experience.embed.base import Embedder
+from ufo_experience.errors import UsageError
+from ufo_experience.index.base import Filter, Progress, row_of
+from ufo_experience.memory.parts import Parts
+from ufo_experience.memory.upkeep import Records, Upkeep
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
-from ufo_experience.redact import redact_json, redact_record, redact_text
-from ufo_experience.request import Request, forget
+from ufo_experience.redact import redact_json, redact_text
+from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
-from ufo_experience.retrieve.retriever import Query, Retriever
+from ufo_experience.retrieve.retriever import Query
 from ufo_experience.retrieve.structured import ActionAdvice, rank, recommend
 from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust, Verdict, expect, validate
 from ufo_experience.settings import Settings, load_settings
-from ufo_experience.store import FolderStore, open_store
-from ufo_experience.store.base import Added, ExperienceStore
-from ufo_experience.store.exchange import (
-    ExportReport,
-    ImportReport,
-    export,
-    export_json,
-    import_entries,
-    import_json,
-    read_export,
-)
-from ufo_experience.store.inspection import (
-    SourceInfo,
-    StoreStats,
-    Verification,
-    known_sources,
-    sources,
-    stats,
-)
+from ufo_experience.store import open_store
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.selection import (
-    ChangeReport,
     RecordFilter,
-    chosen,
     resolve,
-    resolve_among,
     select,
-    set_trust,
     trust_level,
 )
-from ufo_experience.store.view import View
-from ufo_experience.trust.policy import TrustPolicy
+from ufo_experience.telemetry import span
 
 # Readers, summarizers, prompts, services: imported by the method that needs them, a question loads none of it.
 if TYPE_CHECKING:
@@ -81,135 +55,54 @@ if TYPE_CHECKING:
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.calibration import Calibration
     from ufo_experience.retrieve.on_screen import OnScreen
-    from ufo_experience.service import Provider, Service
     from ufo_experience.traces.draft import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
 Hits = list[Hit]  # named here: inside the class `list` is a method
 Ids = list[str]
-Records = list[Experience]
 Advice = list[ActionAdvice]
-Sources = list[SourceInfo]
+Lessons = list[Lesson]
 
-DEFAULT_OPENAI = "openai:text-embedding-3-small"
 NOT_INDEXED = "E_NOT_INDEXED"  # the problem of records that could not be embedded
 QUERIED = 100  # rows near the task of a state, among which are the runs of the same task
+MOST_TASKS = 64  # of one application, whose beginnings are compared
 MOST_RUNS = 16  # of one task, that are compared for its procedure
-_SPENDING = "spending.sqlite"
 _log = logging.getLogger(__name__)
 
 
-class Parts:
-    """What a store is used with, as the settings say: service, embedder, index, judge, policy; made when needed."""
-
-    def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
-        self.store, self.settings = store, settings
-        self._embedder = None if embedder is None else as_embedder(embedder)
-        self._services: dict[Provider | None, Service] = {}
-        self._lock = threading.RLock()
-
-    def service(self, provider: Provider | None = None) -> Service:
-        """How to reach a model, as the environment and the settings say; all share one ledger."""
-        from ufo_experience.costs import Ledger
-        from ufo_experience.service import Access, Service
-
-        with self._lock:
-            if provider not in self._services:
-                known = next(iter(self._services.values()), None)
-                most, books = self.settings.max_cost_per_day, self.store.cache_folder / _SPENDING
-                ledger = known.ledger if known else Ledger(self.settings.max_cost, max_cost_per_day=most, books=books)
-                access = Access.from_env(provider, allow_http=self.settings.allow_http_service)
-                self._services[provider] = Service(access, ledger=ledger)
-            return self._services[provider]
-
-    @contextmanager
-    def waiting(self, seconds: float) -> Iterator[None]:
-        """Let a job outlast an outage of its service."""
-        with ExitStack() as stack:
-            if seconds > 0:
-                stack.enter_context(self.service().waiting(seconds))
-            yield
-
-    def embedder(self) -> Embedder:
-        """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing."""
-        with self._lock:
-            if self._embedder is None:
-                spec = self.settings.embedder
-                if spec == "auto":
-                    spec = self.index.embedder_name() or (DEFAULT_OPENAI if _has_key() else "hashing")
-                provider = spec.partition(":")[0]
-                hosted = self.service(provider) if provider in ("openai", "azure") else None  # type: ignore[arg-type]
-                self._embedder = open_embedder(spec, service=hosted)
-            return self._embedder
-
-    @cached_property
-    def index(self) -> ExperienceIndex:
-        """The index of the store."""
-        return open_index(self.store, self.embedder)
-
-    @cached_property
-    def retriever(self) -> Retriever:
-        """What answers questions; hashed words tell nothing that words do not, so they are not compared."""
-        from ufo_experience.embed.hashing import HashingEmbedder
-
-        embedder = self.embedder()
-        return Retriever(
-            self.index,
-            self.store,
-            embedder=None if isinstance(embedder, HashingEmbedder) else embedder,
-            judge=self._judge(),
-            policy=self.policy,
-            threshold=self.threshold(embedder.name),
-        )
-
-    @property
-    def policy(self) -> TrustPolicy:
-        """What may be shown. In a store others write to, too, a judged run is not enough: somebody must approve."""
-        own = self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED)
-        days = self.settings.stale_after_days
-        return TrustPolicy(own, self.settings.min_trust_imported, None if days is None else timedelta(days=days))
-
-    def close(self) -> None:
-        """Close connections; they are opened again when they are needed."""
-        with self._lock:
-            for one in self._services.values():
-                one.close()
-            if "index" in vars(self):
-                self.index.close()
-
-    def _judge(self) -> Any:
-        if self.settings.judge in ("off", "none"):
-            return None
-        from ufo_experience.retrieve.judge import open_judge
-        from ufo_experience.service import DEFAULT_CHAT
-
-        model = DEFAULT_CHAT if self.settings.judge == "auto" and _has_key() else None
-        return (
-            open_judge(self.settings.judge, self.service(), model) if model or self.settings.judge != "auto" else None
-        )
-
-    def threshold(self, embedder: str) -> float | None:
-        """The threshold that was calibrated for an embedder; None for the one that is fitted."""
-        from ufo_experience.retrieve.calibration import kept
-
-        found = kept(self.index, embedder)
-        return None if found is None else found.threshold
-
-
-def _has_key() -> bool:
-    from ufo_experience.service import Access
-
-    return Access.from_env().is_usable
-
-
-class ExperienceMemory:
+class ExperienceMemory(Upkeep):
     """A store, its index and the stages around them. Safe to use from many threads; `with` closes it at the end."""
 
-    def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
-        self.store, self.settings = store, settings
-        self.parts = Parts(store, settings, embedder)
-        self._view = View(store) if isinstance(store, FolderStore) else None
-        self._failure: ServiceError | None = None
+    def __init__(
+        self,
+        location: str | Path | ExperienceStore | None = None,
+        *,
+        embedder: str | Embedder | None = None,
+        top_k: int | None = None,
+        threshold: float | Literal["auto"] | None = None,
+        create: bool = True,
+        settings: Settings | None = None,
+    ) -> None:
+        """Open (or create) the store at `location`: a folder or a URL; or take a store that is open.
+
+        `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
+        was made with; for a new store OpenAI if a key is configured, else hashing. `top_k` and `threshold` are those of
+        every `retrieve` that gives none. What is given here stands over `settings`, and those over file and environment
+        (see `Settings`).
+
+        Raises:
+            NotFoundError: there is no store and `create` is False.
+            StorageError, DataError, UsageError: as the store.
+        """
+        spec = embedder if isinstance(embedder, str) else None
+        where = str(location) if isinstance(location, (str, Path)) else getattr(location, "location", None)
+        base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
+        if location is None or isinstance(location, (str, Path)):
+            most, network = base.max_records_per_author, base.allow_network_store
+            location = open_store(base.db, create=create, network=network, max_per_author=most)
+        elif where is None:
+            raise UsageError(f"location is a path, a URL or a store, not {type(location).__name__}")
+        super().__init__(location, base, Parts(location, base, None if isinstance(embedder, str) else embedder))
 
     @classmethod
     def open(
@@ -222,28 +115,8 @@ class ExperienceMemory:
         create: bool = True,
         settings: Settings | None = None,
     ) -> ExperienceMemory:
-        """Open (or create) the store at `location`: a folder or a URL.
-
-        `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
-        was made with; for a new store OpenAI if a key is configured, else hashing. `top_k` and `threshold` are those of
-        every `retrieve` that gives none. What is given here stands over `settings`, and those over file and environment
-        (see `Settings`).
-
-        Raises:
-            NotFoundError: there is no store and `create` is False.
-            StorageError, FormatVersionError, UsageError: as the store.
-        """
-        expect((str, Path), "." if location is None else location, "location")
-        spec = embedder if isinstance(embedder, str) else None
-        where = None if location is None else str(location)
-        base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
-        store = open_store(
-            base.db,
-            create=create,
-            network=base.allow_network_store,
-            max_per_author=base.max_records_per_author,
-        )
-        return cls(store, base, None if isinstance(embedder, str) else embedder)
+        """The same, in the words of files: `ExperienceMemory.open("my_memory")` is `ExperienceMemory("my_memory")`."""
+        return cls(location, embedder=embedder, top_k=top_k, threshold=threshold, create=create, settings=settings)
 
     def close(self) -> None:
         """Let go of files and connections. What was stored is safe without it."""
@@ -291,9 +164,10 @@ class ExperienceMemory:
         from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
 
+        self.parts.expect_embedder()
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.parts.service)
-        with self.parts.waiting(wait):
+        with self.parts.waiting(wait), span("create_memory") as told:
             report = ingest(
                 sources,
                 self.store,
@@ -308,6 +182,7 @@ class ExperienceMemory:
                 progress=progress,
                 **lacking,
             )
+            told.set(records=len(report.added))
         if level is not None:
             report.trusted = self._trust_known(report.known, level)
         if (success := lacking.get("success")) is not None:
@@ -357,7 +232,7 @@ class ExperienceMemory:
 
         Args:
             success: None when nobody has judged the run: it is kept and not shown to agents until `judge` or `approve`.
-            judge: who says so: "person" (a user), "program" (a check, an evaluator), "llm", or "agent" (the agent
+            judge: who says so: "user", "program" (a check, an evaluator), "model", or "agent" (the agent
                 itself, which is no judgement). Default: the program that calls this.
             trust: your word instead of what the outcome gives (verified when judged, else observed).
             summarizer: who words the record; "openai" asks the service, the default nobody.
@@ -367,7 +242,7 @@ class ExperienceMemory:
                 `started_at`; see `RunDetails`.
 
         Raises:
-            SchemaError: a field is wrong; it is named.
+            DataError: a field is wrong; it is named.
             DataError: nothing can be learned from it (`E_EMPTY`).
         """
         from ufo_experience.ingest import Constants, learn
@@ -379,7 +254,8 @@ class ExperienceMemory:
         engine = open_summarizer(summarizer, self.parts.service)
         constants = Constants(self.parts.index)
         experience = learn(run, engine, key=self.store.key(), constants=constants, trust=level, wordings=wordings)
-        self.take_in([experience])
+        with span("create_memory", records=1):
+            self.take_in([experience])
         return self.store.get(experience.id)
 
     def judge(
@@ -387,7 +263,7 @@ class ExperienceMemory:
         id: str,
         *,
         success: bool,
-        by: Judge = "person",
+        judge: Judge = "user",
         score: float | None = None,
         reason: str | None = None,
     ) -> Experience:
@@ -400,7 +276,7 @@ class ExperienceMemory:
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
-        said = {"success": success, "judge": by, "score": score, "reason": redact_text(reason) if reason else None}
+        said = {"success": success, "judge": judge, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])
         observed = self.store.get(full).trust is Trust.OBSERVED
@@ -414,7 +290,7 @@ class ExperienceMemory:
         application: str | None = None,
         env: str | None = None,
         top_k: int | None = None,
-        similarity_threshold: float | None = None,
+        threshold: float | None = None,
         near: int = 0,
         exclude_session: str | None = None,
         only: Collection[str] | None = None,
@@ -423,7 +299,7 @@ class ExperienceMemory:
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
-        `similarity_threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
+        `threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
         0.75. `near` asks for so many of the
         best below it, too. `only` are ids: no other record answers, and they are ranked among themselves. `controls`
         are those in view (as for `Guide.next`), `done` the names of those acted on so far: among equals the way comes
@@ -433,12 +309,15 @@ class ExperienceMemory:
         for name, given in (("application", application), ("env", env)):
             expect(str, given or "", name)
         own = None if self.settings.threshold == "auto" else self.settings.threshold
-        threshold = own if similarity_threshold is None else similarity_threshold
+        least = own if threshold is None else threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
         screen = None if controls is None else _on_screen(controls, done, application)
-        query = Query(task, application, env, k, threshold, exclude_session, among, near, screen)
-        return self.parts.retriever.retrieve(query)
+        query = Query(task, application, env, k, least, exclude_session, among, near, screen)
+        with span("search_memory", top_k=k) as told:
+            found = self.parts.retriever.retrieve(query)
+            told.set(hits=len(found), degraded=found.degraded is not None)
+        return found
 
     def build_prompt(
         self,
@@ -460,17 +339,36 @@ class ExperienceMemory:
         negatives = found.negatives if isinstance(found, Retrieval) else ()
         limit = self.settings.max_tokens if max_tokens is None else max_tokens
         shown = [*found, *negatives]
-        block = build_prompt(
-            task,
-            shown,
-            max_tokens=limit,
-            format=format,
-            allowed_actions=allowed_actions,
-            runs_of=self._runs_of,
-        )
+        with span("build_prompt", max_tokens=limit) as told:
+            block = build_prompt(
+                task,
+                shown,
+                max_tokens=limit,
+                format=format,
+                allowed_actions=allowed_actions,
+                runs_of=self._runs_of,
+                lessons_of=self.parts.lessons_of,
+                beginning=self._beginning(found),
+            )
+            told.set(procedures=len(block.ids), tokens=block.tokens)
         if self.settings.audit:
             self._audit(task, shown, block, found)
         return block
+
+    def _beginning(self, found: Sequence[Hit]) -> str:
+        """What several tasks of the application begin with that was asked for, where nothing else is known."""
+        if found or not isinstance(found, Retrieval) or found.negatives or not found.application:
+            return ""
+        from ufo_experience.procedure.beginnings import shared_beginning
+        from ufo_experience.procedure.render import beginning_text
+
+        policy = self.parts.policy
+        where = Filter(found.application, None, policy.own, policy.imported)
+        rows = sorted(self.parts.index.rows(filter=where), key=lambda row: row.created_at)
+        newest = {row.task_key: row.id for row in rows if row.success and row.followable}
+        runs = [one for one in self.store.scan([*newest.values()][-MOST_TASKS:]) if policy.admits(one)]
+        steps = shared_beginning(runs)
+        return beginning_text(found.application, steps) if steps else ""
 
     def _audit(self, task: str, shown: Hits, block: PromptBlock, found: Sequence[Hit]) -> None:
         log = AuditLog(self.store.cache_folder / AUDIT)
@@ -543,15 +441,18 @@ class ExperienceMemory:
             driver: `PlaywrightDriver`, `SeleniumDriver`, or any object with `controls()` and `do(act)`.
             ask: is asked before a step that sends, pays, deletes or the like; without it the run stops there.
             agent: takes over where the screen disagrees: `agent(controls, stop)` answers with actions.
-            check: says whether the task was done: a function of the driver, or a text that must be on the screen. A
-                run that it confirms is credited, and a way that was healed is stored as it is now.
+            check: says whether the task was done: a function of the driver, or a text that must be on the screen or
+                in the address of the page. A run that it confirms is credited, and a way that was healed is stored as
+                it is now; a way that it refused is not carried out again before it has helped.
         """
         from ufo_experience.executor import Executor, nothing_known
 
         guide = self.guide(task, application=application)
         if guide is None:
             return nothing_known(task, self.retrieve(task, application=application).reason or "no way can be followed")
-        done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+        with span("execute_procedure") as told:
+            done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+            told.set(**_told_of(done))
         return self._settle_run(done)
 
     async def arun(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
@@ -561,7 +462,9 @@ class ExperienceMemory:
         guide = await asyncio.to_thread(self.guide, task, application=application)
         if guide is None:
             return nothing_known(task, "no way of this task can be followed")
-        done = await Executor(guide, driver, **options).arun()
+        with span("execute_procedure") as told:
+            done = await Executor(guide, driver, **options).arun()
+            told.set(**_told_of(done))
         return await asyncio.to_thread(self._settle_run, done)
 
     def _settle_run(self, done: Execution) -> Execution:
@@ -592,11 +495,31 @@ class ExperienceMemory:
         if not isinstance(what, (PromptBlock, Iterable)):
             raise UsageError(f"what is reported is a block, hits or ids, not {what!r:.60}")
         if isinstance(what, PromptBlock):
-            ids = list(what.ids)
+            named = [*what.ids, *what.lessons]
         else:
-            ids = resolve(self.store, [_id(one) for one in ([what] if isinstance(what, (str, Hit)) else what)])
-        credited = dict.fromkeys(ids)
-        return [one for one in credited if self.store.update_usage(one, success, session=session or "")]
+            named = [_id(one) for one in ([what] if isinstance(what, (str, Hit)) else what)]
+        credited = dict.fromkeys(resolve(self.store, [one for one in named if not is_lesson(one)]))
+        done = [one for one in credited if self.store.update_usage(one, success, session=session or "")]
+        if done:
+            self.parts.lessons.credit({*filter(is_lesson, named)}, success)
+        return done
+
+    def learn_lessons(self, application: str | None = None) -> Lessons:
+        """Ask the configured chat model what made the difference between successes and failures, by application.
+
+        It is sent the tasks and controls of the newest runs that may be shown, without values. At most five lessons of
+        an application stay; three are shown as tips in a prompt, and reports on it count as their help and harm.
+
+        Raises:
+            UsageError: no chat model is configured: `summarizer` or `judge` is `openai:MODEL`.
+            ServiceError: the model cannot answer; what was learned of other applications stays.
+        """
+        from ufo_experience.summarize.lessons import learn, model_of
+
+        model = model_of(self.settings)
+        where = RecordFilter(all=True, application=application)
+        runs = [one for one in select(self.store, where) if self.parts.policy.admits(one)]
+        return learn(runs, self.parts.lessons, self.parts.service(), model)
 
     def calibrate(
         self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False
@@ -630,7 +553,7 @@ class ExperienceMemory:
         """Store one state/action/outcome triple; returns its id. `state.task` and `outcome.success` are required.
 
         Raises:
-            SchemaError: naming the field.
+            DataError: naming the field.
         """
         from ufo_experience.integrations.formats.triple import from_triple
         from ufo_experience.traces.in_memory import schema_steps
@@ -674,227 +597,9 @@ class ExperienceMemory:
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
 
-    # ---------------------------------------------------------------- looking after the store
 
-    def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
-        """Bring index and `experience.yaml` in line with the records, whoever changed them; with `rebuild` both are
-        made again from nothing else (vectors of unchanged texts are kept).
-        """
-        index = self.parts.index
-        report = index.rebuild(progress) if rebuild else index.sync(progress, thorough=True)
-        self._failure = None
-        if self._view is not None:
-            self._view.follow()
-        return report
-
-    def take_in(self, records: Iterable[Experience]) -> Added:
-        """Store records, redacted, and index them as far as can be done now. Raises as the store's `add`."""
-        done = self.store.add(redact_record(one, self.settings.keep_observations) for one in records)
-        self.index_if_possible()
-        return done
-
-    def index_if_possible(self) -> str | None:
-        """Index what was stored; it waits (and is found by its words) when the embedder cannot answer now, or another
-        process is writing. Returns why; a fault of the embedder is logged when it is another than before.
-        """
-        before = self._failure
-        try:
-            self.parts.index.sync()
-            self._failure = None
-            self._follow()
-        except LockedError as error:
-            return str(error)
-        except ServiceError as error:
-            self._failure = error
-            if before is None or before.code != error.code:
-                _log.warning("%s", self.waiting_for_index)
-        return self.waiting_for_index
-
-    @property
-    def waiting_for_index(self) -> str | None:
-        """Why what was stored last has no vector, and the command for when that is mended; None when it has."""
-        if self._failure is None:
-            return None
-        command = f"ufo-experience index --db {quote(self.store.location)}"
-        return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
-
-    def get(self, id: str) -> Experience:
-        """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
-        return self.store.get(resolve(self.store, [id])[0])
-
-    def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
-        """The records that are meant (default: all), the newest first; at most `limit`."""
-        if limit is not None and expect(int, limit, "limit") < 1:
-            raise UsageError(f"limit must be at least 1, not {limit}")
-        found = select(self.store, _meant(ids, where) or RecordFilter(all=True))
-        return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
-
-    def approve(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
-        """Sign records off: they may be shown to agents everywhere. See `selection.set_trust`.
-
-        Named by a filter, records with a risky step are left out (and listed) unless the filter says `risk`.
-        """
-        return self._set_trust(ids, where, Trust.APPROVED, dry_run)
-
-    def quarantine(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
-        """Take records out of use without deleting them. See `selection.set_trust`."""
-        return self._set_trust(ids, where, Trust.QUARANTINED, dry_run)
-
-    def _set_trust(
-        self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool = False
-    ) -> ChangeReport:
-        done = set_trust(self.store, _meant(ids, where) or RecordFilter(), trust, dry_run=dry_run)
-        self._follow()
-        return done
-
-    def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
-        """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
-        gone = chosen(self.store, _meant(ids, where) or RecordFilter())
-        if not dry_run:
-            self.store.remove([one.id for one in gone], reason="removed by request")
-            self._forget(gone)
-        return ChangeReport(tuple(gone), dry_run=dry_run)
-
-    def undo_remove(self, *ids: str) -> Records:
-        """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        back = self.store.restore(resolve_among(self.store.removed(), ids, "no removed record"))
-        self.index_if_possible()
-        return back
-
-    def purge(
-        self, source: str | Path | None = None, *, where: RecordFilter | None = None, dry_run: bool = False
-    ) -> ChangeReport:
-        """Erase what came from a source (a file, a folder above it, a session), or what a filter says, everywhere:
-        records, removed ones too, index, vectors, verdicts, the audit log, and copies that were set aside.
-
-        Raises:
-            NotFoundError: no record comes from this source; the nearest known ones are named.
-        """
-        meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
-        if source is not None and where is not None:
-            raise UsageError("give a source or a filter, not both (a filter has a source, too)")
-        if meant.is_empty:
-            raise UsageError("which records? give a source, ids, a filter (application, session, …), or all")
-        known = {*self.store.ids(), *self.store.removed()}
-        named = resolve_among(sorted(known), meant.ids) if meant.ids else None
-        gone = [one for one in self._stored_and_removed(named) if replace(meant, ids=()).admits(one)]
-        if not dry_run:
-            self.store.purge([one.id for one in gone])
-            self._forget(gone)
-        if not gone and meant.source:
-            near = ", ".join(known_sources(self.store, meant.source))
-            raise NotFoundError(f"no record comes from {meant.source!r}" + (f"; nearest: {near}" if near else ""))
-        if not gone and not meant.all:
-            raise NotFoundError("no record fits", file=self.store.location)
-        return ChangeReport(tuple(gone), dry_run=dry_run)
-
-    def _stored_and_removed(self, ids: Ids | None) -> Records:
-        return [*self.store.scan(ids), *self.store.scan_removed(ids)]
-
-    def _forget(self, gone: Sequence[Experience]) -> None:
-        """Take what is gone out of everything that was made of it."""
-        forget()
-        AuditLog(self.store.cache_folder / AUDIT).forget(
-            text for one in gone for text in (one.state.request, one.state.task)
-        )
-        self.index_if_possible()
-
-    def _follow(self) -> None:
-        """Bring `experience.yaml` up to date; where the disk takes nothing, the next writer does."""
-        try:
-            if self._view is not None:
-                self._view.follow()
-        except StorageError as error:
-            _log.warning("%s", error)
-
-    def verify(self, *, repair: bool = False) -> Verification:
-        """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into
-        `corrupt/`) and makes the index again.
-        """
-        found = self.store.verify(repair=repair)
-        wrong = self.parts.index.check()
-        if wrong and repair:
-            self.index(rebuild=True)
-            wrong = self.parts.index.check()
-        problems = [Problem(file="index", code="E_CORRUPT", message=one) for one in wrong]
-        state = "damaged" if wrong else "ok"
-        return Verification(found.records, [*found.corrupt, *problems], state, found.repaired)
-
-    def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
-        """Write all records to one file, or into the report's `text`. See `exchange.export`."""
-        expect((str, Path), "" if output is None else output, "output")
-        return export(self.store, format, output)
-
-    def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
-        """Take in an export of this package, a store folder of its first edition, UFO's `experience.yaml`, or logs;
-        quarantined until approved.
-
-        `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
-        your own backup: trust and use are taken as written.
-
-        Raises:
-            DataError: the file as a whole cannot be read.
-        """
-        expect((str, Path), file, "file")
-        path = Path(file)
-        entries = read_export(path)
-        if entries is None and restore:
-            raise DataError("no export of this package: only that can be restored", file=str(file))
-        report = self._read_logs(path) if entries is None else import_entries(self.store, entries, restore=restore)
-        if approve:
-            report.approved = [one.id for one in self._approve_import(path, report)]
-        self.index_if_possible()
-        return report
-
-    def _read_logs(self, file: Path) -> ImportReport:
-        from ufo_experience.ingest import ingest
-        from ufo_experience.summarize import open_summarizer
-
-        engine = open_summarizer("extractive")
-        read = ingest([file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED)
-        failed = [*read.failed, *((problem.file, problem.message) for problem in read.problems)]
-        return ImportReport(added=read.added, skipped=read.skipped, failed=failed, known=read.known)
-
-    def _approve_import(self, file: Path, report: ImportReport) -> Records:
-        """Approve what came in now and what came from the same file before."""
-        known = {*report.added, *report.known}
-        known |= {one.id for one in self.store.scan() if _same_file(one.provenance.source, file)}
-        return [*set_trust(self.store, RecordFilter(ids=tuple(sorted(known))), Trust.APPROVED)] if known else []
-
-    def stats(self) -> StoreStats:
-        """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
-        told = stats(self.store, self.parts.policy)
-        name = self.parts.index.embedder_name()
-        indexed = self.parts.index.count() - len(self.parts.index.missing()) if name else 0
-        return replace(told, embedder=name, indexed=indexed, threshold=self.parts.threshold(name) if name else None)
-
-    def sources(self) -> Sources:
-        """Where the records came from, the newest first."""
-        return sources(self.store)
-
-    def export_json(self) -> str:
-        """All records with their trust and usage as JSON text."""
-        return export_json(self.store)
-
-    def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
-        """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
-        expect(str, json_str, "json_str")
-        report = import_json(self.store, json_str, restore=restore)
-        self.index_if_possible()
-        return report
-
-
-def _meant(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter | None:
-    """The filter with these ids; None when neither is given."""
-    if where is not None:
-        expect(RecordFilter, where, "where")
-    for one in ids:
-        expect(str, one, "id")
-    return replace(where or RecordFilter(), ids=(*ids, *(where.ids if where else ()))) if ids else where
-
-
-def _same_file(source: str, file: Path) -> bool:
-    return Path(source).name == file.name and Path(source).resolve() == file.resolve()
+def _told_of(done: Execution) -> dict[str, bool | None]:
+    return {"checked": done.checked, "healed": bool(done.healed)}
 
 
 def _on_screen(controls: Iterable[Any], done: Iterable[str], application: str | None) -> OnScreen:

@@ -1,0 +1,280 @@
+"""Looking after a store: what is listed, changed, erased, checked, carried elsewhere; part of `ExperienceMemory`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+
+from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
+from ufo_experience.index.base import IndexReport, Progress
+from ufo_experience.memory.parts import Parts
+from ufo_experience.prompt.audit import FILE as AUDIT
+from ufo_experience.prompt.audit import AuditLog
+from ufo_experience.redact import redact_record
+from ufo_experience.request import forget
+from ufo_experience.schema import Experience, Problem, Trust, expect
+from ufo_experience.settings import Settings
+from ufo_experience.store import FolderStore
+from ufo_experience.store.base import Added, ExperienceStore
+from ufo_experience.store.exchange import (
+    ExportReport,
+    ImportReport,
+    export,
+    export_json,
+    import_entries,
+    import_json,
+    read_export,
+)
+from ufo_experience.store.inspection import SourceInfo, StoreStats, Verification, known_sources, sources, stats
+from ufo_experience.store.lessons import is_lesson
+from ufo_experience.store.selection import ChangeReport, RecordFilter, chosen, resolve, resolve_among, select, set_trust
+from ufo_experience.store.view import View
+
+Ids = list[str]  # named here: inside the class `list` is a method
+Records = list[Experience]
+Sources = list[SourceInfo]
+
+_log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """What the owner of a store does with it, whatever the records are used for."""
+
+    def __init__(self, store: ExperienceStore, settings: Settings, parts: Parts) -> None:
+        self.store, self.settings, self.parts = store, settings, parts
+        self._view = View(store) if isinstance(store, FolderStore) else None
+        self._failure: ServiceError | None = None
+
+    def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
+        """Bring index and `experience.yaml` in line with the records, whoever changed them; with `rebuild` both are
+        made again from nothing else (vectors of unchanged texts are kept).
+        """
+        index = self.parts.index
+        if rebuild:
+            with self.parts.rebuilding():
+                report = index.rebuild(progress)
+        else:
+            report = index.sync(progress, thorough=True)
+        self._failure = None
+        if self._view is not None:
+            self._view.follow()
+        return report
+
+    def take_in(self, records: Iterable[Experience]) -> Added:
+        """Store records, redacted, and index them as far as can be done now. Raises as the store's `add`."""
+        self.parts.expect_embedder()
+        done = self.store.add(redact_record(one, self.settings.keep_observations) for one in records)
+        self.index_if_possible()
+        return done
+
+    def index_if_possible(self) -> str | None:
+        """Index what was stored; it waits (and is found by its words) when the embedder cannot answer now, or another
+        process is writing. Returns why; a fault of the embedder is logged when it is another than before.
+        """
+        before = self._failure
+        try:
+            self.parts.index.sync()
+            self._failure = None
+            self._follow()
+        except LockedError as error:
+            return str(error)
+        except ServiceError as error:
+            self._failure = error
+            if before is None or before.code != error.code:
+                _log.warning("%s", self.waiting_for_index)
+        return self.waiting_for_index
+
+    @property
+    def waiting_for_index(self) -> str | None:
+        """Why what was stored last has no vector, and the command for when that is mended; None when it has."""
+        if self._failure is None:
+            return None
+        command = f"ufo-experience index --db {quote(self.store.location)}"
+        return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
+
+    def get(self, id: str) -> Experience:
+        """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
+        return self.store.get(resolve(self.store, [id])[0])
+
+    def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
+        """The records that are meant (default: all), the newest first; at most `limit`."""
+        if limit is not None and expect(int, limit, "limit") < 1:
+            raise UsageError(f"limit must be at least 1, not {limit}")
+        found = select(self.store, _meant(ids, where) or RecordFilter(all=True))
+        return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
+
+    def approve(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+        """Sign records off: they may be shown to agents everywhere. See `selection.set_trust`.
+
+        Named by a filter, records with a risky step are left out (and listed) unless the filter says `risk`.
+        """
+        return self._set_trust(ids, where, Trust.APPROVED, dry_run)
+
+    def quarantine(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+        """Take records out of use without deleting them. See `selection.set_trust`."""
+        return self._set_trust(ids, where, Trust.QUARANTINED, dry_run)
+
+    def _set_trust(
+        self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool = False
+    ) -> ChangeReport:
+        lessons = {*filter(is_lesson, ids)}
+        if not dry_run:
+            self.parts.lessons.set_trust(lessons, trust)
+        if lessons and lessons.issuperset(ids) and where is None:
+            return ChangeReport(dry_run=dry_run)
+        ids = [one for one in ids if one not in lessons]
+        done = set_trust(self.store, _meant(ids, where) or RecordFilter(), trust, dry_run=dry_run)
+        self._follow()
+        return done
+
+    def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+        """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
+        gone = chosen(self.store, _meant(ids, where) or RecordFilter())
+        if not dry_run:
+            self.store.remove([one.id for one in gone], reason="removed by request")
+            self._forget(gone)
+        return ChangeReport(tuple(gone), dry_run=dry_run)
+
+    def undo_remove(self, *ids: str) -> Records:
+        """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
+        back = self.store.restore(resolve_among(self.store.removed(), ids, "no removed record"))
+        self.index_if_possible()
+        return back
+
+    def purge(
+        self, source: str | Path | None = None, *, where: RecordFilter | None = None, dry_run: bool = False
+    ) -> ChangeReport:
+        """Erase what came from a source (a file, a folder above it, a session), or what a filter says, everywhere:
+        records, removed ones too, index, vectors, verdicts, the audit log, and copies that were set aside.
+
+        Raises:
+            NotFoundError: no record comes from this source; the nearest known ones are named.
+        """
+        meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
+        if source is not None and where is not None:
+            raise UsageError("give a source or a filter, not both (a filter has a source, too)")
+        if meant.is_empty:
+            raise UsageError("which records? give a source, ids, a filter (application, session, …), or all")
+        known = {*self.store.ids(), *self.store.removed()}
+        named = resolve_among(sorted(known), meant.ids) if meant.ids else None
+        gone = [one for one in self._stored_and_removed(named) if replace(meant, ids=()).admits(one)]
+        if not dry_run:
+            self.store.purge([one.id for one in gone])
+            self.parts.lessons.forget({one.id for one in gone})
+            self._forget(gone)
+        if not gone and meant.source:
+            near = ", ".join(known_sources(self.store, meant.source))
+            raise NotFoundError(f"no record comes from {meant.source!r}" + (f"; nearest: {near}" if near else ""))
+        if not gone and not meant.all:
+            raise NotFoundError("no record fits", file=self.store.location)
+        return ChangeReport(tuple(gone), dry_run=dry_run)
+
+    def _stored_and_removed(self, ids: Ids | None) -> Records:
+        return [*self.store.scan(ids), *self.store.scan_removed(ids)]
+
+    def _forget(self, gone: Sequence[Experience]) -> None:
+        """Take what is gone out of everything that was made of it."""
+        asked = (text for one in gone for text in (one.state.request, one.state.task))
+        AuditLog(self.store.cache_folder / AUDIT).forget(asked)
+        self.index_if_possible()
+        forget()
+
+    def _follow(self) -> None:
+        """Bring `experience.yaml` up to date; where the disk takes nothing, the next writer does."""
+        try:
+            if self._view is not None:
+                self._view.follow()
+        except StorageError as error:
+            _log.warning("%s", error)
+
+    def verify(self, *, repair: bool = False) -> Verification:
+        """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into
+        `corrupt/`) and makes the index again.
+        """
+        found = self.store.verify(repair=repair)
+        wrong = self.parts.index.check()
+        if wrong and repair:
+            self.index(rebuild=True)
+            wrong = self.parts.index.check()
+        problems = [Problem(file="index", code="E_CORRUPT", message=one) for one in wrong]
+        state = "damaged" if wrong else "ok"
+        return Verification(found.records, [*found.corrupt, *problems], state, found.repaired)
+
+    def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
+        """Write all records to one file, or into the report's `text`. See `exchange.export`."""
+        expect((str, Path), "" if output is None else output, "output")
+        return export(self.store, format, output)
+
+    def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
+        """Take in an export of this package, a store folder of its first edition, UFO's `experience.yaml`, or logs;
+        quarantined until approved.
+
+        `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
+        your own backup: trust and use are taken as written.
+
+        Raises:
+            DataError: the file as a whole cannot be read.
+        """
+        expect((str, Path), file, "file")
+        path = Path(file)
+        entries = read_export(path)
+        if entries is None and restore:
+            raise DataError("no export of this package: only that can be restored", file=str(file))
+        report = self._read_logs(path) if entries is None else import_entries(self.store, entries, restore=restore)
+        if approve:
+            report.approved = [one.id for one in self._approve_import(path, report)]
+        self.index_if_possible()
+        return report
+
+    def _read_logs(self, file: Path) -> ImportReport:
+        from ufo_experience.ingest import ingest
+        from ufo_experience.summarize import open_summarizer
+
+        engine = open_summarizer("extractive")
+        read = ingest([file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED)
+        failed = [*read.failed, *((problem.file, problem.message) for problem in read.problems)]
+        return ImportReport(added=read.added, skipped=read.skipped, failed=failed, known=read.known)
+
+    def _approve_import(self, file: Path, report: ImportReport) -> Records:
+        """Approve what came in now and what came from the same file before."""
+        known = {*report.added, *report.known}
+        known |= {one.id for one in self.store.scan() if _same_file(one.provenance.source, file)}
+        return [*set_trust(self.store, RecordFilter(ids=tuple(sorted(known))), Trust.APPROVED)] if known else []
+
+    def stats(self) -> StoreStats:
+        """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
+        told = stats(self.store, self.parts.policy)
+        name = self.parts.index.embedder_name()
+        indexed = self.parts.index.count() - len(self.parts.index.missing()) if name else 0
+        return replace(told, embedder=name, indexed=indexed, threshold=self.parts.threshold(name) if name else None)
+
+    def sources(self) -> Sources:
+        """Where the records came from, the newest first."""
+        return sources(self.store)
+
+    def export_json(self) -> str:
+        """All records with their trust and usage as JSON text."""
+        return export_json(self.store)
+
+    def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
+        """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
+        expect(str, json_str, "json_str")
+        report = import_json(self.store, json_str, restore=restore)
+        self.index_if_possible()
+        return report
+
+
+def _meant(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter | None:
+    """The filter with these ids; None when neither is given."""
+    if where is not None:
+        expect(RecordFilter, where, "where")
+    for one in ids:
+        expect(str, one, "id")
+    return replace(where or RecordFilter(), ids=(*ids, *(where.ids if where else ()))) if ids else where
+
+
+def _same_file(source: str, file: Path) -> bool:
+    return Path(source).name == file.name and Path(source).resolve() == file.resolve()

@@ -1,0 +1,130 @@
+"""Lessons as they are kept: sentences beside the records they rest on, in `lessons.json` of the store.
+
+A lesson goes when it hurt more often than it helped, or when the last record it rests on is gone. A file that was
+written without the store's key (by hand, on another machine) is quarantined until somebody approves what it says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+
+from ufo_experience.errors import DataError, NotFoundError
+from ufo_experience.request import application_key
+from ufo_experience.schema import Instant, Model, Name, Text, Trust, validate
+from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.files import read_regular, replace_file, writer_lock
+from ufo_experience.store.records import is_sealed, sealed
+from ufo_experience.store.strict_json import parse
+from ufo_experience.trust.policy import TrustPolicy
+
+FILE = "lessons.json"
+MOST, SHOWN = 5, 3  # lessons of an application, and of one prompt
+_MAX_FILE = 4 << 20
+_LOCK_S = 10.0
+PREFIX = "lesson-"
+
+
+class Lesson(Model):
+    """One sentence, the ids of the records that show it, and what became of the runs that were told it."""
+
+    id: Name
+    application: Name
+    text: Text
+    ids: tuple[Name, ...]
+    trust: Trust = Trust.OBSERVED
+    helped: int = 0
+    hurt: int = 0
+    model: Name = ""
+    created_at: Instant
+
+    @property
+    def stays(self) -> bool:
+        """False for one that hurt more often than it helped, and for one that a person put aside."""
+        return self.hurt <= self.helped and self.trust is not Trust.QUARANTINED
+
+
+def is_lesson(id: str) -> bool:
+    """True for the id of a lesson; a record's has no prefix."""
+    return id.startswith(PREFIX)
+
+
+class Lessons:
+    """The lessons of a store. Processes may write at once; one that went stays in the file, so as not to come again."""
+
+    def __init__(self, store: ExperienceStore) -> None:
+        self._store, self._path = store, store.cache_folder / FILE
+
+    def all(self) -> tuple[Lesson, ...]:
+        """Every lesson; those that were written without this store's key are quarantined. Raises `DataError`."""
+        if not self._path.exists():
+            return ()
+        said = parse(read_regular(self._path, _MAX_FILE, follow=False), file=str(self._path))
+        if not isinstance(said, dict) or not isinstance(said.get("lessons"), list):
+            raise DataError("not a file of lessons", file=str(self._path))
+        found = tuple(validate(Lesson, one, file=str(self._path)) for one in said["lessons"])
+        if is_sealed(said, self._store.key()):
+            return found
+        return tuple(one.model_copy(update={"trust": Trust.QUARANTINED}) for one in found)
+
+    def of(self, application: str | None, policy: TrustPolicy) -> list[Lesson]:
+        """What is shown in an application, the most helpful first: lessons that stay and rest on a record that may be
+        shown. Where own records take approval, so does a lesson.
+        """
+        key = application_key(application)
+        known = [one for one in self.all() if one.stays and application_key(one.application) == key]
+        known = [one for one in known if policy.own is not Trust.APPROVED or one.trust is Trust.APPROVED]
+        shown = [one for one in known if any(map(policy.admits, self._store.scan(one.ids)))]
+        return sorted(shown, key=lambda one: one.hurt - one.helped)[:SHOWN]
+
+    def take(self, application: str, new: Sequence[Lesson]) -> list[Lesson]:
+        """Keep new lessons in place of old ones that nobody approved and that never helped; at most five stay."""
+
+        def change(known: Sequence[Lesson]) -> list[Lesson]:
+            own = [one for one in known if application_key(one.application) == application_key(application)]
+            kept = [one for one in own if not one.stays or one.helped or one.trust is Trust.APPROVED]
+            room = MOST - sum(one.stays for one in kept)
+            before = {one.id: one for one in own}
+            fresh = [before.get(one.id, one) for one in new if before.get(one.id) not in kept]
+            return [*(one for one in known if one not in own), *kept, *fresh[: max(0, room)]]
+
+        after = self._write(change)
+        return [one for one in after if one.stays and application_key(one.application) == application_key(application)]
+
+    def credit(self, ids: Collection[str], success: bool) -> None:
+        """Count the outcome of a run in which lessons were shown."""
+        count = "helped" if success else "hurt"
+        if ids:
+            self._write(lambda known: [_counted(one, count) if one.id in ids else one for one in known])
+
+    def set_trust(self, ids: Collection[str], trust: Trust) -> None:
+        """Approve lessons, or put them aside. Raises `NotFoundError`."""
+        missing = set(ids) - {one.id for one in self.all()}
+        if missing:
+            raise NotFoundError(f"no lesson {min(missing)!r}", file=str(self._path))
+        if ids:
+            self._write(
+                lambda known: [one.model_copy(update={"trust": trust}) if one.id in ids else one for one in known]
+            )
+
+    def forget(self, ids: Collection[str]) -> None:
+        """Take purged records out of what lessons rest on, and with the last one the lesson."""
+
+        def change(known: Sequence[Lesson]) -> list[Lesson]:
+            left = [(one, tuple(id for id in one.ids if id not in ids)) for one in known]
+            return [one.model_copy(update={"ids": still}) for one, still in left if still]
+
+        if any(not set(ids).isdisjoint(one.ids) for one in self.all()):
+            self._write(change)
+
+    def _write(self, change: Callable[[Sequence[Lesson]], list[Lesson]]) -> list[Lesson]:
+        key = self._store.key()
+        with writer_lock(self._path.parent, _LOCK_S):
+            after = change(self.all())
+            told = sealed({"lessons": [one.model_dump(mode="json") for one in after]}, key)
+            replace_file(self._path, json.dumps(told, ensure_ascii=False, indent=1).encode())
+        return after
+
+
+def _counted(one: Lesson, count: str) -> Lesson:
+    return one.model_copy(update={count: getattr(one, count) + 1})
