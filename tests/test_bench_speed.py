@@ -39,4 +39,4 @@ def test_sizes_are_written_as_people_write_them():
 def test_a_benchmark_that_does_not_exist_is_told_which_there_are(capsys):
     """A wrong name is wrong usage."""
     assert main(["latency"]) == 2
-    assert "retrieval,steps,speed" in capsys.readouterr().err
+    assert "retrieval,steps,run,speed" in capsys.readouterr().err

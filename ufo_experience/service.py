@@ -343,8 +343,7 @@ class Service:
             sleep=tenacity.sleep_using_event(stop) if stop else self._sleep,
             reraise=True,
         )
-        reply: T = retrying(self._guarded, lambda: self._attempt(send, what, timeout, None if job else end))
-        return reply
+        return retrying(self._guarded, lambda: self._attempt(send, what, timeout, None if job else end))
 
     def _guarded(self, attempt: Callable[[], T]) -> T:
         """Make one attempt, unless the service is left alone; its breaker learns how it ended."""

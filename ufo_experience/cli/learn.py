@@ -171,6 +171,9 @@ def import_file(
     ctx: Context,
     file: Annotated[Path, typer.Argument(help="An export of this package, or UFO's experience.yaml or its folder.")],
     approve: Annotated[bool, typer.Option("--approve", help="You vouch for it: it may be shown to agents.")] = False,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="It is your own export: trust, verdicts and use as they were.")
+    ] = False,
 ) -> None:
     """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
     from ufo_experience.integrations.skills import import_skills, is_skills
@@ -181,7 +184,7 @@ def import_file(
             added = import_skills(memory, file)
             console.answer({"added": added}, f"{len(added)} added (quarantined until you approve them)")
             return
-        migration = migrate_into(memory, yaml_file(file) or file, approve=approve)
+        migration = migrate_into(memory, yaml_file(file) or file, approve=approve, restore=restore)
         done = migration.report
         data = {
             "added": done.added,

@@ -504,23 +504,6 @@ class ExperienceMemory(Upkeep):
             self.parts.lessons.credit({*filter(is_lesson, named)}, success)
         return done
 
-    def learn_lessons(self, application: str | None = None) -> Lessons:
-        """Ask the configured chat model what made the difference between successes and failures, by application.
-
-        It is sent the tasks and controls of the newest runs that may be shown, without values. At most five lessons of
-        an application stay; three are shown as tips in a prompt, and reports on it count as their help and harm.
-
-        Raises:
-            UsageError: no chat model is configured: `summarizer` or `judge` is `openai:MODEL`.
-            ServiceError: the model cannot answer; what was learned of other applications stays.
-        """
-        from ufo_experience.summarize.lessons import learn, model_of
-
-        model = model_of(self.settings)
-        where = RecordFilter(all=True, application=application)
-        runs = [one for one in select(self.store, where) if self.parts.policy.admits(one)]
-        return learn(runs, self.parts.lessons, self.parts.service(), model)
-
     def calibrate(
         self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False
     ) -> Calibration:

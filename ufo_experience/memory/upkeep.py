@@ -29,7 +29,7 @@ from ufo_experience.store.exchange import (
     read_export,
 )
 from ufo_experience.store.inspection import SourceInfo, StoreStats, Verification, known_sources, sources, stats
-from ufo_experience.store.lessons import is_lesson
+from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.selection import ChangeReport, RecordFilter, chosen, resolve, resolve_among, select, set_trust
 from ufo_experience.store.view import View
 
@@ -94,6 +94,23 @@ class Upkeep:
             return None
         command = f"ufo-experience index --db {quote(self.store.location)}"
         return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
+
+    def learn_lessons(self, application: str | None = None) -> list[Lesson]:
+        """Ask the configured chat model what made the difference between successes and failures, by application.
+
+        It is sent the tasks and controls of the newest runs that may be shown, without values. At most five lessons of
+        an application stay; three are shown as tips in a prompt, and reports on it count as their help and harm.
+
+        Raises:
+            UsageError: no chat model is configured: `summarizer` or `judge` is `openai:MODEL`.
+            ServiceError: the model cannot answer; what was learned of other applications stays.
+        """
+        from ufo_experience.summarize.lessons import learn, model_of
+
+        model = model_of(self.settings)
+        where = RecordFilter(all=True, application=application)
+        runs = [one for one in select(self.store, where) if self.parts.policy.admits(one)]
+        return learn(runs, self.parts.lessons, self.parts.service(), model)
 
     def get(self, id: str) -> Experience:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FILE = Path(__file__).with_name("meanings.npz")
-Floats = NDArray[np.float32]
+Floats = NDArray[np.floating]
 DECIMALS = 4  # of a cosine: what lies behind them differs from machine to machine
 _NAMES_TOO = np.float32(1.5)  # how much of a request is known where a third of its words are not
 _UNKNOWN = 1_024  # directions of unknown words; two of them share one by chance

@@ -136,7 +136,8 @@ class Review:
     def _change(self, request: Request, form: Form) -> Response:
         """Approve, quarantine, remove or merge the chosen records; several are asked back with their count."""
         given = dict(form)
-        chosen = dict(value.partition(":")[::2] for key, value in form if key == "record")
+        picked = (value.partition(":") for key, value in form if key == "record")
+        chosen = {record: seen for record, _, seen in picked}
         verb, back = given.get("do", ""), _local(given.get("back", "/experiences"))
         if not chosen:
             raise UsageError("no record was chosen")

@@ -120,9 +120,9 @@ def migrate(source: str | Path, db_path: str | Path | None = None, *, approve: b
     return migrate_into(ExperienceMemory.open(db_path or file.parent / "experience_db"), file, approve=approve)
 
 
-def migrate_into(memory: ExperienceMemory, file: Path, *, approve: bool = False) -> Migration:
-    """Import one file into an open memory: UFO's YAML file, or what `import_file` reads; see `migrate`."""
-    report = memory.import_(file, approve=approve)
+def migrate_into(memory: ExperienceMemory, file: Path, *, approve: bool = False, restore: bool = False) -> Migration:
+    """Import one file into an open memory: UFO's YAML file, or what `import_` reads; see `migrate`."""
+    report = memory.import_(file, approve=approve, restore=restore)
     unopened = [path for name in _STORES for path in old_index_files(file.parent / name)]
     return Migration(file, report, approve, tuple(unopened))
 
