@@ -166,7 +166,7 @@ class SqliteIndex:
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
         with self._lock:
             index = self._vectors_in_memory()
-            if index is None or not len(index) or len(vector) != index.dim:
+            if index is None or not len(index):
                 return []
             if len(vector) != index.dim:
                 raise another_length(self._embedder().name, len(vector), index.dim)
