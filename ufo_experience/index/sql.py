@@ -9,11 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from ufo_experience.ids import is_id
-from ufo_experience.index.base import SAME_TASK, Filter, Vector, application_of, env_of, masked_words
+from ufo_experience.index.base import (
+    CROWD,
+    SAME_SESSION,
+    SAME_TASK,
+    Filter,
+    Vector,
+    application_of,
+    env_of,
+    masked_words,
+)
 from ufo_experience.request import Request
 from ufo_experience.schema import Trust
 
-CROWD = 2_000  # rows nearest to a question among which runs of one task may crowd
 LONGEST_WORD = 500  # characters; PostgreSQL takes 2,046 bytes
 MASKED = "~"  # begins a word of a masked text: both kinds stand in one `tsvector`
 
@@ -32,10 +40,11 @@ READ = "SELECT row.row::text, record.trust, record.status"
 _ENDED = "coalesce((record.status->'verdict'->>'success')::boolean, row.success)"  # a later verdict counts
 FEW_OF_EACH_TASK = f"""
 (SELECT id FROM (
-    SELECT id, score, row_number() OVER (PARTITION BY task_key, {_ENDED} ORDER BY score DESC, id) AS place
+    SELECT id, score, row_number() OVER (PARTITION BY task_key, {_ENDED} ORDER BY score DESC, id) AS place,
+        row_number() OVER (PARTITION BY coalesce(nullif(session, ''), id) ORDER BY score DESC, id) AS of_session
     FROM ({{found}} ORDER BY score DESC, id LIMIT {CROWD}) AS found
     JOIN ufo_experience.row USING (id) JOIN ufo_experience.record USING (id)
-) AS ranked WHERE place <= {SAME_TASK} ORDER BY score DESC, id LIMIT %(wider)s)
+) AS ranked WHERE place <= {SAME_TASK} AND of_session <= {SAME_SESSION} ORDER BY score DESC, id LIMIT %(wider)s)
 """
 BY_WORDS = f"""
 SELECT id, (

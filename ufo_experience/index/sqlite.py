@@ -22,8 +22,10 @@ import numpy as np
 from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
 from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index.base import (
+    CROWD,
     LIMIT,
     PROBE,
+    SAME_SESSION,
     SAME_TASK,
     Candidate,
     Filter,
@@ -166,7 +168,7 @@ class SqliteIndex:
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
         with self._lock:
             index = self._vectors_in_memory()
-            if index is None or not len(index) or len(vector) != index.dim:
+            if index is None or not len(index):
                 return []
             if len(vector) != index.dim:
                 raise another_length(self._embedder().name, len(vector), index.dim)
@@ -183,24 +185,26 @@ class SqliteIndex:
             return self._of_many_tasks(nearest, limit)
 
     def _of_many_tasks(self, nearest: Callable[[int], list[int]], limit: int) -> list[int]:
-        """The nearest, few of them runs of one task: where those crowd the first places, more are asked for."""
+        """The nearest, few of them of one task or session: where those crowd the first places, more are asked for."""
         k = 2 * limit
         while True:
             near = nearest(k)
             found = self._few_of_each_task(near)[:limit]
-            if len(found) == limit or len(near) < k:
+            if len(found) == limit or len(near) < k or k >= CROWD:
                 return found
             k *= 8
 
     def _few_of_each_task(self, numbers: list[int]) -> list[int]:
-        ask = "SELECT number, task_key, success FROM row WHERE number IN (SELECT value FROM json_each(?))"
-        task = {number: (key, success) for number, key, success in self._catalog.read(ask, (json.dumps(numbers),))}
+        ask = "SELECT number, task_key, success, session FROM row WHERE number IN (SELECT value FROM json_each(?))"
+        there = {number: known for number, *known in self._catalog.read(ask, (json.dumps(numbers),))}
         runs: Counter[Any] = Counter()
+        sessions: Counter[str] = Counter()
         found = []
-        for number in numbers:
-            key = task.get(number)
-            runs[key] += 1
-            if key is not None and runs[key] <= SAME_TASK:
+        for number in (one for one in numbers if one in there):
+            key, success, session = there[number]
+            runs[key, success] += 1
+            sessions[session] += bool(session)
+            if runs[key, success] <= SAME_TASK and sessions[session] <= SAME_SESSION:
                 found.append(number)
         return found
 

@@ -176,7 +176,7 @@ class _Way:
         """The same place again: what lies between goes, unless something in between lasts."""
         for place in reversed(range(len(self.kept))):
             earlier, between = self.kept[place], self.kept[place:]
-            if step.observation and step.observation == earlier.observation and self._all_lead(between):
+            if _seen_again(step, earlier, between) and self._all_lead(between):
                 return self._drop(between, CIRCLE)
             if _same_click(earlier, step) and self._comes_back(earlier, between):
                 return self._drop(between, AGAIN if len(between) == 1 else CIRCLE)
@@ -363,6 +363,12 @@ def _named(step: Step, names: str) -> bool:
 
 def _same_control(one: Step, other: Step) -> bool:
     return one.target_control == other.target_control and one.application == other.application
+
+
+def _seen_again(step: Step, earlier: Step, between: Sequence[Step]) -> bool:
+    """True when the view is that of an earlier step after another one: an agent may say the same at every step."""
+    left = any(one.observation and one.observation != step.observation for one in between)
+    return left and bool(step.observation) and step.observation == earlier.observation
 
 
 def _same_click(one: Step, other: Step) -> bool:

@@ -112,7 +112,9 @@ def app_names(experience: Experience) -> list[str]:
     """
     recorded: list[str] = to_ufo_example(experience)["app_list"]
     others = [name for name in recorded if not name.strip().casefold().endswith(".exe")]
-    return list(dict.fromkeys([*recorded, *(one for name in others for one in process_names(application_key(name)))]))
+    keys = [application_key(name) for name in others]
+    processes = [f"{one}.exe" for key in keys if key for one in (key, *process_names(key))]
+    return list(dict.fromkeys([*recorded, *processes]))
 
 
 class DocumentFilter:
