@@ -343,7 +343,9 @@ class Service:
             sleep=tenacity.sleep_using_event(stop) if stop else self._sleep,
             reraise=True,
         )
-        return retrying(self._guarded, lambda: self._attempt(send, what, timeout, None if job else end))
+        guarded: Callable[..., Any] = self._guarded
+        reply: T = retrying(guarded, lambda: self._attempt(send, what, timeout, None if job else end))
+        return reply
 
     def _guarded(self, attempt: Callable[[], T]) -> T:
         """Make one attempt, unless the service is left alone; its breaker learns how it ended."""

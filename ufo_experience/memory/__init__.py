@@ -38,9 +38,7 @@ from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.selection import (
-    RecordFilter,
     resolve,
-    select,
     trust_level,
 )
 from ufo_experience.telemetry import span
