@@ -161,7 +161,7 @@ def test_an_address_where_nobody_listens_is_named_without_a_wait_for_time_outs()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    error = fault_of(Service(Access(base_url=url), sleep=lambda _: None))
+    error = fault_of(Service(Access(base_url=url), sleep=lambda _: None), timeout=600)
     assert (error.code, "refused" in str(error), url in str(error)) == ("E_CONNECTION", True, True)
 
 

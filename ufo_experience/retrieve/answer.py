@@ -27,7 +27,8 @@ class Withheld:
     more often than it helped; `score` is the one without what that cost it), `contradicts` (the task asks for the
     opposite), `rejected` (the judge says that it is another task), `unjudged` (the judge could not be asked) or `other
     application` (it lies outside the filter). Opposites are told of from a score of 0.2 on, the others from the
-    threshold. `release` is the command that lets it answer, None where no command does; `remedy` says it in words then.
+    threshold; `unproven` and `quarantined` only where nothing answers. `release` is the command that lets it answer,
+    None where no command does; `remedy` says it in words then.
     `application` is told of what lies outside the filter.
     """
 
