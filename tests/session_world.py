@@ -137,6 +137,7 @@ def announce_when_saved(session: LinuxSession, announce) -> None:
 if __name__ == "__main__":
 
     def say(line: dict) -> None:
-        print(json.dumps(line), flush=True)
+        sys.stdout.write(json.dumps(line) + "\n")  # in one piece: sessions of a pool speak at the same time
+        sys.stdout.flush()
 
     run_pool(Path(sys.argv[1]), sys.argv[2] == "on", FEATURES, float(sys.argv[3]), say)

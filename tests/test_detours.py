@@ -112,6 +112,23 @@ def test_a_way_without_detours_is_kept_whole(tmp_path, run):
     assert len(learned(tmp_path, run).action.steps) == len(run.steps)
 
 
+def test_an_agent_that_says_the_same_at_every_step_went_in_no_circle(tmp_path):
+    """What is observed is in the agent's words: it tells of a return only where it told of leaving."""
+
+    def kept(name: str, *seen: str) -> list[str]:
+        controls = (("Work", "TabItem"), ("Details", "Hyperlink"), ("Save", "Button"))
+        steps = [
+            {"action": "click", "control": control, "control_type": kind, "observation": view}
+            for (control, kind), view in zip(controls, seen, strict=True)
+        ]
+        with ExperienceMemory.open(tmp_path / name, embedder="hashing") as memory:
+            learned = memory.remember("Keep it", steps, True, "App", judge="user")
+        return [step.target_control.name for step in learned.action.steps]
+
+    assert kept("same", "a form", "a form", "a form") == ["Work", "Details", "Save"]
+    assert kept("left", "a form", "a list", "a form") == ["Save"]
+
+
 def test_a_run_that_only_failed_or_looked_keeps_what_worked(tmp_path):
     run = way("Look at the page", "wait", 'click "Reports" (Hyperlink)', "screenshot")
     assert shape(learned(tmp_path, run).action.steps) == [("click", "Reports")]

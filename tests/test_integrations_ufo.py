@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import ufo_experience
 from tests.cli_runner import Cli
-from ufo_experience import DataError, ExperienceMemory, Trust
+from ufo_experience import DataError, ExperienceMemory, Trust, load_settings
 from ufo_experience.integrations.formats.triple import from_triple
 from ufo_experience.integrations.ufo import (
     ExperienceRetriever,
@@ -307,10 +307,13 @@ def test_a_filtered_answer_is_the_best_of_those_that_pass(tmp_path_factory, appl
 
 
 def test_any_number_of_better_answers_from_other_applications_cannot_crowd_out_the_right_one(tmp_path):
-    """UFO looks at the best 20 of all and filters then: here 100 records of another application are better."""
-    rows = [(f"save the open document number {n} as a pdf file", "b.exe") for n in range(100)]
+    """UFO looks at the best 20 of all and filters then: here 300 records of another application are better.
+
+    The threshold is low, since the score of a reworded request also falls with the size of the store.
+    """
+    rows = [(f"save the open document number {n} as a pdf file", "b.exe") for n in range(300)]
     store_with(tmp_path / "db", [*rows, ("save an open document as pdf", "a.exe")])
-    retriever = ExperienceRetriever(str(tmp_path / "db"))
+    retriever = ExperienceRetriever(str(tmp_path / "db"), settings=load_settings(threshold=0.5))
     (found,) = ask_as_ufo(retriever, "save the open document as a pdf file", "a.exe")
     assert found["Request"] == "save an open document as pdf"
 
