@@ -112,8 +112,10 @@ def test_a_record_edited_by_hand_waits_for_approval(memory):
     assert one.trust is Trust.OBSERVED
     memory.index()
     assert not memory.retrieve(TASK).hits
+    assert [problem.code for problem in memory.verify(repair=True).corrupt] == ["E_EDITED"]
     memory.approve(one.id)
     assert memory.retrieve(TASK).hits
+    assert memory.verify().corrupt == []
     rewrite(path, '"OK"', '"Delete all"')
     assert memory.get(one.id).trust is Trust.OBSERVED
 

@@ -27,12 +27,12 @@ async def talk(command: str, arguments: list[str]) -> None:
         if "experience_prompt" not in names:
             sys.exit("the server offers no experience_prompt")
         calls = [("find_experience", {"task": TASK}), ("experience_prompt", {"task": TASK})]
-        recorded = {"task": TASK, "application": "Outlook", "steps": STEPS, "outcome": "success"}
+        recorded = {"task": TASK, "application": "Outlook", "steps": STEPS, "success": True}
         if "record_run" in names:
             calls += [("record_run", recorded), ("find_experience", {"task": TASK})]
         for name, given in calls:
             answer = await client.call_tool(name, given, raise_on_error=True)
-            print(f"{name}:", answer.structured_content or answer.data)
+            print(f"{name}:", answer.structured_content or answer.data or answer.content)
 
 
 if __name__ == "__main__":

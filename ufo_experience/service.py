@@ -337,9 +337,7 @@ class Service:
             stop=tenacity.stop_when_event_set(event)
             | (tenacity.stop_after_delay(self._patience) if waiting else enough),
             wait=_pause,
-            before_sleep=lambda state: _log.info(
-                "%s: waiting after %s", what, state.outcome and state.outcome.exception()
-            ),
+            before_sleep=lambda now: _log.info("%s: waiting after %s", what, now.outcome and now.outcome.exception()),
             sleep=tenacity.sleep_using_event(stop) if stop else self._sleep,
             reraise=True,
         )

@@ -37,10 +37,7 @@ from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.lessons import Lesson, is_lesson
-from ufo_experience.store.selection import (
-    resolve,
-    trust_level,
-)
+from ufo_experience.store.selection import resolve, trust_level
 from ufo_experience.telemetry import span
 
 # Readers, summarizers, prompts, services: imported by the method that needs them, a question loads none of it.
@@ -64,7 +61,6 @@ Lessons = list[Lesson]
 NOT_INDEXED = "E_NOT_INDEXED"  # the problem of records that could not be embedded
 QUERIED = 100  # rows near the task of a state, among which are the runs of the same task
 MOST_TASKS = 64  # of one application, whose beginnings are compared
-MOST_RUNS = 16  # of one task, that are compared for its procedure
 _log = logging.getLogger(__name__)
 
 
@@ -201,13 +197,6 @@ class ExperienceMemory(Upkeep):
         outcomes = {one.id: one.outcome for one in self.store.scan(known)}
         meant = [id for id, one in outcomes.items() if not one.is_judged and one.success in (None, success)]
         return [self.judge(id, success=success).id for id in meant]
-
-    def _trust_known(self, known: Ids, level: Trust) -> Ids:
-        """Give what was stored before the trust it is given now; returns the ids that had another."""
-        changed = [one.id for one in self.store.scan(known) if one.trust is not level]
-        for identifier in changed:
-            self.store.set_status(identifier, trust=level)
-        return changed
 
     def remember(
         self,
@@ -413,14 +402,6 @@ class ExperienceMemory(Upkeep):
             found = self.retrieve(task, application=application, near=LOOKED_THROUGH)
             hits = [*found, *found.near]
         return choices(task, hits, limit=limit, runs_of=self._runs_of) if hits else ()
-
-    def _runs_of(self, run: Experience, *, every: bool = False) -> Records:
-        """The newest other runs of the same task that may be shown, or that failed: the evidence of its procedure."""
-        own = self.parts.index.rows([run.id])
-        key = own[0].task_key if own else row_of(run).task_key
-        rows = sorted(self.parts.index.rows(task_key=key), key=lambda row: row.created_at)[-MOST_RUNS:]
-        runs = self.store.scan([row.id for row in rows])
-        return [one for one in runs if every or self.parts.policy.admits(one) or one.is_negative]
 
     def run(
         self,

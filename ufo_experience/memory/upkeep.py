@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 
 from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
-from ufo_experience.index.base import IndexReport, Progress
+from ufo_experience.index.base import IndexReport, Progress, row_of
 from ufo_experience.memory.parts import Parts
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
@@ -37,6 +37,8 @@ Ids = list[str]  # named here: inside the class `list` is a method
 Records = list[Experience]
 Sources = list[SourceInfo]
 
+MOST_RUNS = 16  # of one task, that are compared for its procedure
+
 _log = logging.getLogger(__name__)
 
 
@@ -47,6 +49,21 @@ class Upkeep:
         self.store, self.settings, self.parts = store, settings, parts
         self._view = View(store) if isinstance(store, FolderStore) else None
         self._failure: ServiceError | None = None
+
+    def _runs_of(self, run: Experience, *, every: bool = False) -> Records:
+        """The newest other runs of the same task that may be shown, or that failed: the evidence of its procedure."""
+        own = self.parts.index.rows([run.id])
+        key = own[0].task_key if own else row_of(run).task_key
+        rows = sorted(self.parts.index.rows(task_key=key), key=lambda row: row.created_at)[-MOST_RUNS:]
+        runs = self.store.scan([row.id for row in rows])
+        return [one for one in runs if every or self.parts.policy.admits(one) or one.is_negative]
+
+    def _trust_known(self, known: Ids, level: Trust) -> Ids:
+        """Give what was stored before the trust it is given now; returns the ids that had another."""
+        changed = [one.id for one in self.store.scan(known) if one.trust is not level]
+        for identifier in changed:
+            self.store.set_status(identifier, trust=level)
+        return changed
 
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring index and `experience.yaml` in line with the records, whoever changed them; with `rebuild` both are

@@ -16,7 +16,7 @@ from ufo_experience.store.records import SUFFIX
 from ufo_experience.store.watch import EVENTS, MAX_EVENTS_BYTES, RECORDS, Watch
 
 CORRUPT = "corrupt"
-STRAY = "E_STRAY"
+STRAY, EDITED = "E_STRAY", "E_EDITED"
 _OLD_S = 3_600.0  # a temp file of this age has no writer
 
 
@@ -36,9 +36,12 @@ def _problem(path: Path, root: Path, watch: Watch, seen: dict[str, Path]) -> Pro
     """What is wrong with a file among the records."""
     try:
         _expect_file(path, root / RECORDS)
-        experience = watch.read(path)[0]
+        experience, content, whole = watch.read(path)
         if (other := seen.setdefault(experience.id, path)) != path:
             raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
+        if not whole and watch.approved_content(experience.id) != content:
+            said = "not as it was written: edited by hand, or damaged; it counts as observed until approved"
+            raise DataError(said, file=str(path), code=EDITED)
     except DataError as error:
         return Problem(file=str(path), code=error.code, message=str(error))
     return None
@@ -49,7 +52,7 @@ def mend(root: Path, report: StoreReport) -> list[Problem]:
     events = {problem.line: problem for problem in report.corrupt if problem.file == str(root / EVENTS)}
     if events:
         _mend_events(root, events)
-    mended = [problem for problem in report.corrupt if problem.code != "E_VERSION"]
+    mended = [problem for problem in report.corrupt if problem.code not in ("E_VERSION", EDITED)]
     for problem in mended:
         path = Path(problem.file)
         if problem.line is None and os.path.lexists(path):
