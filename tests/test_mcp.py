@@ -303,7 +303,7 @@ def test_runs_of_one_task_are_listed_as_one_procedure_without_their_values(memor
 
     (known,) = talk(memory, say)
     assert (known["worked"], known["tried"], len(known["runs"])) == (1, 2, 2)
-    assert known["judges"] == {"person": 1, "program": 1}
+    assert known["judges"] == {"user": 1, "program": 1}
     assert "Jane" not in json.dumps(known)
 
 

@@ -255,7 +255,7 @@ def test_an_empty_store_says_what_to_do_next(tmp_path, path):
     assert path == "/health" or 'class="empty"' in answer.text
 
 
-@pytest.mark.parametrize(("job", "told"), [("verify", "Damaged</dt><dd>0"), ("rebuild", "2 texts embedded, 2 records")])
+@pytest.mark.parametrize(("job", "told"), [("verify", "Damaged</dt><dd>0"), ("rebuild", ", 2 records")])
 def test_long_work_runs_beside_the_page_and_tells_its_result(memory, job, told):
     """The health page is asked again until it says what came of it."""
     client = client_of(memory)
@@ -269,7 +269,7 @@ def test_a_page_shows_how_far_long_work_is(memory):
     client, reached, go_on = client_of(memory), threading.Event(), threading.Event()
 
     def slow(*, rebuild: bool = False, progress: Any = None) -> Any:
-        progress(1, 4)
+        progress("vectors", 1, 4)
         reached.set()
         assert go_on.wait(30)
         raise UsageError("the disk is full")
@@ -463,7 +463,7 @@ def test_runs_of_one_task_are_one_entry_with_its_runs_and_judges(memory):
         memory.remember(f"Turn on the lamp {light!r}", STEPS, success=number > 0, judge="person", session=f"s{number}")
     text = " ".join(unescape(client_of(memory).get("/procedures").text).split())
     assert "worked 2 of 3" in text
-    assert "judged by person (3)" in text
+    assert "judged by user (3)" in text
     assert text.count("Turn on the lamp") == 1
     assert all(f'href="/experience/{one.id}"' in text for one in memory.list())
 

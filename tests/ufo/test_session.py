@@ -44,7 +44,7 @@ def ufo(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(f"no microsoft-UFO-*.tar.gz in {THIRD_PARTY}")
     folder = tmp_path_factory.mktemp("ufo")
     with tarfile.open(archives[-1]) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder)
     root = next(folder.iterdir())
     agents = (root / "config/ufo/agents.yaml.template").read_text("utf-8")
     (root / "config/ufo/agents.yaml").write_text(agents, "utf-8")

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError
-from ufo_experience.index.base import Filter, Progress, row_of
+from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
 from ufo_experience.memory.upkeep import Records, Upkeep
 from ufo_experience.prompt.audit import FILE as AUDIT
