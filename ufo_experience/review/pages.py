@@ -162,7 +162,7 @@ class Pages:
 
     def _search(self, words: str) -> list[str]:
         """Ids by the product's own retriever, trusted or not, best first; then those whose text holds the words."""
-        found = self.memory.retrieve(words, threshold=0.0, top_k=FOUND)
+        found = self.memory.retrieve(words, top_k=FOUND, near=FOUND)
         ids = [hit.experience.id for hit in [*found, *found.negatives, *found.near]]
         ids += [held.id for held in found.withheld]
         wanted = words.casefold().split()
