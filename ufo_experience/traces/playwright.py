@@ -33,7 +33,7 @@ _LINK = re.compile(r"\s*\.\s*(?P<name>[A-Za-z_]\w*)\s*(?P<open>\()?")
 _TOKEN = re.compile(
     rf"(?:(?P<key>\w+)\s*[:=]\s*)?(?:(?P<text>{_STRING})|/(?P<regex>[^/\n]+)/\w*|(?P<bare>[\w.-]+)|(?P<mark>[()\[\]{{}}]))|[^\w]"
 )
-_COMMENT = re.compile(r"^\s*(?://|#).*$", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?://|#).*$", re.MULTILINE)
 _IS_CODE = re.compile(r"\bpage\w*\s*\.\s*(?:goto|get_by_\w+|getBy[A-Z]\w+|locator)\s*\(")
 _TEST = re.compile(rf"(?:^|\s)test(?:\.\w+)?\(\s*(?P<title>{_STRING})|def\s+test_(?P<name>\w+)\s*\(")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -31,7 +31,7 @@ _COMMAND = re.compile(
     r"(?i)(?:^|[\s;&|(])(?:sudo|rm|curl|wget|chmod|chown|powershell|pwsh|cmd|bash|sh|nc|mshta|rundll32|regsvr32"
     r"|schtasks"
     r"|certutil|iex|eval|exec|net user|reg add|del|mkfs|dd|python\d?|perl|node)\b\s+\S*[-/.:=$'\"{(]|&&|\|\|"
-    r"|[`<>{}]|\$\(|\w\(.*\)\s*;?$"
+    r"|[`<>{}]|\$\(|\w\([^\n]{0,200}\)\s{0,8};?$"
     r"|(?:^|\s)--?[a-z][\w-]*=?\w*(?:\s|$)|^=\s*\w+\(|\b(?:drop|truncate)\s+table\s+\w|\bdelete\s+from\b"
 )
 _AMOUNT = re.compile(
