@@ -70,7 +70,7 @@ class Prepared:
     said: Said
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=512)
 def prepared(request: Request) -> Prepared:
     """A request ready for comparison; the last few thousand are kept."""
     stems, kinds = request.words, request.kinds
