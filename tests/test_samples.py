@@ -36,3 +36,11 @@ def test_the_shipped_store_answers_as_it_is(tmp_path):
     memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "db"), embedder="hashing"))
     assert memory.retrieve("Turn Bluetooth on").hits
     assert memory.store.verify().corrupt == []
+
+
+def test_the_shipped_records_name_their_logs_from_the_projects_root(tmp_path):
+    """No folder of the machine that made them: the log is found in every clone."""
+    store = ExperienceMemory.open(shutil.copytree(SHIPPED, tmp_path / "shipped"), create=False).store
+    sources = {one.provenance.source for one in store.scan()}
+    assert len(sources) > 1
+    assert [one for one in sources if Path(one).is_absolute() or not (SHIPPED.parent / one).is_file()] == []
