@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from tests.openai_stub import OpenAIStub, failing, slow
@@ -112,7 +111,7 @@ def worded(body: dict[str, Any]) -> dict[str, Any]:
     return {"intent": "save the page", "wordings": ["keep the page", "save this page"], "steps": [1], **empty}
 
 
-def command(*arguments: object) -> Result:
+def command(*arguments: object):
     return CliRunner().invoke(app, [str(one) for one in arguments])
 
 
