@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import zlib
 from functools import lru_cache
 
@@ -39,9 +40,16 @@ _PRESSED = frozenset(
 )
 
 
+def without_icons(name: str) -> str:
+    """A name without the signs of icon fonts, which stand for pictures: a link " Edit" is "Edit"."""
+    if name.isascii():
+        return name
+    return " ".join("".join(" " if unicodedata.category(sign) == "Co" else sign for sign in name).split())
+
+
 def bare(name: str) -> str:
-    """A name without case, surrounding punctuation and repeated blanks: "Save As…" is "save as"."""
-    folded = name.casefold().strip(_ENDS)
+    """A name without case, icons, surrounding punctuation and repeated blanks: "Save As…" is "save as"."""
+    folded = without_icons(name).casefold().strip(_ENDS)
     return " ".join(folded.split()) if "  " in folded or "\n" in folded else folded
 
 

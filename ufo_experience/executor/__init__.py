@@ -26,6 +26,7 @@ from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, kind_of
+from ufo_experience.request import find_whole
 
 __all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "UfoDriver"]
 
@@ -312,7 +313,8 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     kind, target = kind_of(act.action), act.target
     now = _again(act, after)
     if kind in ("type", "select") and now is not None and now.value is not None:
-        return "the value is there" if str(now.value) == act.text else ""
+        is_there = str(now.value) == act.text or (kind == "select" and find_whole(act.text, str(now.value)) >= 0)
+        return "the value is there" if is_there else ""
     if target is not None and kind == "click" and now is not None:
         old = _again(act, before)
         if now.role in _TOGGLED and now.checked is not None and old is not None:

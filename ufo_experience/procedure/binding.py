@@ -292,6 +292,9 @@ class Binding:
             return kind[len(FIXED) :].strip(), ""  # a person says so
         if (agreed := self._constants.get(self._run.digests.get(name, ""))) is not None:
             return agreed, ""
+        secret = f"{{{{{name}}}}}"  # a request that tells a password is kept with this in its place
+        if secret in self._values:
+            return self._pairing.values.get(secret), secret
         told = SLOT_TYPE.fullmatch(kind)
         if name.startswith("secret") or told is None or not told["where"]:
             return None, ""
