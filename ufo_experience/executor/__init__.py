@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import DataError, ExperienceError, ServiceError, UsageError
 from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
@@ -25,7 +26,7 @@ from ufo_experience.procedure.checking import check_action
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.steps import ProcedureStep, kind_of
+from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.request import find_whole
 
 __all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "UfoDriver"]

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from ufo_experience.actions import kind_of
 from ufo_experience.controls import without_icons
 from ufo_experience.errors import DataError, ServiceError
 from ufo_experience.procedure.acts import Act
-from ufo_experience.procedure.steps import kind_of
 
 _SETTLED = 5.0  # seconds a page may take to come to rest
 _PAUSE = 0.05

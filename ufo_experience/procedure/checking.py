@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
+from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.procedure.acts import Act, Stop, for_a_person, needs_consent, target_of
 from ufo_experience.procedure.matching import Miss, effect_is_there, find
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.steps import STAYS, ProcedureStep, kind_of
+from ufo_experience.procedure.steps import STAYS, ProcedureStep
 
 
 def check_action(
