@@ -159,6 +159,23 @@ def test_a_way_whose_healing_a_check_refused_is_not_carried_out_again(memory):
     assert (first.healed, first.reason, again.reason) == (1, "check_failed", "no_way")
 
 
+@pytest.mark.parametrize("failure", ["the check refuses it", "it has no effect"])
+def test_a_way_whose_healing_failed_twice_is_put_aside(memory, failure):
+    """Neither run nor shown any more, although it had helped between the two; the reason and the way back are told."""
+    for number in range(2):
+        pages, refuses = Pages(Remember="Keep"), lambda driver: False
+        if failure == "it has no effect":
+            pages.dead, refuses = "Remember", None
+        failed = memory.run(NEW, pages, ask=yes, check=refuses)
+        assert (failed.healed, failed.reached) == (1, False)
+        assert len(memory.retrieve(NEW)) == 1 - number
+        memory.report([failed.procedure], success=True, session=f"helped {number}")
+    found = memory.retrieve(NEW)
+    assert (list(found), "quarantined" in str(found.reason)) == ([], True)
+    assert memory.run(NEW, Pages(), ask=yes).reason == "no_way"
+    assert memory.build_prompt(NEW).text == ""
+
+
 @pytest.mark.parametrize("fault", [DataError, ServiceError])
 def test_a_driver_that_cannot_act_ends_the_run_with_what_was_done(memory, fault):
     """Not with an error of its own."""

@@ -103,6 +103,11 @@ class Execution:
         """The steps whose control was found under another name."""
         return sum(bool(one.healed) for one in self.steps)
 
+    @property
+    def heal_failed(self) -> bool:
+        """True when a step on a control of another name had no effect, or the check refused a run with one."""
+        return any(one.healed and (not one.ok or self.checked is False) for one in self.steps)
+
 
 class Executor:
     """Carries out one guide. `work` is driven by `run` or `arun`, which answer each call it yields."""

@@ -166,6 +166,9 @@ class Binding:
             return replace(step, target=replace(target, within=""), row_of=held or self._value_in(within))
         if not _is_own(step) and bare(within).startswith(bare(target.name)):
             return replace(step, target=replace(target, within=""))  # the item itself is what the row is called by
+        in_dialog = step.around is not None and step.around.dialog
+        if in_dialog and not LABEL.fullmatch(within):
+            return replace(step, target=replace(target, within=""))  # what it asks; a dialog holds no row of data
         if not (LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
             self._parts.append(Part(place, "within", within))
         return step
