@@ -83,27 +83,13 @@ def yes(act: Act) -> bool:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> ExperienceMemory:
-    steps = [dict(one) for one in STEPS]
-    for one, name in zip(steps[2:], ("Editor", "Note", "Remember", "Send"), strict=True):
-        one["around"] = AROUND[name]
+    pages, steps = Pages(), [dict(one) for one in STEPS]
+    pages.page = "tkent"
+    for one in steps[2:]:
+        one["controls"] = [{key: said for key, said in shown.items() if key != "id"} for shown in pages.controls()]
     return memory_of(tmp_path / "db", (TASK.format("tkent", "first"), steps))
 
 
-def _around() -> dict[str, dict[str, Any]]:
-    """What stood beside each control of the form, as a log with views tells it."""
-    from ufo_experience.traces.in_view import ListedControl, around
-
-    pages = Pages()
-    pages.page = "tkent"
-    view = [ListedControl(str(one["id"]), one["name"], one["type"], one["within"] or None) for one in pages.controls()]
-    found = {}
-    for name in ("Editor", "Note", "Remember", "Send"):
-        place = around(view, "", name)
-        found[name] = place[1].model_dump() if place else {}
-    return found
-
-
-AROUND = _around()
 NEW = TASK.format("mlopez", "second")
 
 
@@ -256,7 +242,7 @@ def test_an_agent_that_knows_nothing_ends_the_run_with_the_reason(memory):
     """And it may not do what is to be asked for first by itself."""
     pages = Pages(Editor="Zephyr", Note="Quartz", Remember="Marble", Send="Wobble")
     silent = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: None)
-    assert (silent.reason, silent.calls) == ("target_missing", 1)
+    assert (silent.reason, silent.calls) == ("unexpected_screen", 1)
     rash = memory.run(
         NEW, Pages(Editor="Zephyr", Note="Quartz"), agent=lambda c, s: [{"function": "click", "name": "Send"}]
     )

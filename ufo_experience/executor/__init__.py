@@ -319,8 +319,7 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     kind, target = kind_of(act.action), act.target
     now = _again(act, after)
     if kind in ("type", "select") and now is not None and now.value is not None:
-        is_there = str(now.value) == act.text or (kind == "select" and find_whole(act.text, str(now.value)) >= 0)
-        return "the value is there" if is_there else ""
+        return "the value is there" if _holds(str(now.value), act.text, kind) else ""
     if target is not None and kind == "click" and now is not None:
         old = _again(act, before)
         if now.role in _TOGGLED and now.checked is not None and old is not None:
@@ -332,6 +331,12 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
         if now.role in _CHOSEN and now.selected:
             return "it is selected"
     return "the screen changed" if _signs(before) != _signs(after) else ""
+
+
+def _holds(value: str, text: str, kind: str) -> bool:
+    """True where a text was typed or chosen, also one that its field masks, or that a list shows with a sign."""
+    is_masked = len(value) == len(text) and len(set(value)) == 1 and not value[0].isalnum()
+    return value == text or is_masked or (kind == "select" and find_whole(text, value) >= 0)
 
 
 def _again(act: Act, screen: Screen) -> Control | None:

@@ -50,6 +50,7 @@ _PLACES = ("row", "dialog", "alertdialog", "group", "form", "navigation", "toolb
 _HOLDERS = ("cell", "gridcell", "rowheader", "heading", "listitem", "treeitem")  # controls may stand in them
 _ROWS = ("row", "dialog", "alertdialog")  # named by what stands in them, where nothing else names them
 _FIELDS = ("textbox", "searchbox", "combobox", "spinbutton", "listbox")
+_UNNAMED = ("textbox", "searchbox", "combobox", "spinbutton", "checkbox")  # told although nothing labels them
 _OPTIONS = ("option", "MenuListOption")
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
 
@@ -240,7 +241,7 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             dialog = dialog or role in ("dialog", "alertdialog")
             if role in _PLACES:
                 within = name or (_text_in(node, by_id) if role in _ROWS else role) or within
-            elif role in _ROLES and len(found) < _MOST and (name or role in (*_FIELDS, "checkbox")):
+            elif role in _ROLES and len(found) < _MOST and (name or role in _UNNAMED):
                 if role in _FIELDS and name in ("", " ".join(_said(node, "value").split())):
                     name = within[:_LONGEST]  # nothing labels it, or what is in it does: the row tells which it is
                 found.append(_control(node, role, name, within, dialog, by_id))

@@ -358,8 +358,7 @@ class Guide:
     def _find(self, place: int, screen: Screen) -> Control | Miss:
         step = self._steps[place]
         known = self._known - {bare(step.target.name)} if step.target else self._known
-        beside = (self._steps[place - 1] if place else None, next(iter(self._steps[place + 1 : place + 2]), None))
-        return find(step, screen, known, beside)
+        return find(step, screen, known)
 
     def _way_home(self, step: ProcedureStep, screen: Screen, application: str | None) -> Act | None:
         """The application the step belongs to is open, and another is in front: bring it there."""

@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 
 from ufo_experience.controls import role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.agreement import agreed_of, is_same_way, parting
 from ufo_experience.procedure.binding import Binding
 from ufo_experience.procedure.pairing import pair
-from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
+from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
@@ -142,13 +143,11 @@ def _leads_on(step: Step, after: Step | None) -> bool:
 
 
 def _after_fields(steps: Sequence[ProcedureStep]) -> list[ProcedureStep]:
-    """Of one of several equal controls the field that was filled right before it."""
-    found = []
-    for before, step in zip([None, *steps], steps, strict=False):
-        several = step.around is not None and step.around.equals > 1
-        filled = before is not None and before.kind in ("type", "select") and before.target is not None
-        after = before.target.name if several and filled and before and before.target else ""
-        found.append(replace(step, after=after))
+    """Each step with the field that was filled right before it: of several equal controls it is the one behind."""
+    found = list(steps[:1])
+    for before, step in pairwise(steps):
+        filled = before.target.name if before.kind in STAYS and before.target else ""
+        found.append(replace(step, after=filled))
     return found
 
 
