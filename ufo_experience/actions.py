@@ -6,7 +6,6 @@ Every room that looks at a step asks here; a verb is compared without its module
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -97,12 +96,6 @@ def kind_of(action: str) -> Kind:
 def is_click(action: str) -> bool:
     """True for actions that press a button (`click`, `tap`, …)."""
     return plain(action) in _CLICKS or plain(action) == "press"
-
-
-def clicked_controls(steps: Iterable[Step]) -> list[tuple[str, str | None]]:
-    """Name and kind of each control on which a step worked that typed nothing and pressed no key."""
-    clicked = (step for step in steps if step.ok and not takes_text(step.action_type))
-    return [(step.target_control.name, step.target_control.type) for step in clicked if step.target_control.name]
 
 
 def is_copy(action: str) -> bool:

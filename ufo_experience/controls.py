@@ -34,10 +34,6 @@ _FIXED = frozenset(
     "button splitbutton checkbox radiobutton combobox edit spinner slider tabitem menuitem menu menubar hyperlink "
     "header headeritem toolbar".split()
 )
-# What a press of it does is the application's own; a link or a header may be what its user keeps there.
-_PRESSED = frozenset(
-    "button splitbutton menubutton checkbox toggleswitch radiobutton combobox tabitem menuitem menu".split()
-)
 
 
 def without_icons(name: str) -> str:
@@ -63,11 +59,6 @@ def role_of(type: str | None) -> str:
 def is_fixed(role: str) -> bool:
     """True for what the application put there: a button, a field, a tab; not an item of a list, a row or a text."""
     return role in _FIXED
-
-
-def is_pressed(role: str) -> bool:
-    """True for what does something of the application's own when it is pressed; not for fields and links."""
-    return role in _PRESSED
 
 
 def fingerprint(name: str, role: str) -> str:

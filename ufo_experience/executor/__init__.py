@@ -22,8 +22,8 @@ from ufo_experience.controls import bare
 from ufo_experience.errors import DataError, ExperienceError, ServiceError, UsageError
 from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
 from ufo_experience.procedure.acts import Act, Stop, for_a_person
-from ufo_experience.procedure.checking import check_action
 from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.matching import check_action
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import ProcedureStep
@@ -38,7 +38,6 @@ _PAUSE = 0.05
 _TOGGLED = ("checkbox", "radiobutton")
 _CHOSEN = ("tabitem", "treeitem", "listitem")
 
-Ending = Literal["done", "no_way", "refused", "no_effect", "failed", "check_failed", "interrupted"]
 Ask = Callable[[Act], Any]
 Agent = Callable[[Sequence[Any], Stop], Any]
 Check = Callable[[Any], Any] | str

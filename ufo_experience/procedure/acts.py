@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare, role_of
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.parts import abbreviates
+from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, read_screen
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, Target
 from ufo_experience.request import find_whole

@@ -21,9 +21,8 @@ from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, target_of
-from ufo_experience.procedure.checking import check_action, find_application
 from ufo_experience.procedure.looking import called, named_in_task, option_meant, read_value, where_seen
-from ufo_experience.procedure.matching import Miss, effect_is_there, find, stood_beside
+from ufo_experience.procedure.matching import Miss, check_action, effect_is_there, find, find_application, stood_beside
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, TEXT_KEYS, ProcedureStep, Target
@@ -379,12 +378,13 @@ class Guide:
         for place in range(self._at + 1, min(self._at + _LOOK_AHEAD, len(self._steps))):
             before = self._steps[place - 1]
             step = self._steps[place]
-            if before.kind not in _LEADING or before.item_of or step.missing or step.target is None:
+            grave = before.ask_first or before.item_of
+            if before.kind not in _LEADING or grave or step.missing or step.target is None:
                 return None
             passed = self._steps[self._at : place]
             if any(one.around is not None and stood_beside(step, one.around) for one in passed):
                 return None  # it was in view before a step that is missing, too
-            leads = before.kind in ("switch", "open") or before.role in _LEADS
+            leads = before.kind in ("switch", "open") or before.role in _LEADS or before.optional
             if not leads and not (screen.dialog and _is_behind(before, screen)):
                 return None
             if isinstance(self._find(place, screen), Control):

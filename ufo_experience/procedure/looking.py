@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ufo_experience.controls import bare, is_fixed, role_of
-from ufo_experience.procedure.parts import abbreviates
+from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, Screen
 from ufo_experience.procedure.steps import LookedUp, ProcedureStep, Target
 from ufo_experience.request import find_whole

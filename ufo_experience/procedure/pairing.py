@@ -111,6 +111,25 @@ def is_odd(word: str) -> bool:
     return len(own) > 2 and not thesaurus().is_known(own) and meanings().place(own) is None
 
 
+def abbreviates(value: str, name: str) -> bool:
+    """True for a login made of beginnings of a name, in its order: "tkent" and "Tom Kent", "m.lopez" and "Maria Lopez".
+
+    >>> abbreviates("tkent", "Tom Kent"), abbreviates("user", "Users of Kent")
+    (True, False)
+    """
+    letters = "".join(c for c in value.casefold() if c.isalnum())
+    words = [word for word in re.findall(r"\w+", name.casefold()) if word]
+    return len(words) > 1 and len(letters) > 1 and _is_made_of(letters, words)
+
+
+def _is_made_of(letters: str, words: Sequence[str]) -> bool:
+    if not words:
+        return not letters
+    first = words[0]
+    shared = next((n for n in range(min(len(first), len(letters)), 0, -1) if letters.startswith(first[:n])), 0)
+    return any(_is_made_of(letters[n:], words[1:]) for n in range(shared, 0, -1))
+
+
 def _untaken(pieces: Sequence[Piece], taken: Sequence[Piece]) -> list[Piece]:
     return [one for one in pieces if not any(other.start <= one.start < other.end for other in taken)]
 

@@ -38,7 +38,7 @@ class Procedure:
 
     `worked` of `runs` succeeded; `success` is False for one that only failed, shown as what not to do. `ends_with` is
     what was seen at the end. `parts` says where another run of the same words went another way. `reworded`: the task at
-    hand asks in other words. `hidden` counts names that are shown to nobody.
+    hand asks in other words.
     """
 
     id: str
@@ -80,7 +80,10 @@ class Procedure:
         agreed, constants = agreed_of(run, same, recorded), constants_of([run, *same])
         bound = Binding(recorded, run, pairing, (old, new), agreed, approved, constants)
         apart = parting(run, [one for one in others if one.outcome.success]) if run.outcome.success else None
-        steps = tuple(_shown(step, approved, new) for step in bound.steps)
+        steps = tuple(
+            replace(_shown(step, approved, new), optional=other.optional)
+            for step, other in zip(bound.steps, agreed, strict=True)
+        )
         return cls(
             id=run.id,
             request=new.text,
@@ -112,11 +115,6 @@ class Procedure:
     def is_beyond_doubt(self) -> bool:
         """True when the task asks for the same in the same words, and every word of it is served."""
         return not (self.reworded or self.uncovered or self.parts or any(step.missing for step in self.steps))
-
-    @property
-    def hidden(self) -> int:
-        """How many names are shown to nobody."""
-        return sum(not step.readable for step in self.steps)
 
 
 def request_of(run: Experience) -> Request:
