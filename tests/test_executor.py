@@ -83,27 +83,13 @@ def yes(act: Act) -> bool:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> ExperienceMemory:
-    steps = [dict(one) for one in STEPS]
-    for one, name in zip(steps[2:], ("Editor", "Note", "Remember", "Send"), strict=True):
-        one["around"] = AROUND[name]
+    pages, steps = Pages(), [dict(one) for one in STEPS]
+    pages.page = "tkent"
+    for one in steps[2:]:
+        one["controls"] = [{key: said for key, said in shown.items() if key != "id"} for shown in pages.controls()]
     return memory_of(tmp_path / "db", (TASK.format("tkent", "first"), steps))
 
 
-def _around() -> dict[str, dict[str, Any]]:
-    """What stood beside each control of the form, as a log with views tells it."""
-    from ufo_experience.traces.in_view import ListedControl, around
-
-    pages = Pages()
-    pages.page = "tkent"
-    view = [ListedControl(str(one["id"]), one["name"], one["type"], one["within"] or None) for one in pages.controls()]
-    found = {}
-    for name in ("Editor", "Note", "Remember", "Send"):
-        place = around(view, "", name)
-        found[name] = place[1].model_dump() if place else {}
-    return found
-
-
-AROUND = _around()
 NEW = TASK.format("mlopez", "second")
 
 
@@ -157,6 +143,23 @@ def test_a_way_whose_healing_a_check_refused_is_not_carried_out_again(memory):
     first = memory.run(NEW, Pages(Remember="Keep"), ask=yes, check=lambda driver: False)
     again = memory.run(NEW, Pages(Remember="Keep"), ask=yes)
     assert (first.healed, first.reason, again.reason) == (1, "check_failed", "no_way")
+
+
+@pytest.mark.parametrize("failure", ["the check refuses it", "it has no effect"])
+def test_a_way_whose_healing_failed_twice_is_put_aside(memory, failure):
+    """Neither run nor shown any more, although it had helped between the two; the reason and the way back are told."""
+    for number in range(2):
+        pages, refuses = Pages(Remember="Keep"), lambda driver: False
+        if failure == "it has no effect":
+            pages.dead, refuses = "Remember", None
+        failed = memory.run(NEW, pages, ask=yes, check=refuses)
+        assert (failed.healed, failed.reached) == (1, False)
+        assert len(memory.retrieve(NEW)) == 1 - number
+        memory.report([failed.procedure], success=True, session=f"helped {number}")
+    found = memory.retrieve(NEW)
+    assert (list(found), "quarantined" in str(found.reason)) == ([], True)
+    assert memory.run(NEW, Pages(), ask=yes).reason == "no_way"
+    assert memory.build_prompt(NEW).text == ""
 
 
 @pytest.mark.parametrize("fault", [DataError, ServiceError])
@@ -239,7 +242,7 @@ def test_an_agent_that_knows_nothing_ends_the_run_with_the_reason(memory):
     """And it may not do what is to be asked for first by itself."""
     pages = Pages(Editor="Zephyr", Note="Quartz", Remember="Marble", Send="Wobble")
     silent = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: None)
-    assert (silent.reason, silent.calls) == ("target_missing", 1)
+    assert (silent.reason, silent.calls) == ("unexpected_screen", 1)
     rash = memory.run(
         NEW, Pages(Editor="Zephyr", Note="Quartz"), agent=lambda c, s: [{"function": "click", "name": "Send"}]
     )

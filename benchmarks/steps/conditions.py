@@ -37,7 +37,7 @@ from ufo_experience.schema import Experience, Hit
 from ufo_experience.session.following import RecallMode
 
 _PRECISION = 0.9
-_NONCE = "0123456789abcdef" * 2
+_NONCE = "01234567"
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from ufo_experience.session.protocols import ACTION, Agent, Command, Context, Re
 NAMESPACE = "browser"
 LOOK = "get_controls"
 APPLICATION_TYPE, STATUS_TYPE = "Application", "Text"
-_MARK = re.compile(r"\b[0-9a-f]{32}\b")
+_MARK = re.compile(r"\b[0-9a-f]{8}\b")
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Meter:
     def asked(self, prompt: str, answer: str = "") -> None:
         """Count one call of the model. The random mark of a data block counts as the same in every run."""
         self.calls += 1
-        self.prompt_tokens += estimate_tokens(_MARK.sub("0" * 32, prompt))
+        self.prompt_tokens += estimate_tokens(_MARK.sub("0" * 8, prompt))
         self.answer_tokens += estimate_tokens(answer)
 
 

@@ -447,18 +447,19 @@ class ExperienceMemory(Upkeep):
         return await asyncio.to_thread(self._settle_run, done)
 
     def _settle_run(self, done: Execution) -> Execution:
-        """Credit a way that a check has judged; one that was healed is stored anew, and the old one is put aside."""
+        """Credit a way that a check has judged; one healed is stored anew. The old one goes, or one that hurt twice."""
         from ufo_experience.executor import steps_done, with_record
 
-        if done.checked is None:
+        if done.checked is None and not done.heal_failed:
             return done
-        self.report([done.procedure], success=done.checked)
-        if not (done.checked and done.healed):
-            return done
+        self.report([done.procedure], success=bool(done.checked))
         old = self.store.get(done.procedure)
-        new = self.remember(done.task, steps_done(done), True, old.state.application, "program")
-        self.store.set_status(old.id, trust=Trust.QUARANTINED)
-        return with_record(done, new.id)
+        healed = bool(done.checked and done.healed)
+        if healed or (done.heal_failed and old.usage.hurt > 1):
+            self.store.set_status(old.id, trust=Trust.QUARANTINED)
+        if not healed:
+            return done
+        return with_record(done, self.remember(done.task, steps_done(done), True, old.state.application, "program").id)
 
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ufo_experience.procedure.acts import Act, Stop
-from ufo_experience.procedure.checking import check_action
 from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.matching import check_action
 from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.prompt.ahead import ahead_block, choice_block
 from ufo_experience.session.protocols import (

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ufo_experience.actions import kind_of
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats.plan import to_plan_file
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.steps import ProcedureStep, kind_of
+from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log_writer import APP, HOST
