@@ -116,7 +116,7 @@ def run_pool(root: Path, recall: bool, features: list[str], delay: float = 0.0, 
     """Run the tasks that are not done yet in one pool; `announce` is told of each session that has saved."""
     memory = ExperienceMemory.open(root / "db", embedder="hashing")
     status = TaskStatus(root / f"status-{'on' if recall else 'off'}.json")
-    config = SessionConfig(save=SavePolicy.of("auto", 0.5), recall=recall)
+    config = SessionConfig(save=SavePolicy("auto", 0.5), recall="advise" if recall else None)
     sessions = [make_session(root, memory, one, config, delay) for one in features if not status.is_done(one)]
     for session in sessions if announce else ():
         announce_when_saved(session, announce)

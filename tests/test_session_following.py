@@ -228,7 +228,7 @@ def test_a_proven_way_is_replayed_without_asking_the_agent(tmp_path):
     app = BackupApp()
     agent = Reader(app)
     memory = memory_of(tmp_path, helped=2)
-    session = session_of(tmp_path, memory, app, agent, recall="replay", save=SavePolicy.of("always"))
+    session = session_of(tmp_path, memory, app, agent, recall="replay", save=SavePolicy("always"))
     run(session)
     assert (agent.turns, app.done, session.cost) == ([], WEEKLY, 0)
     assert memory.get("0" * 32).usage.helped == 3
