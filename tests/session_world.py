@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.session_parts import ScriptedEvaluator
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import parse_block
+from ufo_experience import ExperienceMemory, parse_block
 from ufo_experience.session import (
     AgentStatus,
     Command,

@@ -12,7 +12,15 @@ import pytest
 
 from tests.session_parts import CONTINUE, Desktop, ScriptedAgent, act, assign, click, config, parts
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.session import AgentError, Decision, SessionFactory, SessionPool, TaskStatus
+from ufo_experience.session import (
+    AgentError,
+    Decision,
+    LinuxBaseSession,
+    SessionFactory,
+    SessionPool,
+    TaskStatus,
+    WindowsBaseSession,
+)
 
 
 def write_plans(folder: Path, *names: str) -> Path:
@@ -44,6 +52,8 @@ def test_the_factory_makes_the_type_of_platform_and_mode(tmp_path, platform, mod
     extra = {"task_protocol": object()} if mode == "service" else {}
     [session] = factory.create_session("t", mode, plan, "Do it", platform=platform, id=3, **extra)
     assert (session.session_type, session.id, session.task) == (kind, 3, "t")
+    bases = {"windows": WindowsBaseSession, "linux": LinuxBaseSession}
+    assert [name for name, base in bases.items() if isinstance(session, base)] == [platform]
 
 
 @pytest.mark.parametrize(

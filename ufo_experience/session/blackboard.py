@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import MAX_DEPTH
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_json_lines, write_atomic
-from ufo_experience.session.images import ImageMemoryItem, ImageMemoryItemNames, decode_image, encode_image
+from ufo_experience.session.images import ImageMemoryItem, ImageMemoryItemNames, encode_image, is_data_url
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
 
 Data: TypeAlias = MemoryItem | Mapping[str, Any] | str
@@ -111,10 +111,7 @@ class Blackboard:
         for question in self.read_json_file(file_path, last_k):
             self.add_questions(question)
 
-    @staticmethod
-    def read_json_file(file_path: StrPath, last_k: int = -1) -> list[Any]:
-        """Read the objects and texts in the last `last_k` (-1: all) lines of a JSONL file; see `read_json_lines`."""
-        return read_json_lines(file_path, last_k)
+    read_json_file = staticmethod(read_json_lines)
 
     # ---- key-values
 
@@ -186,7 +183,7 @@ class Blackboard:
         for number, shot in enumerate(self.screenshots.list_content):
             parts.append({"type": "text", "text": dump(shot.get(ImageMemoryItemNames.METADATA, ""))})
             if url := shot.get(_PICTURE):
-                if not str(url).startswith("data:image/") or decode_image(url) is None:
+                if not is_data_url(url):
                     raise DataError("not the data URL of an image", field=f"screenshots[{number}].{_PICTURE}")
                 parts.append({"type": "image_url", "image_url": {"url": url}})
         return parts

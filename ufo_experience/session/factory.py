@@ -1,13 +1,5 @@
 """The right session for a platform and a mode, many of them one after the other, and how far a batch has come.
 
-    mode               Windows                  Linux
-    normal             Session                  LinuxSession
-    normal_operator    Session                  LinuxSession
-    service            ServiceSession           LinuxServiceSession
-    follower           FollowerSession          –
-    batch_normal       FromFileSession          –
-    operator           OpenAIOperatorSession    –
-
 Follower and batch take a plan file or a folder of them, one session each.
 """
 

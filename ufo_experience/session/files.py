@@ -79,18 +79,18 @@ def read_json(path: StrPath, max_bytes: int) -> Any:
     return parse(read_regular(Path(path), max_bytes), file=str(path))
 
 
-def read_json_lines(path: StrPath, last_k: int = -1) -> list[Any]:
+def read_json_lines(file_path: StrPath, last_k: int = -1) -> list[Any]:
     """Read the objects and texts in the last `last_k` (-1: all) lines of a JSONL file, blank lines aside.
 
     A line that is neither is left out and named in a warning of the log; a file that does not exist has no lines.
     """
     if last_k < -1:
         raise UsageError(f"last_k is a number of lines, or -1 for all of them, not {last_k}")
-    if last_k == 0 or not Path(path).exists():
+    if last_k == 0 or not Path(file_path).exists():
         return []
-    lines = read_regular(Path(path), MAX_LINES_BYTES).split(b"\n")
+    lines = read_regular(Path(file_path), MAX_LINES_BYTES).split(b"\n")
     filled = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-    values = [_object_or_text(line, path, number) for number, line in filled[-last_k if last_k > 0 else None :]]
+    values = [_object_or_text(line, file_path, number) for number, line in filled[-last_k if last_k > 0 else None :]]
     return [value for value in values if value is not None]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,16 +49,18 @@ def encode_image(path: StrPath) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
+def is_data_url(url: Any) -> bool:
+    """True for the data URL of an image, of the type its bytes show."""
+    data = decode_image(url)
+    return data is not None and str(url).startswith(f"data:{image_type(data)};base64,")
+
+
 def decode_image(value: Any) -> bytes | None:
     """The bytes of an image given as bytes, base64 or a data URL; None for anything else."""
-    data = value
     if isinstance(value, str):
-        head, _, text = value.rpartition(";base64,")
         try:
-            data = base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError):
+            value = base64.b64decode(value.rpartition(";base64,")[2], validate=True)
+        except ValueError:
             return None
-        if head and head != f"data:{image_type(data)}":
-            return None
-    usable = isinstance(data, bytes) and len(data) <= MAX_IMAGE_BYTES and image_type(data) is not None
-    return data if usable else None
+    usable = isinstance(value, bytes) and len(value) <= MAX_IMAGE_BYTES and image_type(value) is not None
+    return value if usable else None

@@ -74,8 +74,7 @@ class SessionConfig:
 
     `recall` says how experiences are used: "advise" shows them, "ahead" also shows what comes next and carries out
     several actions of one answer, each checked first, "replay" carries a proven way out without asking the agent; None
-    shows none. A way is proven when it has helped `replay_after` times since it last hurt. `top_k` and `max_tokens`
-    None leave that to the memory.
+    shows none. A way is proven when it has helped `replay_after` times since it last hurt.
     """
 
     log_root: StrPath = "logs"
@@ -89,8 +88,6 @@ class SessionConfig:
     log_to_markdown: bool = True
     recall: RecallMode | None = "advise"
     replay_after: int = PROVEN_AFTER
-    top_k: int | None = None
-    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if self.recall is not None and self.recall not in get_args(RecallMode):

@@ -76,10 +76,10 @@ class Recall:
 
     def _ask(self, task: str, application: str | None) -> PromptBlock | None:
         try:
-            found = self._memory.retrieve(task, application=application, top_k=self._config.top_k)
+            found = self._memory.retrieve(task, application=application)
             block = None
             if found or found.negatives:
-                block = self._memory.build_prompt(task, found, max_tokens=self._config.max_tokens)
+                block = self._memory.build_prompt(task, found)
             guide = self._way(task, application, found)
         except ExperienceError as error:
             _log.warning("memory cannot answer, going on without: %s", error)
@@ -103,7 +103,7 @@ class Recall:
                 return proven
         guide = self._memory.guide(task, hits=found)
         if guide is None:
-            wider = self._memory.retrieve(task, application=application, top_k=self._config.top_k, near=LOOKED_THROUGH)
+            wider = self._memory.retrieve(task, application=application, near=LOOKED_THROUGH)
             self._choices = tuple(self._memory.choices(task, hits=[*wider, *wider.near]))
         return guide
 

@@ -135,8 +135,8 @@ class _OneRequestSession(BaseSession):
         return self._request
 
 
-class ServiceSession(_OneRequestSession, WindowsBaseSession):
-    """Controlled over a WebSocket, with host and app agent."""
+class _RemoteSession(_OneRequestSession):
+    """What service sessions of all platforms share."""
 
     _mode = "service"
 
@@ -159,13 +159,12 @@ class ServiceSession(_OneRequestSession, WindowsBaseSession):
         return self.total_rounds > 0 or super().is_finished()
 
 
-class LinuxServiceSession(ServiceSession):
+class ServiceSession(_RemoteSession, WindowsBaseSession):
+    """Controlled over a WebSocket, with host and app agent."""
+
+
+class LinuxServiceSession(_RemoteSession, LinuxBaseSession):
     """Controlled over a WebSocket, with one agent."""
-
-    agent_name = LinuxBaseSession.agent_name
-
-    def _init_agents(self) -> None:
-        self.app_agent = self._need(self.parts.app_agent, "app_agent")
 
 
 class FollowerSession(_OneRequestSession, WindowsBaseSession):
@@ -213,10 +212,6 @@ class FromFileSession(_OneRequestSession, WindowsBaseSession):
     def __init__(
         self, task: str, plan_file: StrPath, should_evaluate: bool, id: int | str, *, parts: SessionParts
     ) -> None:
-        """Read the request of `plan_file`.
-
-        Raises:
-            DataError: the file cannot be read or has no request.
-        """
+        """Read the request of `plan_file`. Raises DataError: the file cannot be read or has no request."""
         self.plan_file, self.plan = plan_file, load_plan(plan_file)
         super().__init__(task, should_evaluate, id, self.plan.request, parts=parts)
