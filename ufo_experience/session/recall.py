@@ -75,6 +75,7 @@ class Recall:
         )
 
     def _ask(self, task: str, application: str | None) -> PromptBlock | None:
+        self._guide, self._replays, self._choices = None, False, ()
         try:
             found = self._memory.retrieve(task, application=application)
             block = None
@@ -93,7 +94,6 @@ class Recall:
 
     def _way(self, task: str, application: str | None, found: Retrieval) -> Guide | None:
         """The best way among what was found: a proven one to replay, else one to look ahead on, else choices."""
-        self._guide, self._replays, self._choices = None, False, ()
         if self._config.recall == "advise":
             return None
         if self._config.recall == "replay":
