@@ -242,13 +242,7 @@ class ExperienceMemory(Upkeep):
         return self.store.get(experience.id)
 
     def judge(
-        self,
-        id: str,
-        *,
-        success: bool,
-        judge: Judge = "user",
-        score: float | None = None,
-        reason: str | None = None,
+        self, id: str, *, success: bool, judge: Judge = "user", score: float | None = None, reason: str | None = None
     ) -> Experience:
         """Say how a run ended that nobody had judged, or that was judged wrongly; returns the record as it is now.
 
@@ -364,12 +358,7 @@ class ExperienceMemory(Upkeep):
             log.unanswered(task, found)
 
     def guide(
-        self,
-        task: str,
-        *,
-        application: str | None = None,
-        hits: Sequence[Hit] | None = None,
-        proven_after: int = 0,
+        self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, proven_after: int = 0
     ) -> Guide | None:
         """A guide along the best known way for `task`; None when nothing is known well enough to be followed.
 

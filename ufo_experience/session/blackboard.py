@@ -40,11 +40,7 @@ class Blackboard:
     """
 
     def __init__(
-        self,
-        *,
-        questions_file: StrPath | None = None,
-        questions_last_k: int = -1,
-        audit_file: StrPath | None = None,
+        self, *, questions_file: StrPath | None = None, questions_last_k: int = -1, audit_file: StrPath | None = None
     ) -> None:
         """Start empty, or with the last `questions_last_k` (-1: all) questions and answers in `questions_file`."""
         self.lock = threading.RLock()
