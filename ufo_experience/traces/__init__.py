@@ -24,11 +24,11 @@ from ufo_experience.traces.datasets import (
     AndroidControlReader,
     AndroidWorldReader,
     Mind2WebReader,
+    OSWorldReader,
 )
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
 from ufo_experience.traces.miniwob import MiniWobReader
-from ufo_experience.traces.osworld import OSWorldReader
 from ufo_experience.traces.plain import ExecutionTraceReader, GenericReader, SavedSessionReader
 from ufo_experience.traces.playwright import PlaywrightCodegenReader, PlaywrightMcpReader, PlaywrightTraceReader
 from ufo_experience.traces.recordings import ChromeRecorderReader, SeleniumIdeReader

@@ -13,7 +13,7 @@ from typing import Any
 from ufo_experience.schema import Problem
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.lines import load_document
-from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.rows import Row, RowsReader
 from ufo_experience.traces.values import as_dict, as_dicts, as_host, as_list, as_name
 
 _BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|(?:test|example|recording) ?\d*$")
@@ -85,7 +85,7 @@ class SeleniumIdeReader(_RecordingReader):
     def is_row(self, row: dict[str, Any]) -> bool:
         return "commands" in row or any("commands" in test for test in as_dicts(row.get("tests")))
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
         """The tests of a project."""
         project = as_dict(load_document(path, problems))
         for test in as_dicts(project.get("tests")):

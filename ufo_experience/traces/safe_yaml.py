@@ -8,6 +8,7 @@ types, and of those only true, false, null and plain numbers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH
-from ufo_experience.traces.lines import read_chunks
+from ufo_experience.traces.lines import open_utf8
 
 MAX_YAML = 16 << 20  # bytes
 MAX_NODES = 500_000
@@ -32,13 +33,9 @@ def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
     more than MAX_NODES nodes or for themselves, more than one document, more than MAX_DEPTH levels, anything that is
     no YAML.
     """
-    return parse_yaml(b"".join(read_chunks(path, max_bytes=MAX_YAML)), path, typed)
-
-
-def parse_yaml(data: bytes, path: Path, typed: str = "") -> dict[str, Any]:
-    """Read the bytes of one YAML mapping, from the file at `path`. Raises as `load_yaml`."""
     try:
-        node = yaml.compose(data.decode("utf-8"), Loader=yaml.SafeLoader)
+        with open_utf8(path, MAX_YAML) as stream:
+            node = yaml.compose(stream.read(MAX_YAML).decode("utf-8"), Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         mark, reason = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
         raise _refusal(path, f"not YAML we read: {reason}", mark.line + 1 if mark else None) from error
@@ -79,11 +76,7 @@ def _fault(node: Node) -> str | None:
         keys = [key.value for key, _ in node.value if isinstance(key, ScalarNode)]
         if len(keys) < len(node.value):
             return "a key is no plain text"
-        twice = (
-            next((key for place, key in enumerate(keys) if key in keys[:place]), None)
-            if len({*keys}) < len(keys)
-            else None
-        )
+        twice = next((key for key, count in Counter(keys).items() if count > 1), None)
         return None if twice is None else f"the key {twice[:60]!r} stands twice"
     return None
 

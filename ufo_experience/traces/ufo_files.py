@@ -16,7 +16,7 @@ from ufo_experience.schema import NOT_EXECUTED, Problem
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found
 from ufo_experience.traces.lines import problem
-from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.rows import Row, RowsReader
 from ufo_experience.traces.safe_yaml import load_yaml
 from ufo_experience.traces.ufo_session import evaluation_of
 from ufo_experience.traces.values import as_amount, as_dict, as_dicts, as_lines, as_list, as_name, as_text, first_name
@@ -35,7 +35,7 @@ class UfoYamlReader(RowsReader):
         """True for a YAML file with UFO's `example:` entries."""
         return found.suffix in (".yaml", ".yml") and bool(_MARKS.search(found.text))
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
         """The entries that are examples."""
         for key, value in load_yaml(path, typed="Args").items():
             entry = as_dict(value)

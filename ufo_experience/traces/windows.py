@@ -17,8 +17,8 @@ from typing import Any
 from ufo_experience.schema import Problem
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found
-from ufo_experience.traces.lines import problem, read_chunks, read_text
-from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.lines import problem, read_bytes, read_text
+from ufo_experience.traces.rows import Row, RowsReader
 from ufo_experience.traces.values import as_host
 
 _ACTION = re.compile(r"<EachAction\b(?P<attributes>[^>]*)>(?P<body>(?:[^<]|<(?!/?EachAction\b))*)</EachAction>")
@@ -60,9 +60,9 @@ class StepsRecorderReader(RowsReader):
         """True for a web archive that holds the recorded data."""
         return found.suffix in (".mht", ".mhtml") and "<UserActionData>" in found.text
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
         """The one recording of a web archive."""
-        data = b"".join(read_chunks(path, images=False))
+        data = read_bytes(path)
         parts = (part.get_payload(decode=True) for part in email.message_from_bytes(data).walk())
         page = next((part for part in parts if isinstance(part, bytes) and b"<UserActionData>" in part), data)
         yield None, {"page": page.decode("utf-8", "replace")}
@@ -87,7 +87,7 @@ class PowerAutomateReader(RowsReader):
         wanted = found.suffix in (".robin", ".pad", ".txt") and found.path.is_file()
         return wanted and len(_ROBIN.findall(found.text)) > 1
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
         """The one flow of a file."""
         yield None, {"text": read_text(path)}
 
