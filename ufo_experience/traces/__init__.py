@@ -160,9 +160,11 @@ def _read_archive(archive: Path, format: str, report: ReadReport) -> Iterator[Tr
             return f"{archive}!{path.relative_to(folder).as_posix()}" if path.is_relative_to(folder) else file
 
         for found in _guarded(walk(folder, inner.skipped, _is_log), folder, inner):
-            if not found.is_archive:
-                for trajectory in _guarded(_read_one(found, format, inner), found.path, inner):
-                    yield trajectory.model_copy(update={"source_files": tuple(map(place, trajectory.source_files))})
+            if found.is_archive:
+                inner.skipped.append((str(found.path), "an archive in an archive stays closed"))
+                continue
+            for read in _guarded(_read_one(found, format, inner), found.path, inner):
+                yield read.model_copy(update={"source_files": tuple(map(place, read.source_files))})
     report.skipped += [(place(file), why) for file, why in inner.skipped]
     report.failed += [(place(file), why) for file, why in inner.failed]
     report.problems += [one.model_copy(update={"file": place(one.file)}) for one in inner.problems]
@@ -181,11 +183,6 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
         return
     try:
         yield from reader.read(found.path, report)
-    except _FAULTS as error:
-        if isinstance(reader, _OWN):
-            raise
-        message = f"the reader {reader.name!r} failed: {type(error).__name__}: {error}"
-        raise DataError(message, file=str(found.path), code="E_READER") from error
     except DataError as error:
         if error.file:
             raise
@@ -193,6 +190,11 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
         raise DataError(message, file=str(found.path), code="E_UNREADABLE") from error
+    except _FAULTS as error:
+        if isinstance(reader, _OWN):
+            raise
+        message = f"the reader {reader.name!r} failed: {type(error).__name__}: {error}"
+        raise DataError(message, file=str(found.path), code="E_READER") from error
 
 
 def _reader_for(found: Found, format: str) -> TraceReader | None:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import Problem
 from ufo_experience.traces.calls import Call, calls_in
 from ufo_experience.traces.draft import Draft, run_key
-from ufo_experience.traces.files import Found
+from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
 from ufo_experience.traces.rows import TASK, Row, RowsReader, stated_outcome, states_outcome, steps_of_calls
 from ufo_experience.traces.tree import marks_of_text
@@ -143,10 +142,10 @@ class ChatReader(RowsReader):
         values = [item for value in found.values for item in as_list(value)]
         return any(_is_talk(value) for value in values[:60])
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """Each task with the calls that came after it, and the object that holds the conversation."""
         single = _Talk()
-        for _, record in records_of(path, problems):
+        for _, record in records_of(path, report.problems):
             listed = [item for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
             if any(_is_item(item) for item in listed):
                 talk = _Talk()

@@ -63,14 +63,14 @@ class OSWorldReader(RowsReader):
         """True for a folder with `traj.jsonl`, and for a file whose lines have `step_num` and `action`."""
         return (found.path / TRAJECTORY).is_file() if found.path.is_dir() else super().recognises(found)
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The one run of a folder, its task and score among the keys."""
         file = path / TRAJECTORY if path.is_dir() else path
-        lines = JsonLines(file, problems=problems)
+        lines = JsonLines(file, problems=report.problems)
         rows = [(line, row) for line, row in lines if row.keys() & {"action", "Error"}]
         if rows:
-            task = _task_of(file.absolute().parent, problems)
-            score = _score(file.with_name(RESULT), problems)
+            task = _task_of(file.absolute().parent, report.problems)
+            score = _score(file.with_name(RESULT), report.problems)
             yield None, {**task, "file": file, "rows": rows, "score": score, "torn": lines.torn}
 
     def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:

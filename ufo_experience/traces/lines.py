@@ -33,8 +33,8 @@ def open_utf8(path: Path, max_bytes: int = MAX_FILE) -> BinaryIO:
     if not mark.startswith(_UTF16_MARKS):
         return stream
     with stream:
-        try:
-            return io.BytesIO(stream.read(MAX_FILE).decode("utf-16").encode())
+        try:  # what is torn in the middle of a character is left out
+            return io.BytesIO(codecs.getincrementaldecoder("utf-16")().decode(stream.read(MAX_FILE)).encode())
         except UnicodeError as error:
             raise DataError("not valid UTF-16", file=str(path), code="E_ENCODING") from error
 
@@ -52,7 +52,7 @@ def read_text(path: Path, max_bytes: int = MAX_FILE) -> str:
 
 @dataclass(frozen=True)
 class RawLine:
-    """One line; a long one without its images. `data` is empty when the line was `too_long`; `ended` is False without an LF."""
+    """One line, a long one without images. `data` is empty when it was `too_long`; `ended` is False without an LF."""
 
     number: int
     data: bytes

@@ -16,19 +16,18 @@ A plan is what is to be replayed, not what happened: its steps say "not executed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import NOT_EXECUTED, Problem, Trajectory
+from ufo_experience.schema import NOT_EXECUTED, Problem
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, records_of
 from ufo_experience.traces.rows import (
     APPLICATION,
     SESSION,
-    STARTED,
     STEPS,
     TASK,
     Row,
@@ -38,6 +37,7 @@ from ufo_experience.traces.rows import (
     is_item,
     is_step,
     lack_of,
+    stated_ending,
     stated_outcome,
     states_outcome,
 )
@@ -61,30 +61,23 @@ class GenericReader(RowsReader):
     """Sessions of steps under common names."""
 
     name = "generic"
+    wanted = "session with a task and steps"
 
     def is_row(self, row: dict[str, Any]) -> bool:
         return _is_session(row) or (is_step(row) and has_any(row, SESSION))
 
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory per session; a run that lacks something has failed."""
-        lacking: list[tuple[str, str]] = []
-        for line, row in records_of(path, []):
-            if not is_step(row) and not _is_session(row) and (lack := lack_of(row)):
-                lacking.append((f"{path}:{line}" if line else str(path), lack))
-        report.failed += lacking
-        if not lacking or any(is_step(row) or _is_session(row) for _, row in records_of(path, [])):
-            yield from super().read(path, report)
-
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
-        """The sessions: an object with its steps, or the lines that belong together; other rows become problems."""
-        for _, group in groupby(records_of(path, problems), key=_session_of):
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The sessions: an object with its steps, or the lines that belong together; other rows are problems."""
+        for _, group in groupby(records_of(path, report.problems), key=_session_of):
             rows = []
             for line, row in group:
                 if _is_session(row) or is_step(row):
                     rows.append((line, row))
-                elif lack_of(row) is None:
+                elif lack := lack_of(row):
+                    report.failed.append((f"{path}:{line}" if line else str(path), lack))
+                else:
                     keys = ", ".join(sorted(row)[:20])[:200]
-                    problems.append(
+                    report.problems.append(
                         problem(path, "E_UNKNOWN_LINE", f"neither a session nor a step; keys: {keys}", line)
                     )
             if rows:
@@ -98,21 +91,25 @@ class GenericReader(RowsReader):
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         (line, head), last = row["rows"][0], row["rows"][-1][1]
-        whole, problems = _is_session(head), []
-        for number, one in [(line, one) for one in as_list(first_of(head, STEPS))] if whole else row["rows"]:
-            if is_item(one):
-                add_row(draft, one, line=number, application=first_of(head, APPLICATION))
-            else:
-                problems.append(problem(draft.path, "E_STEP", "a step names no action", number))
-        return {
-            **stated_outcome(last if states_outcome(last) else head),
-            "cost": head.get("cost") if whole else draft.summed_cost(),
-            "plan": as_lines(head.get("plan")),
-            "agent": head.get("agent"),
-            "env": head.get("env"),
-            "started_at": first_of(head, STARTED),
-            "problems": problems,
-        }
+        whole = _is_session(head)
+        steps = [(line, one) for one in as_list(first_of(head, STEPS))] if whole else row["rows"]
+        problems = _add_steps(draft, steps, first_of(head, APPLICATION), is_item)
+        outcome = stated_outcome(last if states_outcome(last) else head)
+        alone = {} if whole else {"cost": draft.summed_cost(), "tokens": None, "latency_ms": None}
+        return {**stated_ending(head), **outcome, **alone, "problems": problems}
+
+
+def _add_steps(
+    draft: Draft, steps: Iterable[tuple[int | None, Any]], application: Any, is_one: Callable[[Any], bool]
+) -> list[Problem]:
+    """Add the rows that are steps; the others are the problems it returns."""
+    problems = []
+    for place, (line, one) in enumerate(steps, start=1):
+        if is_one(one):
+            add_row(draft, one, line=line, application=application)
+        else:
+            problems.append(problem(draft.path, "E_STEP", f"step {place} names no action", line))
+    return problems
 
 
 def _is_session(value: Any) -> bool:
@@ -138,9 +135,9 @@ class _Document(RowsReader):
         """True when the first value is a run of this kind."""
         return any(self.is_row(_record(value)) for value in found.values[:1])
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The one run."""
-        if self.is_row(row := _record(load_document(path, problems))):
+        if self.is_row(row := _record(load_document(path, report.problems))):
             yield None, row
 
 
@@ -161,22 +158,16 @@ class ExecutionTraceReader(_Document):
         return bare or "execution_trace" in row or ("task_description" in row and "steps" in row)
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        first: dict[str, Any] = {}
-        unread = []
-        for place, one in enumerate(as_list(first_of(row, ("execution_trace", "steps"))), start=1):
-            if is_step(one):
-                first = first or one
-                add_row(draft, one, application=row.get("application"))
-            else:
-                unread.append(problem(draft.path, "E_STEP", f"step {place} names no action"))
+        rows = as_list(first_of(row, ("execution_trace", "steps")))
+        unread = _add_steps(draft, [(None, one) for one in rows], row.get("application"), is_step)
+        first: dict[str, Any] = next(filter(is_step, rows), {})
         draft.request = draft.request or as_name(first_of(first, self.tasks))
-        seconds, cost = as_amount(row.get("duration_seconds")), as_amount(row.get("cost"))
+        ending, cost = stated_ending(row), as_amount(row.get("cost"))
         return {
-            **stated_outcome(row),
+            **ending,
             "cost": cost if cost is not None else draft.summed_cost(),
-            "latency_ms": seconds * 1000 if seconds else None,
             "agent": first.get("agent"),
-            "started_at": row.get("start_time") or first.get("timestamp"),
+            "started_at": row.get("start_time") or ending["started_at"] or first.get("timestamp"),
             "problems": unread,
         }
 
@@ -206,13 +197,9 @@ class SavedSessionReader(_Document):
         outcome = stated_outcome(row) | {"score": score} if executed else {}
         if score is not None and outcome.get("success") is not None:  # a score means that an evaluator judged
             outcome |= {"evaluated_by": "evaluator", "judge": "model"}
-        return {
-            **outcome,
-            "cost": row.get("cost"),
-            "tokens": as_int(row.get("tokens")),
-            "plan": as_lines([step for step in as_list(row.get("steps")) if isinstance(step, str)] or row.get("plan")),
-            "started_at": row.get("timestamp"),
-        }
+        plan = as_lines([step for step in as_list(row.get("steps")) if isinstance(step, str)] or row.get("plan"))
+        ending = {"cost": row.get("cost"), "tokens": as_int(row.get("tokens")), "started_at": row.get("timestamp")}
+        return {**outcome, **ending, "plan": plan}
 
 
 def _add_saved_step(draft: Draft, item: dict[str, Any], executed: bool, application: str | None) -> str | None:

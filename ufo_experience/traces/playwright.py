@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ufo_experience.errors import DataError
-from ufo_experience.schema import Around, Problem
+from ufo_experience.schema import Around
 from ufo_experience.traces.draft import Draft, run_key
-from ufo_experience.traces.files import Found
+from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, parse_json, read_text
 from ufo_experience.traces.recordings import title_of
 from ufo_experience.traces.rows import Row, RowsReader
@@ -161,7 +161,7 @@ class PlaywrightCodegenReader(RowsReader):
         """True for Python or JavaScript in which something is done on a page."""
         return found.suffix in (".py", ".js", ".ts", ".mjs") and _IS_CODE.search(found.text) is not None
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The tests of a file."""
         code = read_text(path, MAX_LOG)
         heads = list(_TEST.finditer(code))
@@ -211,9 +211,9 @@ class PlaywrightTraceReader(RowsReader):
         """True for JSON lines that begin with the options of a browser context."""
         return found.first.get("type") == "context-options"
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The one trace of a file."""
-        yield None, {"rows": [row for _, row in JsonLines(path, problems=problems)]}
+        yield None, {"rows": [row for _, row in JsonLines(path, problems=report.problems)]}
 
     def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
         """The title of the context is the task."""
@@ -264,7 +264,7 @@ class PlaywrightMcpReader(RowsReader):
         """True for a Markdown file with tool calls of a browser."""
         return found.suffix == ".md" and _CALLED.search(found.text) is not None
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The one session of a log."""
         text = read_text(path, MAX_LOG)
         heads = list(_CALLED.finditer(text))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import Problem
 from ufo_experience.traces.draft import Draft
+from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import load_document
 from ufo_experience.traces.rows import Row, RowsReader
 from ufo_experience.traces.values import as_dict, as_dicts, as_host, as_list, as_name
@@ -85,9 +85,9 @@ class SeleniumIdeReader(_RecordingReader):
     def is_row(self, row: dict[str, Any]) -> bool:
         return "commands" in row or any("commands" in test for test in as_dicts(row.get("tests")))
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The tests of a project."""
-        project = as_dict(load_document(path, problems))
+        project = as_dict(load_document(path, report.problems))
         for test in as_dicts(project.get("tests")):
             yield None, {"commands": [], **test, "url": project.get("url")}
 

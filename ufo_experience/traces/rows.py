@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ufo_experience.schema import Around, Problem, Trajectory
+from ufo_experience.schema import Around, Trajectory
 from ufo_experience.traces.calls import (
     ACTION,
     ARGUMENTS,
@@ -31,7 +31,10 @@ from ufo_experience.traces.lines import problem, records_of
 from ufo_experience.traces.tree import NameAt, marks_in, named_at, names_of_calls
 from ufo_experience.traces.values import (
     ALMOST_ONE,
+    as_amount,
     as_dict,
+    as_int,
+    as_lines,
     as_list,
     as_name,
     first_key,
@@ -97,13 +100,13 @@ class RowsReader(ABC):
         """True when a row among the first has the keys of this format."""
         return any(isinstance(row, dict) and self.is_row(row) for value in found.values for row in as_list(value)[:5])
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The rows of a file, each with its line."""
-        for line, row in records_of(path, problems):
+        for line, row in records_of(path, report.problems):
             if self.is_row(row):
                 yield line, row
             else:
-                problems.append(problem(path, "E_UNKNOWN_LINE", "another kind of row", line))
+                report.problems.append(problem(path, "E_UNKNOWN_LINE", "another kind of row", line))
 
     def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
         """The draft of a run, `number` from 1."""
@@ -112,21 +115,21 @@ class RowsReader(ABC):
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
         """Yield one trajectory a run. Raises `DataError` when nothing in it can be used."""
-        problems: list[Problem] = []
-        taken = number = 0
-        for _, row in self.runs(path, problems):
+        own, taken, number = ReadReport(), 0, 0
+        for _, row in self.runs(path, own):
             draft = self.start(path, row, number + 1)
             ending = {"agent": self.agent or self.name, "env": self.env or None, **self.fill(draft, row)}
-            problems += ending.pop("problems", ())
+            own.problems += ending.pop("problems", ())
             if draft.steps or ending.get("plan") or ending.get("success") is not None or not self.untold:
                 number += 1
                 if not draft.request:
-                    problems.append(no_task(draft.path, self.untold or "the run"))
-                new, taken = problems[taken:], len(problems)
+                    own.problems.append(no_task(draft.path, self.untold or "the run"))
+                new, taken = own.problems[taken:], len(own.problems)
                 yield draft.finish(**ending, problems=new)
-        report.problems += problems
-        if not number:
-            raise nothing_in(path, self.wanted or f"run of {self.name}", problems)
+        report.problems += own.problems
+        report.failed += own.failed
+        if not number and not own.failed:
+            raise nothing_in(path, self.wanted or f"run of {self.name}", own.problems)
 
 
 def has_any(row: Any, keys: tuple[str, ...]) -> bool:
@@ -278,6 +281,21 @@ def stated_outcome(record: dict[str, Any]) -> dict[str, Any]:
         "evaluated_by": judge if judge in _JUDGES else "none",
         "score": record.get("score") if record.get("score") is not None else reward,
         "failure_reason": first_name(record, "failure_reason", "error") or None,
+    }
+
+
+def stated_ending(record: dict[str, Any]) -> dict[str, Any]:
+    """All a run in the plain format says of itself besides its steps, as `Draft.finish` takes it."""
+    seconds = as_amount(record.get("duration_seconds"))
+    return {
+        **stated_outcome(record),
+        "cost": record.get("cost"),
+        "tokens": as_int(record.get("tokens")),
+        "latency_ms": seconds * 1000 if seconds else None,
+        "plan": as_lines(record.get("plan")),
+        "agent": record.get("agent"),
+        "env": record.get("env"),
+        "started_at": first_of(record, STARTED),
     }
 
 

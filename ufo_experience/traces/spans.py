@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import Problem
 from ufo_experience.traces.calls import arguments_of, calls_in
 from ufo_experience.traces.draft import Draft, run_key
-from ufo_experience.traces.files import Found
+from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
 from ufo_experience.traces.rows import TASK, Row, RowsReader, steps_of_calls
 from ufo_experience.traces.values import as_dict, as_dicts, as_list, as_name, as_text, as_time, first_of, parse_literal
@@ -52,10 +51,10 @@ class SpansReader(RowsReader):
         """True for OTLP JSON, for runs with a `run_type`, and for observations of Langfuse."""
         return any(_is_export(as_dict(item)) for value in found.values for item in as_list(value)[:5])
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The spans of each trace in the order of their start."""
         traces: dict[str, list[_Span]] = {}
-        for _, record in records_of(path, problems):
+        for _, record in records_of(path, report.problems):
             for span in map(_span, _spans_of(record)):
                 traces.setdefault(span["trace"], []).append(span)
         for trace, spans in traces.items():

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import Problem
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.files import Found
+from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem, read_bytes, read_text
 from ufo_experience.traces.rows import Row, RowsReader
 from ufo_experience.traces.values import as_host
@@ -60,7 +59,7 @@ class StepsRecorderReader(RowsReader):
         """True for a web archive that holds the recorded data."""
         return found.suffix in (".mht", ".mhtml") and "<UserActionData>" in found.text
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The one recording of a web archive."""
         data = read_bytes(path)
         parts = (part.get_payload(decode=True) for part in email.message_from_bytes(data).walk())
@@ -87,7 +86,7 @@ class PowerAutomateReader(RowsReader):
         wanted = found.suffix in (".robin", ".pad", ".txt") and found.path.is_file()
         return wanted and len(_ROBIN.findall(found.text)) > 1
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The one flow of a file."""
         yield None, {"text": read_text(path)}
 
