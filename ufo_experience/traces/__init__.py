@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces.browser_use import BrowserUseReader
+from ufo_experience.traces.browser import BrowserUseReader, MiniWobReader
 from ufo_experience.traces.chat import ChatReader
 from ufo_experience.traces.datasets import (
     AgentLabReader,
@@ -28,16 +28,19 @@ from ufo_experience.traces.datasets import (
 )
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
-from ufo_experience.traces.miniwob import MiniWobReader
 from ufo_experience.traces.plain import ExecutionTraceReader, GenericReader, SavedSessionReader
 from ufo_experience.traces.playwright import PlaywrightCodegenReader, PlaywrightMcpReader, PlaywrightTraceReader
-from ufo_experience.traces.recordings import ChromeRecorderReader, SeleniumIdeReader
+from ufo_experience.traces.recordings import (
+    ChromeRecorderReader,
+    PowerAutomateReader,
+    SeleniumIdeReader,
+    StepsRecorderReader,
+)
 from ufo_experience.traces.rows import RowsReader
 from ufo_experience.traces.spans import SpansReader
 from ufo_experience.traces.ufo import UfoReader
 from ufo_experience.traces.ufo_files import DataflowReader, UfoYamlReader
 from ufo_experience.traces.unknown import unknown_message
-from ufo_experience.traces.windows import PowerAutomateReader, StepsRecorderReader
 
 __all__ = [
     "FORMATS", "Draft", "ReadReport", "RowsReader", "TraceReader", "find_sources", "read_source", "read_traces",

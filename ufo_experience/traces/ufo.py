@@ -38,7 +38,6 @@ from ufo_experience.traces.ufo_session import (
 )
 
 _SYSTEMS = {"LinuxAgent": "linux", "MobileAgent": "android"}
-_LOCATOR = ("id", "name")
 
 
 class UfoReader:
@@ -165,25 +164,19 @@ def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
     view = session.views.get(-1 if entry.step is None else entry.step, StepView())
     acting = entry.role == "app"
     for number, action in enumerate(entry.actions):
-        arguments = dict(action.arguments)
-        if entry.release == "v3" and "id" in arguments:  # without an id, a name is a real argument
-            arguments = {key: value for key, value in arguments.items() if key not in _LOCATOR}
-        within, place = around(view.listed, action.label, action.control) or ("", None)
-        yield {
-            "action_type": action.function,
-            "control": action.control,
-            "control_type": action.control_type or view.type_of(action.label, action.control),
-            "parameters": arguments,
+        step = {name: value for name, value in action.items() if name not in ("label", "status")}
+        label, control, error = action["label"], action["control"], action["error"] or ""
+        within, place = around(view.listed, label, control) or ("", None)
+        yield step | {
+            "control_type": action["control_type"] or view.type_of(label, control),
             "observation": entry.observation or (view.in_words() if acting else ""),
-            "result": action.result or ("skipped" if (action.error or "").startswith(SKIPPED) else None),
-            "error": action.error,
+            "result": action["result"] or ("skipped" if error.startswith(SKIPPED) else None),
             "agent": _agent([entry]),
             "application": entry.application,
             "cost": entry.cost if number == 0 else None,
             "line": entry.line,
-            "secret": action.secret,
             "in_view": in_view(view.listed) if acting else frozenset(),
-            "within": within or action.within,
+            "within": within or action["within"],
             "around": place,
         }
 

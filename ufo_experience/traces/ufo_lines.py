@@ -14,8 +14,9 @@ The release is told line by line, as a re-used task name appends to the same fil
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from ufo_experience.traces.values import (
@@ -38,20 +39,7 @@ _ERROR_KEYS = {"step", "status", "response", "error"}
 _EXECUTION_FAILED = re.compile(r"^An error occurred|doesn't have a method named")
 
 
-@dataclass
-class LoggedAction:
-    """An action as logged. `error` None means it worked; it starts with SKIPPED when it was never tried."""
-
-    function: str
-    arguments: dict[str, Any] = field(default_factory=dict)
-    control: str = ""
-    control_type: str = ""
-    label: str = ""
-    within: str = ""
-    result: str = ""
-    error: str | None = None
-    status: str | None = None
-    secret: bool = False
+Action = dict[str, Any]  # what `Draft.step` takes; beside it the `label` of its control, and the action's own `status`
 
 
 @dataclass
@@ -72,7 +60,7 @@ class LogEntry:
     application: str | None = None
     observation: str = ""
     plan: tuple[str, ...] = ()
-    actions: list[LoggedAction] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
     error: str | None = None
     cost: float | None = None
     tokens: int | None = None
@@ -83,7 +71,7 @@ class LogEntry:
     @property
     def failed(self) -> bool:
         """True when the step, or one of its actions, did not work."""
-        return bool(self.error) or self.status == "ERROR" or any(action.error is not None for action in self.actions)
+        return bool(self.error) or self.status == "ERROR" or any(one["error"] is not None for one in self.actions)
 
 
 def _name_or_none(value: Any) -> str | None:
@@ -163,7 +151,7 @@ def _add_v3(entry: LogEntry, record: dict[str, Any]) -> None:
     elif isinstance(listed, dict) or record.get("status") is None:
         entry.error = entry.error or "the step failed before its action was done"
         for action in entry.actions:
-            action.error = action.error or entry.error
+            action["error"] = action["error"] or entry.error
 
 
 def _add_gui360(entry: LogEntry, record: dict[str, Any]) -> None:
@@ -184,67 +172,63 @@ def _add_pascal(entry: LogEntry, record: dict[str, Any]) -> None:
     if isinstance(listed, list) and (listed or not entry.error):
         entry.actions = _actions(as_dicts(listed), as_dicts(record.get("ControlLog")))
         for action in entry.actions if entry.role == "host" else []:
-            action.error = None
+            action["error"] = None
     else:
         entry.actions = _flat_action(record, entry)
     if entry.status is None and record.get("ActionList"):
-        tried = (one for one in reversed(entry.actions) if not (one.error or "").startswith(SKIPPED))
-        entry.status = next((action.status for action in tried), None)
+        tried = (one["status"] for one in reversed(entry.actions) if not (one["error"] or "").startswith(SKIPPED))
+        entry.status = next(tried, None)
 
 
-def _actions(items: list[dict[str, Any]], controls: list[dict[str, Any]] | None = None) -> list[LoggedAction]:
+def _actions(items: list[dict[str, Any]], controls: Sequence[dict[str, Any]] = ()) -> list[Action]:
     """The actions of a line, each with its control, which v2 keeps in a list beside them."""
-    beside = [*(controls or []), *({} for _ in items)]
-    found = [_action(item, control) for item, control in zip(items, beside, strict=False)]
-    return [action for action in found if action.function not in _NO_ACTION]
+    found = [_action(item, control or {}) for item, control in zip_longest(items, controls[: len(items)])]
+    return [action for action in found if action["action_type"] not in _NO_ACTION]
 
 
-def _action(item: dict[str, Any], control: dict[str, Any]) -> LoggedAction:
+def _action(item: dict[str, Any], control: dict[str, Any]) -> Action:
     target, outcome = as_dict(item.get("target")) or control, as_dict(first_of(item, ("result", "Results")))
-    arguments = short_object(first_of(item, ("arguments", "Args", "args")))
-    located = arguments if "arguments" in item else {}  # v3 mixes the locator into the arguments
-    name = first_name(item, "ControlText", "control_text", "control_test")
-    return LoggedAction(
-        first_name(item, "function", "Function"),
-        arguments,
-        control=name or first_name(target, "name", "control_name") or as_name(located.get("name")),
-        control_type=first_name(target, "type", "control_type") or as_name(item.get("control_type")),
-        label=as_name(item.get("ControlLabel")) or as_name(target.get("id")) or as_name(located.get("id")),
-        within=as_name(target.get("within")),
-        result=as_text(first_of(outcome, ("result", "return_value"))),
-        error=_failure(outcome),
-        status=_status(item),
-        secret=_is_password(item) or _is_password(target),
-    )
-
-
-def _failure(outcome: dict[str, Any]) -> str | None:
-    """Why an action failed or was not tried; None where it worked."""
+    given = short_object(first_of(item, ("arguments", "Args", "args")))
+    # v3 mixes the locator into the arguments; without an id, a name is a real argument.
+    located = given if "arguments" in item else {}
+    name = first_name(item, "ControlText", "control_text", "control_test") or first_name(target, "name", "control_name")
     status, reason = as_name(outcome.get("status")), as_name(outcome.get("error"))
+    error = None
     if status in ("failure", "error"):
-        reason = reason or as_name(outcome.get("result")) or "failed"
-        return SKIPPED + reason if reason.startswith("Early stop") else reason
-    untried = status in ("skipped", "none") or ("status" in outcome and not status)
-    return SKIPPED + (reason or "not executed") if untried else None
+        error = reason or as_name(outcome.get("result")) or "failed"
+        error = SKIPPED + error if error.startswith("Early stop") else error
+    elif status in ("skipped", "none") or ("status" in outcome and not status):
+        error = SKIPPED + (reason or "not executed")
+    return {
+        "action_type": first_name(item, "function", "Function"),
+        "parameters": {key: value for key, value in given.items() if "id" not in located or key not in ("id", "name")},
+        "control": name or as_name(located.get("name")),
+        "control_type": first_name(target, "type", "control_type") or as_name(item.get("control_type")),
+        "within": as_name(target.get("within")),
+        "result": as_text(first_of(outcome, ("result", "return_value"))),
+        "error": error,
+        "secret": _is_password(item) or _is_password(target),
+        "label": as_name(item.get("ControlLabel")) or as_name(target.get("id")) or as_name(located.get("id")),
+        "status": _status(item),
+    }
 
 
-def _flat_action(record: dict[str, Any], entry: LogEntry) -> list[LoggedAction]:
+def _flat_action(record: dict[str, Any], entry: LogEntry) -> list[Action]:
     """The one action of a line that has its parts at the top level."""
     action = _action(record, {})
     if entry.role == "host":
-        action.function, action.arguments = "set_focus" if action.control else "", {}
+        action |= {"action_type": "set_focus" if action["control"] else "", "parameters": {}}
         if record.get("ActionType") == "Bash":
-            action.function, action.arguments = "run_shell", {"command": as_text(record.get("Bash"))}
-    if action.function in _NO_ACTION or entry.status == "SCREENSHOT":
+            action |= {"action_type": "run_shell", "parameters": {"command": as_text(record.get("Bash"))}}
+    if action["action_type"] in _NO_ACTION or entry.status == "SCREENSHOT":
         return []
     result = as_text(record.get("Results"))
-    action.error = entry.error or (result if _EXECUTION_FAILED.search(result) else None)
-    if action.error is None and entry.status == "ERROR":
-        action.error = "the step ended with status ERROR"
+    error = entry.error or (result if _EXECUTION_FAILED.search(result) else None)
+    if error is None and entry.status == "ERROR":
+        error = "the step ended with status ERROR"
     if as_name(record.get("UserConfirm")).casefold() == "no":
-        action.error = SKIPPED + "the user did not allow it"
-    action.result = "" if action.error else result
-    return [action]
+        error = SKIPPED + "the user did not allow it"
+    return [action | {"error": error, "result": "" if error else result}]
 
 
 def _phase_error(record: dict[str, Any]) -> str | None:

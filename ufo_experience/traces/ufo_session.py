@@ -223,7 +223,7 @@ def _join_error_lines(entries: list[LogEntry]) -> None:
         if entry.role == "app" and entry.step in reasons and not entry.failed:
             entry.error = reasons[entry.step] or "the step has an error line"
             for action in entry.actions:
-                action.error = entry.error
+                action["error"] = entry.error
 
 
 def _add_evaluations(log: UfoLog, path: Path) -> None:
