@@ -469,7 +469,7 @@ def test_a_second_import_with_approval_says_what_it_approved(filled, cli):
     filled("export", "-o", cli.folder / "all.json")
     assert "quarantined until you approve" in cli("import", "all.json").stdout
     again = cli("import", "all.json", "--approve").stdout
-    assert again.splitlines() == ["0 added, 12 skipped, 0 failed", "  skipped: 12 stored already", "12 approved"]
+    assert again.splitlines() == ["0 added, 12 skipped, 0 failed", "  skipped: 12 × stored already", "12 approved"]
 
 
 def test_a_yaml_export_comes_in_again(filled, cli):

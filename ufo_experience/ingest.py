@@ -31,6 +31,7 @@ COMMIT_EVERY, COMMIT_SECONDS = 64, 2.0  # records made durable together, and how
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
 FELL_BACK = "summary:extractive:"  # begins the note of a record that a model should have worded
 ALREADY_STORED = "already stored as "
+NOT_KEPT = "fields not kept: "
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
 EarlierVersions = Callable[[Experience], Iterable[Experience]]
@@ -164,7 +165,7 @@ def learn(
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
-    notes = (f"fields not kept: {', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
+    notes = (f"{NOT_KEPT}{', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
     provenance = made.provenance.model_copy(update={"origin": "api", "notes": (*made.provenance.notes, *notes)})
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
 
@@ -290,6 +291,14 @@ def _is_revision(new: Experience, old: Experience) -> bool:
     """True when both are versions of one run, and the older, trusted one says something else."""
     other_content = new.provenance.content_hash != old.provenance.content_hash
     return run_of(new) == run_of(old) and other_content and old.trust.rank >= Trust.VERIFIED.rank
+
+
+def unfollowable(made: Experience) -> str | None:
+    """Why a run that was handed in is never shown, and which fields of its steps were not kept; None where it may."""
+    if not (lack := missing(made)):
+        return None
+    unkept = "".join(f"; {note}" for note in made.provenance.notes if note.startswith(NOT_KEPT))
+    return f"{made.id[:8]} is never shown, for nobody could follow it: {lack}{unkept}"
 
 
 def _tell(made: Experience, run: _ReadRun, report: IngestReport) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
 
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.errors import DataError, UsageError, names_arguments
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact
@@ -72,11 +72,12 @@ class _Silently:
         return True
 
 
+@names_arguments
 class Recorder:
     """Records the runs of one agent, one after another. Not for several runs at once: make one for each.
 
     Args:
-        memory: where runs are learned, and asked for.
+        memory: where runs are learned, and asked for; or the place of a store.
         logs: folder for the logs of the runs (without: none is written, and a crash loses the run).
         save: which runs are learned: a mode of UFO's SAVE_EXPERIENCE ("always", "auto", "always_not") or a policy.
         max_tokens: of the block (default: the memory's).
@@ -84,17 +85,19 @@ class Recorder:
 
     def __init__(
         self,
-        memory: ExperienceMemory,
+        memory: ExperienceMemory | str | Path,
         *,
         logs: str | Path | None = None,
         save: str | SavePolicy = SaveMode.ALWAYS.value,
         max_tokens: int | None = None,
     ) -> None:
-        self.memory = memory
+        opened = ExperienceMemory(memory) if isinstance(memory, (str, Path)) else memory
+        self.memory: ExperienceMemory = expect(ExperienceMemory, opened, "memory")
         self.policy = save if isinstance(save, SavePolicy) else SavePolicy.of(save)
         self._folder = None if logs is None else Path(logs)
         self._max_tokens = max_tokens
         self._begin("", None)
+        self._is_begun = False
 
     def _begin(self, task: str, application: str | None) -> None:
         self.task, self.application = task, application
@@ -102,7 +105,7 @@ class Recorder:
         self.shown: tuple[str, ...] = ()
         self._lessons: tuple[str, ...] = ()
         self.fault: Exception | None = None
-        self._is_finished = False
+        self._is_begun, self._is_finished = True, False
         self._steps: list[dict[str, Any]] = []
 
     def start(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
@@ -142,7 +145,7 @@ class Recorder:
         changed nothing are found. What is typed into a `secret` control is kept nowhere.
 
         Raises:
-            UsageError: an argument is of the wrong kind; it is named.
+            UsageError: an argument is of the wrong kind (it is named), or no run has begun.
         """
         texts = {"control_type": control_type, "within": within, "error": error, "application": application}
         given = {
@@ -155,6 +158,7 @@ class Recorder:
             "controls": _in_view(controls),
             "is_password": expect(bool, secret, "secret") or None,
         }
+        self._expect_begun()
         if self.fault is not None or len(self._steps) >= MAX_STEPS:
             return
         given = {"application": self.application} | given
@@ -162,6 +166,10 @@ class Recorder:
         if self._folder is not None:
             with _Silently(self):
                 self._write()
+
+    def _expect_begun(self) -> None:
+        if not self._is_begun:
+            raise UsageError("no run has begun: recorder.start(task) comes first")
 
     def attempt(self, work: Callable[[], None]) -> None:
         """Do what memory needs in the host's loop under the same rule: a fault is logged, and memory is silent."""
@@ -205,6 +213,7 @@ class Recorder:
             expect(bool, success, "success")
         if judge is not None and judge not in get_args(JudgedBy):
             raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
+        self._expect_begun()
         told = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost, "wordings": wordings}
         made = None
         if self.fault is None:
