@@ -133,13 +133,15 @@ def plain_words(message: str) -> str:
 def names_arguments(kind: C) -> C:
     """Let the methods of a class answer an argument that nobody knows with those they take."""
     for name, method in list(vars(kind).items()):
-        if inspect.isfunction(method) and (not name.startswith("_") or name == "__init__"):
+        if isinstance(method, classmethod):
+            setattr(kind, name, classmethod(_naming(method.__func__)))
+        elif inspect.isfunction(method) and (not name.startswith("_") or name == "__init__"):
             setattr(kind, name, _naming(method))
     return kind
 
 
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
-    taken = [name for name in inspect.signature(method).parameters if name != "self"]
+    taken = [name for name in inspect.signature(method).parameters if name not in ("self", "cls")]
 
     @wraps(method)
     def call(*args: Any, **given: Any) -> Any:

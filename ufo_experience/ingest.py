@@ -23,7 +23,7 @@ from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogDefaults
-from ufo_experience.traces.in_memory import Run, json_values, runs_in
+from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
 from ufo_experience.trust.policy import rests_on_log
 
@@ -298,7 +298,7 @@ def unfollowable(made: Experience) -> str | None:
     if not (lack := missing(made)):
         return None
     unkept = "".join(f"; {note}" for note in made.provenance.notes if note.startswith(NOT_KEPT))
-    return f"{made.id[:8]} is never shown, for nobody could follow it: {lack}{unkept}"
+    return f"{made.id[:8]} is never shown, for nobody could follow it: {lack}{unkept}; a step looks like {A_STEP}"
 
 
 def _tell(made: Experience, run: _ReadRun, report: IngestReport) -> None:

@@ -72,7 +72,9 @@ def _our_words() -> Iterator[None]:
 def _taken_by(command: Any) -> str:
     """The arguments and options of a command, by their names."""
     taken = [one for one in command.params if not getattr(one, "hidden", False)]
-    return ", ".join(one.opts[0] if one.param_type_name == "option" else one.metavar for one in taken)
+    return ", ".join(
+        max(one.opts, key=len) if one.param_type_name == "option" else one.metavar or one.name.upper() for one in taken
+    )
 
 
 class Group(typer.core.TyperGroup):

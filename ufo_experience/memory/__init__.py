@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
+from ufo_experience.embed import expect_known
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.index.base import Filter, Progress
@@ -92,6 +93,7 @@ class ExperienceMemory(Upkeep):
         spec = embedder if isinstance(embedder, str) else None
         where = str(location) if isinstance(location, (str, Path)) else getattr(location, "location", None)
         base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
+        expect_known(base.embedder)
         if location is None or isinstance(location, (str, Path)):
             most, network = base.max_records_per_author, base.allow_network_store
             location = open_store(base.db, create=create, network=network, max_per_author=most)
