@@ -483,7 +483,11 @@ def test_ones_own_export_comes_back_as_it_was(filled, cli):
 def test_what_a_key_sends_is_said_to_a_person_who_did_not_choose(cli, setting, monkeypatch):
     """At a terminal, of the first `ingest` with a key: what went where, and how to have a model word the logs."""
     monkeypatch.setattr(Console, "is_terminal", True)
-    key = {"OPENAI_API_KEY": "sk-none", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "UFO_EXPERIENCE_EMBEDDER": "hashing"}
+    key = {
+        "OPENAI_API_KEY": "sk-none",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+        "UFO_EXPERIENCE_EMBEDDER": "hashing",
+    }
     said = cli("ingest", SAMPLES / "settings_bluetooth", **key, **setting).stderr
     assert ("sent to http://127.0.0.1:9/v1: nothing" in said) is not bool(setting)
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
 
 from ufo_experience.errors import DataError, UsageError, names_arguments
@@ -52,24 +52,6 @@ class Start:
     ids: tuple[str, ...] = ()
     guide: Guide | None = None
     choices: tuple[Guide, ...] = ()
-
-
-class _Silently:
-    """Keeps a fault of memory from the host. What the caller did wrong, and what stops the program, passes."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __enter__(self) -> None:
-        """Begin work that may fail."""
-
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> bool:
-        wrong = isinstance(fault, UsageError) or (isinstance(fault, DataError) and fault.code in _WRONG)
-        if wrong or not isinstance(fault, Exception):
-            return False
-        self._recorder.fault = fault
-        _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
-        return True
 
 
 @names_arguments
@@ -114,7 +96,7 @@ class Recorder:
         way: Guide | None = None
         choices: tuple[Guide, ...] = ()
         block = ""
-        with _Silently(self):
+        with self._silently():
             found = self.memory.retrieve(task, application=application)
             shown = self.memory.build_prompt(task, found, max_tokens=self._max_tokens)
             block, self.shown, self._lessons = shown.text, tuple(shown.ids), shown.lessons
@@ -164,17 +146,28 @@ class Recorder:
         given = {"application": self.application} | given
         self._steps.append({name: value for name, value in given.items() if value not in (None, "", {}, [])})
         if self._folder is not None:
-            with _Silently(self):
+            with self._silently():
                 self._write()
 
     def _expect_begun(self) -> None:
         if not self._is_begun:
             raise UsageError("no run has begun: recorder.start(task) comes first")
 
+    @contextmanager
+    def _silently(self) -> Iterator[None]:
+        """Keep a fault of memory from the host. What the caller did wrong, and what stops the program, passes."""
+        try:
+            yield
+        except Exception as fault:
+            if isinstance(fault, UsageError) or (isinstance(fault, DataError) and fault.code in _WRONG):
+                raise
+            self.fault = fault
+            _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
+
     def attempt(self, work: Callable[[], None]) -> None:
         """Do what memory needs in the host's loop under the same rule: a fault is logged, and memory is silent."""
         if self.fault is None:
-            with _Silently(self):
+            with self._silently():
                 work()
 
     def call(
@@ -184,7 +177,7 @@ class Recorder:
         given = _arguments(arguments)
         target, role = take_target(given, expect(str, name, "name"))
         answer = ""
-        with _Silently(self):  # whatever a host's tool gives, its text is asked for here
+        with self._silently():  # whatever a host's tool gives, its text is asked for here
             answer = str(result)[:MAX_RESULT]
         self.step(name, target, given, result=answer, control_type=role or None, error=error)
 
@@ -217,7 +210,7 @@ class Recorder:
         told = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost, "wordings": wordings}
         made = None
         if self.fault is None:
-            with _Silently(self):
+            with self._silently():
                 made = self._learn(success, judge, **told)
         if made is not None and success and judge in (None, "agent"):
             _log.warning(
@@ -225,7 +218,7 @@ class Recorder:
                 'finish(success=True, judge="program"), or afterwards: ufo-experience judge %s --success',
                 made.id[:8],
             )
-        with _Silently(self):
+        with self._silently():
             self._close_log()
         return made
 
