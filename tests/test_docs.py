@@ -42,7 +42,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 GIVEN = {
     "guide.md": """
 from ufo_experience import Act, ExperienceMemory
-from ufo_experience.procedure.steps import Target
+from ufo_experience.executor import Target
 memory, task = ExperienceMemory.open("guide_db", embedder="hashing"), "Turn on Bluetooth"
 memory.remember(
     task, [{"action": "click", "control": "Bluetooth", "control_type": "Button"}], success=True, application="Settings"

@@ -11,8 +11,7 @@ import pytest
 
 from tests.procedure_world import click, fill, link, memory_of, tick
 from ufo_experience import Act, ExperienceMemory
-from ufo_experience.executor import PlaywrightDriver, SeleniumDriver
-from ufo_experience.procedure.steps import Target
+from ufo_experience.executor import PlaywrightDriver, SeleniumDriver, Target
 
 pytestmark = pytest.mark.browser
 
