@@ -19,10 +19,11 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
+from ufo_experience.embed import expect_known
 from ufo_experience.embed.base import Embedder
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
 from ufo_experience.memory.upkeep import Upkeep
@@ -64,6 +65,7 @@ MOST_TASKS = 64  # of one application, whose beginnings are compared
 _log = logging.getLogger(__name__)
 
 
+@names_arguments
 class ExperienceMemory(Upkeep):
     """A store, its index and the stages around them. Safe to use from many threads; `with` closes it at the end."""
 
@@ -91,6 +93,7 @@ class ExperienceMemory(Upkeep):
         spec = embedder if isinstance(embedder, str) else None
         where = str(location) if isinstance(location, (str, Path)) else getattr(location, "location", None)
         base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
+        expect_known(base.embedder)
         if location is None or isinstance(location, (str, Path)):
             most, network = base.max_records_per_author, base.allow_network_store
             location = open_store(base.db, create=create, network=network, max_per_author=most)
@@ -228,7 +231,7 @@ class ExperienceMemory(Upkeep):
             DataError: a field is wrong; it is named.
             DataError: nothing can be learned from it (`E_EMPTY`).
         """
-        from ufo_experience.ingest import Constants, learn
+        from ufo_experience.ingest import Constants, learn, unfollowable
         from ufo_experience.summarize import open_summarizer
         from ufo_experience.traces.in_memory import judged_run
 
@@ -239,7 +242,10 @@ class ExperienceMemory(Upkeep):
         experience = learn(run, engine, key=self.store.key(), constants=constants, trust=level, wordings=wordings)
         with span("create_memory", records=1):
             self.take_in([experience])
-        return self.store.get(experience.id)
+        stored = self.store.get(experience.id)
+        if why := unfollowable(stored):
+            _log.warning("%s", why)
+        return stored
 
     def judge(
         self, id: str, *, success: bool, judge: Judge = "user", score: float | None = None, reason: str | None = None
@@ -253,6 +259,8 @@ class ExperienceMemory(Upkeep):
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
+        if judge not in get_args(Judge):
+            raise UsageError(f"judge is one of {', '.join(get_args(Judge))}, not {judge!r}")
         said = {"success": success, "judge": judge, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])

@@ -74,9 +74,14 @@ class Parts:
 
     @contextmanager
     def rebuilding(self) -> Iterator[None]:
-        """While the index is made again it takes on the embedder in use, whichever it had."""
+        """While the index is made again it takes on the embedder in use, whichever it had.
+
+        One that cannot answer is found out first: the index stays as it was.
+        """
         before, self._is_checked = self._is_checked, True
         try:
+            if self.index.embedder_name() not in (None, self.embedder().name):
+                self.embedder().embed(["ready"])
             yield
         except BaseException:
             self._is_checked = before
