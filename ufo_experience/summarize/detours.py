@@ -188,7 +188,9 @@ class _Way:
         if len(between) == 2 and _type(earlier) == "button":
             return _leaves(between[1]) and not self._is_asked(between[1])
         acted = any(_type(one) == "menuitem" for one in between[1:])  # a menu that was not left did something
-        return self._all_lead(between) and not acted
+        # The menu is open again, but over another tab or folder.
+        moved = _type(earlier) not in _VERBS["places"] and any(_type(one) in _VERBS["places"] for one in between)
+        return self._all_lead(between) and not acted and not moved
 
     def _all_lead(self, steps: Iterable[Step]) -> bool:
         return all(self._leads(step) or _leaves(step) for step in steps)
