@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.procedure_world import click, fill, link, memory_of, seen, tick
-from ufo_experience import Act, ExperienceMemory, Trust
+from ufo_experience import Act, ExperienceMemory, Trust, read_traces
 from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.executor import Executor, UfoDriver
 
@@ -91,16 +93,15 @@ def memory(tmp_path: Path) -> ExperienceMemory:
 
 def _around() -> dict[str, dict[str, Any]]:
     """What stood beside each control of the form, as a log with views tells it."""
-    from ufo_experience.traces.in_view import ListedControl, around
-
     pages = Pages()
     pages.page = "tkent"
-    view = [ListedControl(str(one["id"]), one["name"], one["type"], one["within"] or None) for one in pages.controls()]
-    found = {}
-    for name in ("Editor", "Note", "Remember", "Send"):
-        place = around(view, "", name)
-        found[name] = place[1].model_dump() if place else {}
-    return found
+    names = ("Editor", "Note", "Remember", "Send")
+    steps = [{"action": "click", "control": name, "controls": pages.controls()} for name in names]
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "run.json"
+        log.write_text(json.dumps({"task": "Fill in the form", "steps": steps}), encoding="utf-8")
+        (run,) = read_traces(log)
+    return {step.target_control.name: step.around.model_dump() for step in run.steps if step.around}
 
 
 AROUND = _around()
