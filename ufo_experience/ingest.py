@@ -23,7 +23,7 @@ from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogDefaults
-from ufo_experience.traces.in_memory import Run, json_values, runs_in
+from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
 from ufo_experience.trust.policy import rests_on_log
 
@@ -31,6 +31,7 @@ COMMIT_EVERY, COMMIT_SECONDS = 64, 2.0  # records made durable together, and how
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
 FELL_BACK = "summary:extractive:"  # begins the note of a record that a model should have worded
 ALREADY_STORED = "already stored as "
+NOT_KEPT = "fields not kept: "
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
 EarlierVersions = Callable[[Experience], Iterable[Experience]]
@@ -170,7 +171,7 @@ def learn(
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
-    notes = (f"fields not kept: {', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
+    notes = (f"{NOT_KEPT}{', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
     provenance = made.provenance.model_copy(update={"origin": "api", "notes": (*made.provenance.notes, *notes)})
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
 
@@ -265,6 +266,14 @@ def run_of(experience: Experience) -> tuple[str, str, str]:
     """Source, session (without the digest of its content) and request: what versions of one run have in common."""
     one = experience.provenance
     return one.source, one.session.rpartition("-")[0] or one.session, experience.state.request
+
+
+def unfollowable(made: Experience) -> str | None:
+    """Why a run that was handed in is never shown, and which fields of its steps were not kept; None where it may."""
+    if not (lack := missing(made)):
+        return None
+    unkept = "".join(f"; {note}" for note in made.provenance.notes if note.startswith(NOT_KEPT))
+    return f"{made.id[:8]} is never shown, for nobody could follow it: {lack}{unkept}; a step looks like {A_STEP}"
 
 
 def _tell(made: Experience, run: _ReadRun, report: IngestReport) -> None:

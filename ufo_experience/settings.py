@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, plain_words
 from ufo_experience.schema import Trust
 
 PREFIX = "UFO_EXPERIENCE_"
 CONFIG_VARIABLE = "UFO_EXPERIENCE_CONFIG"
-OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "CACHE", "HMAC_KEY", "HMAC_KEY_FILE"))
+OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "CACHE"))
 DEFAULT_FILE = "ufo_experience.yaml"
 Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 
@@ -58,10 +58,6 @@ class Settings(BaseModel):
     min_trust: Trust | None = None
     """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`.
     Imported records take `approved`."""
-
-    max_records_per_author: Annotated[int, Field(ge=1)] | None = None
-    """The most records one author may keep in a store others write to as well: a role of the database, an owner of
-    files; unset: no limit."""
 
     allow_network_store: bool = False
     """Write a folder whose files are carried to other machines (a network drive, OneDrive, Dropbox)."""
@@ -105,7 +101,7 @@ def load_settings(
     if base is None:
         merged = {**_from_file(chosen or Path(DEFAULT_FILE), required=chosen is not None), **from_env, **given}
     else:
-        merged = {**base.model_dump(), **given}
+        merged = {**base.model_dump(exclude_unset=True), **given}  # what was left open stays open
     for key in merged:
         if key not in Settings.model_fields:
             near = _nearest(key, Settings.model_fields, 0.6)
@@ -124,7 +120,7 @@ def _explained(name: str, message: str, value: Any) -> str:
         return f"setting threshold: a number from 0 to 1, or auto, not {value!r}{hint}"
     if name == "db" and value == "":
         return "setting db: empty; is a variable not set?"
-    return f"setting {name}: {message.removeprefix('Value error, ')}, not {value!r}"
+    return f"setting {name}: {plain_words(message)}, not {value!r}"
 
 
 def _is_percent(value: Any) -> bool:

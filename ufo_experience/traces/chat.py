@@ -67,7 +67,7 @@ class _Talk:
         if kind in _CALLS:
             self._call([item], time)
         elif kind in _RESULTS or (role == "tool" and "parts" not in item):
-            self._result(first_name(item, "call_id", "tool_call_id"), item)
+            self._result(as_name(first_of(item, ("call_id", "tool_call_id"))), item)
         elif kind == "reasoning":
             self.thought = _words_of(_blocks(item)) or self.thought
         elif role in ("user", "assistant"):

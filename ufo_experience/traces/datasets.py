@@ -15,7 +15,7 @@ from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.calls import Call, calls_in
+from ufo_experience.traces.calls import ACTION, Call, calls_in
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, first_values, load_document, problem
@@ -121,7 +121,8 @@ def _said(row: dict[str, Any]) -> dict[str, Any]:
     command = given.get("command")
     if isinstance(command, str) and "pyautogui" in command and not as_dict(given.get("input")):
         action = command
-    calls = [call for call in calls_of_row(row | {"action": action}) if call.name.upper() not in _CLAIMS]
+    beside = {key: value for key, value in row.items() if key not in ACTION} | {"action": action}
+    calls = [call for call in calls_of_row(beside) if call.name.upper() not in _CLAIMS]
     for call in calls:
         call.name = call.name.lower() if call.name.isupper() else call.name
     words = " ".join(as_name(row[key]) for key in _WORDS if isinstance(row.get(key), str))
