@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.guide_world import click, control, experience, fill, screen
-from ufo_experience import Act, Guide, Procedure, Stop
+from ufo_experience import Act, Guide, Procedure, Stop, read_traces
 from ufo_experience.schema import Seen, Step
-from ufo_experience.traces.in_view import with_seen
 
 LIST = "Objects: Laboratory CC-7300, Archive CC-7080."
 TASK, NEW = "Plan 3 for the Laboratory", "Plan 4 for the Archive"
 
 
-def steps(*typed: str) -> tuple[Step, ...]:
-    """A search, then the texts that were typed."""
-    names = ["Find", *(f"Field {place}" for place in range(len(typed)))]
-    return tuple(
-        Step.model_validate(
-            {
-                "step_number": number,
-                "action_type": "set_edit_text" if number > 1 else "click_input",
-                "target_control": {"name": name},
-                "parameters": {"text": typed[number - 2]} if number > 1 else {},
-            }
-        )
-        for number, name in enumerate(names, start=1)
-    )
+def read(folder: Path, shown: set[tuple[str, str]], text: str) -> Step:
+    """The second step of a log: a text is typed while these controls are in view."""
+    controls = [{"name": name, "type": kind} for name, kind in shown]
+    typed = {"action": "set_edit_text", "control": "Field", "parameters": {"text": text}, "controls": controls}
+    run = {"task": TASK, "steps": [{"action": "click_input", "control": "Find"}, typed]}
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    (found,) = read_traces(folder / "run.json")
+    return found.steps[1]
 
 
 @pytest.mark.parametrize(
@@ -44,10 +39,9 @@ def steps(*typed: str) -> tuple[Step, ...]:
     ],
     ids=["all of a text", "behind a value", "before a value", "elsewhere", "named", "a button", "part of a word"],
 )
-def test_where_a_typed_text_had_stood_is_kept_and_not_the_text(shown, text, seen):
+def test_where_a_typed_text_had_stood_is_kept_and_not_the_text(tmp_path, shown, text, seen):
     """Only of what the request does not name and what is no label of the application's own."""
-    views = [frozenset(), frozenset(shown)]
-    assert with_seen(steps(text), views, TASK)[1].seen == seen
+    assert read(tmp_path, shown, text).seen == seen
 
 
 def way(seen: dict[str, Any]) -> Guide:

@@ -99,6 +99,56 @@ def test_every_format_is_read_here_or_in_the_tests_of_its_own() -> None:
     assert {row[0] for row in EXPECTED.values()} | elsewhere == set(FORMATS)
 
 
+CALLED = {"name": "click", "id": "c"}
+TALKS = {
+    "bedrock": [
+        {"role": "user", "content": [{"text": "Mute the channel"}]},
+        {"role": "assistant", "content": [{"toolUse": {**CALLED, "toolUseId": "c", "input": {"element": "Mute"}}}]},
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "c", "status": "error", "content": [{"text": "no"}]}}],
+        },
+    ],
+    "gemini": [
+        {"role": "user", "parts": [{"text": "Mute the channel"}]},
+        {"role": "model", "parts": [{"functionCall": {**CALLED, "args": {"element": "Mute"}}}]},
+        {"role": "function", "parts": [{"functionResponse": {"name": "click", "response": {"error": "Error: no"}}}]},
+    ],
+}
+
+
+@pytest.mark.parametrize("vendor", TALKS)
+def test_a_message_whose_parts_are_named_by_their_only_key_is_read(tmp_path: Path, vendor: str) -> None:
+    """The call, and that it failed."""
+    key = "messages" if vendor == "bedrock" else "contents"
+    (tmp_path / "talk.json").write_text(json.dumps({key: TALKS[vendor]}), encoding="utf-8")
+    found = only(tmp_path / "talk.json")
+    assert (found.format, found.request) == ("chat", "Mute the channel")
+    assert [(step.action_type, step.target_control.name, step.ok) for step in found.steps] == [("click", "Mute", False)]
+
+
+def test_a_mark_in_the_text_of_a_page_names_the_control(tmp_path: Path) -> None:
+    """In any file of steps: `[12] button 'Save'` before `click [12]`; an element's number in a list."""
+    page, elements = "[11] link 'Home'\n[12] button 'Save'", [{"text": "Home"}, {"text": "Save", "role": "button"}]
+    steps = [
+        {"action": "click [12]", "observation": page},
+        {"action": {"action_type": "click", "index": 1}, "ui_elements": elements},
+    ]
+    (tmp_path / "run.json").write_text(json.dumps({"task": "Save it", "steps": steps}), encoding="utf-8")
+    named = [(step.target_control.name, step.target_control.type) for step in only(tmp_path / "run.json").steps]
+    assert named == [("Save", "button")] * 2
+
+
+def test_an_archive_in_an_archive_stays_closed_and_is_named(tmp_path: Path) -> None:
+    """It is not opened, and not passed over in silence."""
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        archive.write(DATA / "otel.json", "otel.json")
+        archive.writestr("inner.zip", b"PK")
+    report = ReadReport()
+    assert len(list(read_traces(tmp_path / "logs.zip", report=report))) == 1
+    assert report.skipped == [(f"{tmp_path / 'logs.zip'}!inner.zip", "an archive in an archive stays closed")]
+
+
 def test_a_trace_whose_root_has_no_input_takes_the_task_of_its_first_model_call(tmp_path: Path) -> None:
     """As Pydantic AI writes it."""
     asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "Insert a table"}]}])

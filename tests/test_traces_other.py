@@ -304,6 +304,15 @@ def test_an_osworld_score_between_no_and_yes_is_unknown(
     assert (outcome.success, outcome.score) == (success, score)
 
 
+def test_an_osworld_line_may_hold_the_task_and_the_place_beside_a_bare_action(tmp_path: Path) -> None:
+    """Without a task file the first line is asked; a word names the control."""
+    row = {"step_num": 1, "action": "click", "coordinate": [3, 4], "thought": "Click 'File'", "instruction": "Print it"}
+    save(tmp_path / "traj.jsonl", [row])
+    found = only(tmp_path)
+    assert (found.request, found.steps[0].parameters) == ("Print it", {"coordinate": [3, 4]})
+    assert found.steps[0].target_control.name == "File"
+
+
 def test_an_osworld_run_that_crashed_is_incomplete(tmp_path: Path) -> None:
     """A crash appends an Error line."""
     run = osworld_run(tmp_path, None)

@@ -1,8 +1,8 @@
 """Conversations with tool calls: what a model said, which tools it called, what came back.
 
-OpenAI chat messages and Responses items, Anthropic messages, LangChain messages, computer use of both vendors, and
-the session files of Claude Code and Codex. The task is the first text of the user (in the session files each text of
-the user begins a new one). Nobody in such a file judges the run, unless it states a `reward` or `success` beside it.
+OpenAI chat messages and Responses items, Anthropic, Bedrock, Gemini and LangChain messages, computer use of both
+vendors, and the session files of Claude Code and Codex. The task is the first text of the user (in the session files
+each text of the user begins a new one). Nobody in such a file judges the run, unless it states a `reward` or `success`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,16 @@ from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
 from ufo_experience.traces.rows import TASK, Row, RowsReader, stated_outcome, states_outcome, steps_of_calls
 from ufo_experience.traces.tree import marks_of_text
-from ufo_experience.traces.values import as_dict, as_host, as_list, as_name, as_text, first_name, first_of
+from ufo_experience.traces.values import as_dict, as_dicts, as_host, as_list, as_name, as_text, first_name, first_of
 
 MAX_RESULT = 2_000  # characters of a tool's answer
-_LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations")
+_LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations", "contents")
+_CONTENT = ("content", "value", "parts", "output", "response", "summary")
+_TEXT = ("text", "thinking", "output_text", "output", "result", "error")
+_WRAPPED = {  # a part of a message whose only key says what it is: Bedrock, Gemini
+    **dict.fromkeys(("toolUse", "functionCall", "function_call"), "tool_use"),
+    **dict.fromkeys(("toolResult", "functionResponse", "function_response"), "tool_result"),
+}
 _CALLS = ("function_call", "computer_call", "custom_tool_call", "local_shell_call", "mcp_call", "tool_use", "tool_call")
 _RESULTS = ("function_call_output", "computer_call_output", "custom_tool_call_output", "local_shell_call_output")
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "gpt": "assistant", "function": "tool"}
@@ -57,17 +63,15 @@ class _Talk:
         item = as_dict(item.get("data")) | {"type": item.get("type")} if "data" in item and "type" in item else item
         kind = as_name(item.get("type"))
         said = first_name(item, "role", "from") or kind
-        role = _ROLES.get(said, said)
+        role = "user" if "parts" in item and said == "function" else _ROLES.get(said, said)
         if kind in _CALLS:
             self._call([item], time)
-        elif kind in _RESULTS or role == "tool":
-            self._result(item.get("call_id") or item.get("tool_call_id"), item.get("output", item.get("content")), item)
+        elif kind in _RESULTS or (role == "tool" and "parts" not in item):
+            self._result(as_name(first_of(item, ("call_id", "tool_call_id"))), item)
         elif kind == "reasoning":
-            self.thought = _text_of(item.get("summary") or item.get("content")) or self.thought
-        elif role == "user":
-            self._user(item)
-        elif role == "assistant":
-            self._assistant(item, time)
+            self.thought = _words_of(_blocks(item)) or self.thought
+        elif role in ("user", "assistant"):
+            self._message(item, role, time)
 
     def follow_line(self, record: dict[str, Any]) -> None:
         """Take one line of a file that is one conversation; in the session files of hosts each text begins a task."""
@@ -84,41 +88,37 @@ class _Talk:
         """The tasks for which something was done, each with its calls."""
         yield from ((None, {"head": head, "task": task, "made": made}) for task, made in self.tasks if made)
 
-    def _user(self, item: dict[str, Any]) -> None:
-        content = item.get("content", item.get("value"))
-        for block in map(as_dict, as_list(content)):
+    def _message(self, item: dict[str, Any], role: str, time: Any) -> None:
+        """A message of the user or the model: its words, the calls in it, and results of earlier ones."""
+        blocks = _blocks(item)
+        for block in blocks:
             if block.get("type") == "tool_result":
-                self._result(block.get("tool_use_id"), block.get("content"), block)
-        text = _text_of(content).strip()
-        if text and not text.startswith(_OF_THE_HOST) and (not self.tasks or (self.split and self.tasks[-1][1])):
-            self.tasks.append((text, []))
-
-    def _assistant(self, item: dict[str, Any], time: Any) -> None:
-        content = item.get("content", item.get("value"))
-        self.thought = _text_of(content) or as_text(item.get("reasoning_content")) or self.thought
-        blocks = [block for block in as_list(content) if as_dict(block).get("type") in _CALLS]
-        more = as_list(item.get("tool_calls")) + ([item["function_call"]] if as_dict(item.get("function_call")) else [])
-        self._call([*blocks, *more], time)
+                self._result(first_name(block, "tool_use_id", "toolUseId"), block)
+        text = _words_of(blocks)
+        if role == "assistant":
+            self.thought = text or as_text(item.get("reasoning_content")) or self.thought
+            more = as_list(item.get("tool_calls")) + [call for call in [as_dict(item.get("function_call"))] if call]
+            self._call([*(block for block in blocks if block.get("type") in _CALLS), *more], time)
+        elif (not self.tasks or (self.split and self.tasks[-1][1])) and (text := text.strip()):
+            self.tasks += [] if text.startswith(_OF_THE_HOST) else [(text, [])]
 
     def _call(self, items: Iterable[Any], time: Any) -> None:
         found = [
-            (call, first_name(as_dict(item), "call_id", "id")) for item in items for call in _calls_of(as_dict(item))
+            (call, first_name(one, "call_id", "id", "toolUseId"))
+            for one in as_dicts([*items])
+            for call in _calls_of(one)
         ]
         if not self.tasks:
             self.tasks.append(("", []))
-        for call, _ in found:
-            call.name = call.name.rpartition("__")[2] or call.name
         urls = [call.arguments.get("url") for call, _ in found]
         steps = steps_of_calls([call for call, _ in found], self.thought, marks=self.names)
-        made = [
-            _Made(identifier, url, step | {"timestamp": time})
-            for (_, identifier), url, step in zip(found, urls, steps, strict=True)
-        ]
-        self.tasks[-1][1].extend(made)
+        for (call, identifier), url, step in zip(found, urls, steps, strict=True):
+            name = call.name.rpartition("__")[2] or call.name
+            self.tasks[-1][1].append(_Made(identifier, url, step | {"action_type": name, "timestamp": time}))
         self.thought = "" if found else self.thought
 
-    def _result(self, identifier: Any, content: Any, item: dict[str, Any]) -> None:
-        text, name = _text_of(content), as_name(identifier)
+    def _result(self, name: str, item: dict[str, Any]) -> None:
+        text = _words_of(_blocks(item))
         self.names = marks_of_text(text) if "[ref=" in text else self.names
         made = [one for _, calls in self.tasks for one in calls]
         one = next((one for one in reversed(made) if one.id == name or not name), None)
@@ -196,18 +196,23 @@ def _calls_tool(item: dict[str, Any]) -> bool:
     item = as_dict(item.get("data")) or item
     if item.get("tool_calls") or (item.get("type") in (*_CALLS, *_RESULTS) and item.get("type") != "tool_call"):
         return True
-    blocks = [as_dict(block).get("type") for block in as_list(item.get("content")) if isinstance(block, dict)]
-    return "role" in item and ("tool_use" in blocks or bool(as_dict(item.get("function_call"))))
+    inside = any(block.get("type") in ("tool_use", "function_call") for block in _blocks(item))
+    return "role" in item and (inside or bool(as_dict(item.get("function_call"))))
 
 
 def _is_item(item: dict[str, Any]) -> bool:
     return "role" in item or "from" in item or item.get("type") in _KINDS
 
 
-def _text_of(content: Any) -> str:
-    """The words of a message: a text, or the text blocks of a list, thinking included; images left out."""
-    if isinstance(content, str):
-        return as_text(content)
-    blocks = [{"text": one} if isinstance(one, str) else as_dict(one) for one in as_list(content)]
-    words = [as_text(first_of(block, ("text", "thinking", "output_text"))) for block in blocks]
+def _blocks(item: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts of a message, of a result or of a reasoning in one shape, whoever wrote it."""
+    content = first_of(item, _CONTENT)
+    found = [{"text": one} if isinstance(one, str) else as_dict(one) for one in as_list(content)]
+    wrapped = ((block, next((key for key in _WRAPPED if as_dict(block.get(key))), "")) for block in found)
+    return [{**as_dict(block[key]), "type": _WRAPPED[key]} if key else block for block, key in wrapped]
+
+
+def _words_of(blocks: list[dict[str, Any]]) -> str:
+    """The texts among the parts of a message, thinking included; images left out."""
+    words = [as_text(first_of(block, _TEXT)) for block in blocks]
     return as_text("\n".join(word for word in words if word))

@@ -15,11 +15,19 @@ from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.calls import Call, calls_in
+from ufo_experience.traces.calls import ACTION, Call, calls_in
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, first_values, load_document, problem
-from ufo_experience.traces.rows import Row, RowsReader, add_row, judged_by_program, rewarded, steps_of_row
+from ufo_experience.traces.rows import (
+    Row,
+    RowsReader,
+    add_row,
+    calls_of_row,
+    judged_by_program,
+    rewarded,
+    steps_of_row,
+)
 from ufo_experience.traces.values import (
     ALMOST_ONE,
     as_amount,
@@ -35,9 +43,12 @@ from ufo_experience.traces.values import (
 )
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
+_TASKS = ("instruction", "task", "goal")
 _CLAIMS = ("DONE", "FAIL")
 _THOUGHTS = ("response", "thought", "reflection", "observation")
-_WORDS = ("action_description", "instruction_step", "low_level_instruction", "thought", "response")
+_WORDS = (
+    "action_description", "natural_language_action", "instruction_step", "low_level_instruction", "thought", "response",
+)  # fmt: skip
 _LEVELS = 6  # folders above a run in which the task files are looked for
 
 _REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)->\s*(?P<op>\w+)(?::\s*(?P<value>.*))?", re.DOTALL)
@@ -48,13 +59,12 @@ _NO_ACTION = frozenset("wait status answer unknown noop terminate done report_in
 class OSWorldReader(RowsReader):
     """One OSWorld run folder: `traj.jsonl` (actions as Python source), `result.txt` (one float).
 
-    The folder does not hold the instruction. It is looked for in `task.json` or `<task id>.json` beside the run, and in
-    `evaluation_examples/examples/<domain>/<task id>.json` of a folder above. `WAIT` is a step, `DONE` and `FAIL` are
-    the agent's claims.
+    The folder does not hold the instruction. It is looked for in `task.json` or `<task id>.json` beside the run, in
+    `evaluation_examples/examples/<domain>/<task id>.json` of a folder above, and in the first line. `WAIT` is a step,
+    `DONE` and `FAIL` are the agent's claims.
     """
 
     name = "osworld"
-    tasks = ("instruction",)
     needs = ("step_num", "action")
     untold = "the run (no task file is beside or above it)"
     wanted = "step"
@@ -76,7 +86,8 @@ class OSWorldReader(RowsReader):
     def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
         """A run is named after its folder."""
         key = run_key(row["file"].absolute().parent.name, number, row["rows"][0][1])
-        return Draft(row["file"], format=self.name, session=key, request=row.get("instruction"))
+        request = first_of(row, _TASKS) or first_of(row["rows"][0][1], _TASKS)
+        return Draft(row["file"], format=self.name, session=key, request=request)
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         related, rows = [as_name(app) for app in as_list(row.get("related_apps"))], [one for _, one in row["rows"]]
@@ -110,10 +121,11 @@ def _said(row: dict[str, Any]) -> dict[str, Any]:
     command = given.get("command")
     if isinstance(command, str) and "pyautogui" in command and not as_dict(given.get("input")):
         action = command
-    calls = [call for call in calls_in(action) if call.name.upper() not in _CLAIMS]
+    beside = {key: value for key, value in row.items() if key not in ACTION} | {"action": action}
+    calls = [call for call in calls_of_row(beside) if call.name.upper() not in _CLAIMS]
     for call in calls:
         call.name = call.name.lower() if call.name.isupper() else call.name
-    words = " ".join(as_name(row[key]) for key in _WORDS if row.get(key))
+    words = " ".join(as_name(row[key]) for key in _WORDS if isinstance(row.get(key), str))
     return {"calls": calls, "thought": first_of(row, _THOUGHTS) or "", "words": words}
 
 
@@ -179,9 +191,10 @@ class AndroidWorldReader(RowsReader):
             application = as_name(as_dict(action).get("app_name")) or application
             screen = as_dict(record.get("state")) | {"timestamp": record.get("timestamp")}
             add_row(draft, screen, calls=_acts(action), thought=reason, application=application)
-        verdict = row.get("task_actually_successful", row.get("success"))
+        verdict = first_of(row, ("task_actually_successful", "is_successful", "success"))
+        success = verdict if isinstance(verdict, bool) else rewarded(verdict)
         complete = row.get("episode_terminated_early") is not True
-        return judged_by_program(verdict, known=isinstance(verdict, bool)) | {"complete": complete}
+        return judged_by_program(success, known=success is not None) | {"complete": complete}
 
 
 class AgentNetReader(RowsReader):

@@ -182,7 +182,7 @@ def steps_of_row(
     the `calls`, the `thought`, and the `words` that may name a control where they are more than the thought.
     """
     record = as_dict(row) or {"action": row}
-    calls = _calls_of(record) if calls is None else calls
+    calls = calls_of_row(record) if calls is None else calls
     thought = first_of(record, _OBSERVATION) if thought is None else thought
     stated = first_of(record, TARGETS)
     beside = as_dict(stated)
@@ -237,7 +237,7 @@ def _around(listed: Sequence[ListedControl], name: str, kind: str, within: str) 
     return found[1] if found else None
 
 
-def _calls_of(record: dict[str, Any]) -> list[Call]:
+def calls_of_row(record: dict[str, Any]) -> list[Call]:
     """The actions of a row; arguments beside a bare name are its own."""
     key = first_key(record, (*ACTION, *_LOOSE_ACTION))
     if key == "type" and is_tool_call(record):

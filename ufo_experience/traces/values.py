@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from ufo_experience.errors import DataError
@@ -107,7 +107,7 @@ def as_amount(value: Any) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """True for a number, which a boolean is not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
