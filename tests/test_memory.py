@@ -119,11 +119,11 @@ def test_a_commit_of_another_process_is_seen_by_the_next_query(memory, tmp_path)
 
 def test_an_index_of_another_embedder_is_refused_with_its_cure(memory, tmp_path):
     """Vectors of two embedders are never mixed."""
-    other = ExperienceMemory.open(tmp_path / "db", embedder="hashing:256")
-    with pytest.raises(DataError, match="--rebuild --embedder hashing:256"):
+    other = ExperienceMemory.open(tmp_path / "db", embedder="hashing:512")
+    with pytest.raises(DataError, match="--rebuild --embedder hashing:512"):
         other.retrieve("Turn Bluetooth on")
     assert other.index(rebuild=True).records == len(memory.store.ids())
-    assert (len(other.retrieve("Turn Bluetooth on")), other.stats().embedder) == (1, "hashing:256")
+    assert (len(other.retrieve("Turn Bluetooth on")), other.stats().embedder) == (1, "hashing:512")
 
 
 def test_indexing_again_with_nothing_changed_does_nothing(memory):
