@@ -306,7 +306,7 @@ def test_a_synced_folder_is_read_and_written_only_when_allowed(memory, tmp_path)
         ("1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /mnt/x rw - nfs4 b rw", "/mnt/x/db", "a network file system"),
         ("1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /mnt/x rw - nfs4 b rw", "/mnt/xy/db", None),
         ("2 1 0:2 / /my\\040share rw - fuse.sshfs b rw", "/my share/db", "a network file system"),
-        ("", "/home/me/Dropbox (Personal)/db", "Dropbox"),
+        ("", "/home/me/Dropbox (Personal)/db", "Dropbox (Personal)"),
         ("", "/home/me/dropboxes/db", None),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from tests.stores import a_run_of, index_of, reopen, server, store
 from ufo_experience.embed.hashing import HashingEmbedder
-from ufo_experience.errors import ServiceError
+from ufo_experience.errors import DataError, ServiceError
 from ufo_experience.index.base import Filter
 from ufo_experience.request import Request
 from ufo_experience.schema import Trust, Verdict
@@ -250,6 +250,19 @@ def test_a_rebuild_answers_the_same_and_asks_for_no_vector_again(store):
     assert (report.records, embedder.asked) == (4, texts)
     assert asked(made, EMAIL.state.request) == before
     assert made.check() == []
+
+
+def test_vectors_of_another_length_are_a_typed_error_that_a_rebuild_mends(store):
+    """In questions and in learning; words answer all the while."""
+    store.add(ALL)
+    index_of(store, Counting()).sync()
+    made = index_of(store, Counting(64))
+    vector = Counting(64).embed(["turn on bluetooth in the settings"], "query")[0]
+    with pytest.raises(DataError, match="64 numbers, the index has 256; run: ufo-experience index --rebuild"):
+        asked(made, "xylophone", vector=vector)
+    assert ids_of(asked(made, BLUETOOTH.state.request))[0] == BLUETOOTH.id
+    made.rebuild()
+    assert asked(made, "xylophone", vector=vector)[0].row.id == BLUETOOTH.id
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class SqliteIndex:
         self._seen: tuple[Any, ...] | None = None
         self._epoch, self._sequence = 0, 0  # of deletions, and of rows, up to which memory follows the file
         self._rows, self._trusted, self._lengths = 0, 0, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "4", SCHEMA)
+        self._catalog.require("index", "5", SCHEMA)
 
     # ---- questions ----
 
@@ -356,23 +356,29 @@ class SqliteIndex:
         """Make the rows of the records that changed after one change."""
         ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
             WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.number"""
-        waiting, made_all = iter(self._catalog.read(ask, (taken,))), True
-        self._catalog.run(lambda db: drop_dead(db, taken), write=True)
-        while window := list(islice(waiting, WINDOW)):
+        waiting, made_all = self._catalog.read(ask, (taken,)), True
+        for start in range(0, len(waiting) or 1, WINDOW):
+            window = waiting[start : start + WINDOW]
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
             made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
-            self._write_rows(rows, self._embedded_at_once([embedded_text(row) for _, _, row in rows]))
-        if made_all:
-            self._catalog.run(lambda db: mark(db, "row change", change), write=True)
+            vectors = self._embedded_at_once([embedded_text(row) for _, _, row in rows])
+            up_to = change if made_all and start + WINDOW >= len(waiting) else None
+            self._write(taken, rows, vectors, up_to)
 
-    def _write_rows(self, rows: Sequence[tuple[int, int, Row]], vectors: Mapping[str, bytes]) -> None:
+    def _write(
+        self, taken: int, rows: Sequence[tuple[int, int, Row]], vectors: Mapping[str, bytes], up_to: int | None
+    ) -> None:
+        """Write rows and vectors in one transaction; `up_to` is the change that all of it reaches."""
         name = self._embedder().name if vectors else ""
 
-        def act(db: Any) -> None:
+        def act(db: sqlite3.Connection) -> None:
+            drop_dead(db, taken)
             put(db, rows)
             if vectors:
                 put_vectors(db, name, vectors)
+            if up_to is not None:
+                mark(db, "row change", up_to)
 
         self._catalog.run(act, write=True)
 
@@ -407,8 +413,10 @@ class SqliteIndex:
             done += len(vectors)
             if progress is not None:
                 progress("embedded", done, len(texts))
-        self._forget_what_changed()
-        self._catalog.run(lambda db: mark(db, f"embedded by {embedder.name}", up_to), write=True)
+        if texts:
+            self._forget_what_changed()
+        if texts or up_to - int(self._catalog.meta(f"embedded by {embedder.name}") or 0) > WINDOW:
+            self._catalog.run(lambda db: mark(db, f"embedded by {embedder.name}", up_to), write=True)
         return len(texts), self._rows - len(waiting)
 
     def _without_vector(self) -> list[int]:

@@ -25,7 +25,7 @@ PLACES = 16  # of a record among the words: its task, then its wordings; there a
 MATCHES = 1_000  # rows that are looked at for single words; more common ones are looked up in pairs; not measured
 TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
 _WORDS = """
-    CREATE VIRTUAL TABLE {} USING fts5 (raw, masked, detail = column,
+    CREATE VIRTUAL TABLE {} USING fts5 (raw, masked,
     tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'")
 """
 # what is made from the records; `total` is how many rows there are, and how many are trusted, with the words of these

@@ -223,7 +223,8 @@ class FolderStore(BaseStore):
         with self._writing():
             ids = [one.id for one in group]
             known = {row[0] for row in self._rows(*_among("path IS NOT NULL", ids))} | self._removed_ids(ids)
-            return self._write([(one, data) for one, data in encoded if one.id not in known])
+            fresh = [(one, data) for one, data in encoded if one.id not in known]
+            return self._write(fresh) if fresh else set()
 
     def _write(self, fresh: Sequence[tuple[Experience, bytes]]) -> set[str]:
         written: list[tuple[Path, Experience, str]] = []

@@ -16,8 +16,7 @@ from ufo_experience.errors import RefusedError
 NETWORK_STORE = "E_NETWORK_STORE"
 _NETWORK = ("nfs", "cifs", "smb", "afs", "beegfs", "ceph", "dav", "gluster", "gpfs", "lustre")  # mounts begin so
 _NETWORK_FUSE = ("sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "davfs", "onedriver")
-_SYNCED = {"onedrive": "OneDrive", "dropbox": "Dropbox", "google drive": "Google Drive", "icloud": "iCloud"}
-_SYNCED |= {"googledrive": "Google Drive", "iclouddrive": "iCloud", "com~apple~clouddocs": "iCloud"}
+_SYNCED = ("onedrive", "dropbox", "google drive", "googledrive", "icloud", "iclouddrive", "com~apple~clouddocs")
 _ONE_DRIVE = ("OneDrive", "OneDriveConsumer", "OneDriveCommercial")
 _MOUNTS = Path("/proc/self/mountinfo")
 _log = logging.getLogger(__name__)
@@ -54,13 +53,14 @@ def carried_by(folder: Path) -> str | None:
         return "a network file system"
     if any(root and _is_below(path, os.path.realpath(root)) for root in map(os.environ.get, _ONE_DRIVE)):
         return "OneDrive"
-    parts = (part.casefold() for part in Path(path).parts)
-    return next((name for part in parts for word, name in _SYNCED.items() if _names(part, word)), None)
+    return next((part for part in Path(path).parts if _is_synced(part.casefold())), None)
 
 
-def _names(part: str, word: str) -> bool:
-    """True for "onedrive", "OneDrive - Contoso", "Dropbox (Personal)"; not for "onedrive-notes.old"."""
-    return part == word or part.startswith((f"{word} -", f"{word} (", f"{word}-personal", f"{word}-shared"))
+def _is_synced(part: str) -> bool:
+    """True for "onedrive", "onedrive - contoso", "dropbox (personal)"; not for "onedrive-notes.old"."""
+    return part in _SYNCED or part.startswith(
+        tuple(f"{name}{end}" for name in _SYNCED for end in (" -", " (", "-pers"))
+    )
 
 
 def _is_network(kind: str) -> bool:
