@@ -131,8 +131,9 @@ def demonstrate(task: Task, driver: SeleniumDriver) -> tuple[str, list[dict[str,
     goal, steps = task.reset(LEARNED).goal, []
     for word in task.way[1:]:
         view = driver.controls()
-        name, _, value = word.partition("=")
-        control = _meant(name, bool(value), read_screen(view).controls)
+        place, _, value = word.partition("=")
+        name, _, row = place.partition("@")
+        control = _meant(name, bool(value), [one for one in read_screen(view).controls if row in one.within])
         if control.selected:
             continue
         action = "click" if not value else "select_option" if control.type == "ComboBox" else "type"

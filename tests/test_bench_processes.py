@@ -79,7 +79,7 @@ def test_a_bench_that_is_stopped_leaves_no_browser(tmp_path, how):
         find_chromium()
     except ServiceError as missing:
         pytest.skip(str(missing))
-    command = [sys.executable, "-m", "ufo_experience", "bench", "steps", "--env", "desktop", "--task", "signature"]
+    command = [sys.executable, "-m", "benchmarks", "steps", "--env", "desktop", "--task", "signature"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     bench = subprocess.Popen([*command, "--jobs", "1"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     mark = f"TMPDIR={tmp_path}"

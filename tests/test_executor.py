@@ -12,7 +12,7 @@ import pytest
 from tests.procedure_world import click, fill, link, memory_of, seen, tick
 from ufo_experience import Act, ExperienceMemory, Trust
 from ufo_experience.errors import DataError, ServiceError, UsageError
-from ufo_experience.executor import Executor, UfoDriver
+from ufo_experience.executor import Executor, Target, UfoDriver
 
 TASK = 'Give the user {} the role Editor with the note "{}"'
 STEPS = [
@@ -83,27 +83,13 @@ def yes(act: Act) -> bool:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> ExperienceMemory:
-    steps = [dict(one) for one in STEPS]
-    for one, name in zip(steps[2:], ("Editor", "Note", "Remember", "Send"), strict=True):
-        one["around"] = AROUND[name]
+    pages, steps = Pages(), [dict(one) for one in STEPS]
+    pages.page = "tkent"
+    for one in steps[2:]:
+        one["controls"] = [{key: said for key, said in shown.items() if key != "id"} for shown in pages.controls()]
     return memory_of(tmp_path / "db", (TASK.format("tkent", "first"), steps))
 
 
-def _around() -> dict[str, dict[str, Any]]:
-    """What stood beside each control of the form, as a log with views tells it."""
-    from ufo_experience.traces.in_view import ListedControl, around
-
-    pages = Pages()
-    pages.page = "tkent"
-    view = [ListedControl(str(one["id"]), one["name"], one["type"], one["within"] or None) for one in pages.controls()]
-    found = {}
-    for name in ("Editor", "Note", "Remember", "Send"):
-        place = around(view, "", name)
-        found[name] = place[1].model_dump() if place else {}
-    return found
-
-
-AROUND = _around()
 NEW = TASK.format("mlopez", "second")
 
 
@@ -157,6 +143,23 @@ def test_a_way_whose_healing_a_check_refused_is_not_carried_out_again(memory):
     first = memory.run(NEW, Pages(Remember="Keep"), ask=yes, check=lambda driver: False)
     again = memory.run(NEW, Pages(Remember="Keep"), ask=yes)
     assert (first.healed, first.reason, again.reason) == (1, "check_failed", "no_way")
+
+
+@pytest.mark.parametrize("failure", ["the check refuses it", "it has no effect"])
+def test_a_way_whose_healing_failed_twice_is_put_aside(memory, failure):
+    """Neither run nor shown any more, although it had helped between the two; the reason and the way back are told."""
+    for number in range(2):
+        pages, refuses = Pages(Remember="Keep"), lambda driver: False
+        if failure == "it has no effect":
+            pages.dead, refuses = "Remember", None
+        failed = memory.run(NEW, pages, ask=yes, check=refuses)
+        assert (failed.healed, failed.reached) == (1, False)
+        assert len(memory.retrieve(NEW)) == 1 - number
+        memory.report([failed.procedure], success=True, session=f"helped {number}")
+    found = memory.retrieve(NEW)
+    assert (list(found), "quarantined" in str(found.reason)) == ([], True)
+    assert memory.run(NEW, Pages(), ask=yes).reason == "no_way"
+    assert memory.build_prompt(NEW).text == ""
 
 
 @pytest.mark.parametrize("fault", [DataError, ServiceError])
@@ -220,13 +223,16 @@ def test_nothing_is_healed_that_is_to_be_asked_for_first(memory):
     assert (done.reached, done.reason, pages.form["Send"]) == (False, "target_missing", 0)
 
 
-def test_where_the_screen_disagrees_the_agent_acts_and_the_way_goes_on(memory):
-    """One question; it sees what is in view and why the way does not go on."""
+@pytest.mark.parametrize(
+    "answer", [{"function": "click", "name": "A box to tick"}, Act("click", Target("A box to tick", "CheckBox"))]
+)
+def test_where_the_screen_disagrees_the_agent_acts_and_the_way_goes_on(memory, answer):
+    """One question; it sees what is in view and why the way does not go on. It answers as a model does, or in acts."""
     asked: list[str] = []
 
-    def agent(controls: list[dict[str, Any]], stop: Any) -> list[dict[str, Any]]:
+    def agent(controls: list[dict[str, Any]], stop: Any) -> list[Any]:
         asked.append(stop.reason)
-        return [{"function": "click", "name": "A box to tick"}]
+        return [answer]
 
     pages = Pages(Editor="A box to tick", Note="Remark")
     done = memory.run(NEW, pages, ask=yes, agent=agent)
@@ -239,7 +245,7 @@ def test_an_agent_that_knows_nothing_ends_the_run_with_the_reason(memory):
     """And it may not do what is to be asked for first by itself."""
     pages = Pages(Editor="Zephyr", Note="Quartz", Remember="Marble", Send="Wobble")
     silent = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: None)
-    assert (silent.reason, silent.calls) == ("target_missing", 1)
+    assert (silent.reason, silent.calls) == ("unexpected_screen", 1)
     rash = memory.run(
         NEW, Pages(Editor="Zephyr", Note="Quartz"), agent=lambda c, s: [{"function": "click", "name": "Send"}]
     )

@@ -218,15 +218,13 @@ def test_of_two_new_labels_none_is_followed():
     assert isinstance(answer, Stop)
 
 
-def test_without_a_view_in_the_record_the_steps_beside_tell_the_place():
-    """Between the fields filled before and after it stands the only field nobody knows."""
+def test_without_a_view_in_the_record_no_new_label_is_followed():
+    """Between the fields filled before and after it stands another field: nothing tells that it is the same."""
     from tests.guide_world import fill
 
     one = guide(fill("Name", "a b"), fill("Size", "c d"), fill("Notes", "e f"), task='Put "a b", "c d" and "e f" in')
     form = screen(control("Name", "Edit", value="a b"), control("Measure", "Edit"), control("Notes", "Edit"))
-    answer = one.next(form)
-    assert isinstance(answer, Act)
-    assert (answer.target.name, answer.parameters) == ("Measure", {"text": "c d"})
+    assert isinstance(one.next(form), Stop)
 
 
 def test_a_moved_control_is_found_by_its_name():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.procedure_world import Given, choose, click, do, fill, link, memory_of, obey, screen, seen, tick, told
+from ufo_experience import Act, Guide, Procedure
 from ufo_experience.request import estimate_tokens
 
 USER = "Make the user {} a member of the group {}"
@@ -308,6 +309,25 @@ def test_a_button_is_pressed_in_the_row_of_the_task(tmp_path):
     acted, _ = obey(memory, case.asked, screen(*case.view))
     assert acted[-1]["within"] == "beta.pdf 3 kB"
     assert 'click "Download" (Button) in the row of beta.pdf' in told(memory, case.asked)
+
+
+def test_what_only_some_runs_did_is_said_and_passed_over_where_it_is_not_in_view(tmp_path):
+    """A hint that was closed once: without it the way goes on."""
+
+    def run(who: str, *hint: Given) -> tuple[str, list[Given]]:
+        return f'Mail {who} about "tea"', [click("New"), *hint, fill("To", who), click("Send")]
+
+    memory = memory_of(tmp_path / "db", run("Max Weber", click("Close hint")), run("Jane Doe"), run("Jane Doe"))
+    runs = sorted(memory.list(), key=lambda one: len(one.action.steps), reverse=True)
+    way = Procedure.of(runs, run("Kim Lee")[0])
+    assert '2. click "Close hint" (Button) [1 of 3 runs]' in str(way)
+    guide, view = Guide(way), screen(seen("New"), seen("To", "Edit"), seen("Send"))
+    for name in ("New", "To", "Send"):
+        said = guide.next(view, consent=True)
+        assert isinstance(said, Act)
+        assert said.target is not None
+        assert said.target.name == name
+        guide.note(said)
 
 
 def test_runs_of_one_task_with_other_values_are_one_procedure(tmp_path):

@@ -86,19 +86,19 @@ def text(browser: Browser) -> str:
 
 
 def press(browser: Browser, *keys: str) -> None:
-    browser._driver.switch_to.active_element.send_keys(*keys)
+    browser.driver.switch_to.active_element.send_keys(*keys)
 
 
 def click(browser: Browser, name: str) -> None:
     """Click the first button or link of this name, as soon as the page has one."""
     found = "[...document.querySelectorAll('main button, main a')].find(e => e.innerText.trim() === arguments[0])"
-    element = WebDriverWait(browser._driver, 20).until(lambda driver: driver.execute_script(f"return {found}", name))
+    element = WebDriverWait(browser.driver, 20).until(lambda driver: driver.execute_script(f"return {found}", name))
     element.click()
 
 
 def shows(browser, words: str) -> None:
     """Wait until the page says something."""
-    WebDriverWait(browser._driver, 20).until(lambda driver: words in driver.find_element("tag name", "body").text)
+    WebDriverWait(browser.driver, 20).until(lambda driver: words in driver.find_element("tag name", "body").text)
 
 
 def trusts(served: Served) -> list[str]:
@@ -141,7 +141,7 @@ def test_an_edit_shows_its_difference_before_it_is_stored(browser, served):
     press(browser, "j")
     press(browser, "e")
     find = "return document.querySelector('textarea[name=task]')"
-    field = WebDriverWait(browser._driver, 20).until(lambda driver: driver.execute_script(find))
+    field = WebDriverWait(browser.driver, 20).until(lambda driver: driver.execute_script(find))
     field.clear()
     field.send_keys("Say it otherwise")
     click(browser, "Show the difference")
@@ -156,7 +156,7 @@ def test_what_changed_meanwhile_is_said_and_not_overwritten(browser, served):
     go(browser, served, f"/experience/{one.id}")
     served.memory.quarantine(one.id)
     click(browser, "Approve")
-    WebDriverWait(browser._driver, 20).until(lambda driver: "Changed meanwhile" in driver.page_source)
+    WebDriverWait(browser.driver, 20).until(lambda driver: "Changed meanwhile" in driver.page_source)
     assert served.memory.get(one.id).trust.value == "quarantined"
 
 
@@ -175,15 +175,15 @@ def test_several_are_changed_at_once_after_their_count_was_shown(browser, served
 
 def test_everything_works_without_script(browser, served):
     """Forms and links are the page; the script is a convenience."""
-    browser._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         (one, *_) = served.memory.list()
         go(browser, served, f"/experience/{one.id}")
-        browser._driver.find_element("css selector", "button[value=approve]").click()
-        WebDriverWait(browser._driver, 20).until(lambda driver: "Approved:" in driver.page_source)
+        browser.driver.find_element("css selector", "button[value=approve]").click()
+        WebDriverWait(browser.driver, 20).until(lambda driver: "Approved:" in driver.page_source)
         assert "approved" in trusts(served)
     finally:
-        browser._driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -191,7 +191,7 @@ def test_everything_works_without_script(browser, served):
 def test_pages_fit_and_axe_finds_nothing_serious(browser, served, scheme, width):
     """No sideways scrolling from 360 px on; labels, names, contrast and landmarks by axe-core."""
     axe = (Path(find_spec("axe_core_python").submodule_search_locations[0]) / "axe.min.js").read_text("utf-8")
-    drive = browser._driver.execute_cdp_cmd
+    drive = browser.driver.execute_cdp_cmd
     drive("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
     drive(
         "Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}

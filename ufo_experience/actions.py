@@ -1,4 +1,4 @@
-"""The verbs of actions: which ones type text, press keys, click or fill the clipboard, and which parameters hold text.
+"""The verbs of actions: which ones type, choose, press keys, click, go elsewhere; and which parameters hold text.
 
 Every room that looks at a step asks here; a verb is compared without its module, its case and its punctuation.
 """
@@ -6,10 +6,12 @@ Every room that looks at a step asks here; a verb is compared without its module
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
+from typing import Literal
 
 from ufo_experience.schema import Step
+
+Kind = Literal["click", "type", "select", "keys", "switch", "open", "other"]
 
 
 def _names(words: str) -> frozenset[str]:
@@ -45,7 +47,6 @@ _POINTS = _names(
     "click tap press drag touch doubleclick rightclick leftclick middleclick tripleclick dragto "
     "longpress mousedown mouseup clickinput doubletap dragrel"
 )
-_CLICKS = _names("click clickinput tap press leftclick touch")
 _MOVES = _names("scroll hscroll vscroll swipe wait sleep zoom")  # a place on the screen does for these
 _POSITIONS = _names("x y coordinate coordinates position point startbox endbox startcoordinate bbox box")
 _MOMENTARY = _names("index ref bid elementid nodeid mark")  # valid for one screenshot only
@@ -56,7 +57,15 @@ _SAYS_WHICH = _LASTING | {"text", "value", "key", "keys", "command"}  # for a cl
 FIELD_NAMES = ("name", "label", "field", "control", "element", "selector", "placeholder", "id", "type")
 FIELD_VALUES = frozenset({"value", "text", "content", "val", "keys", "input"})
 _TAKES_TEXT = _TYPING | _PRESS | _COPY
-_SWITCHES = _names("switchapplication selectapplicationwindow openapp launchapp")
+_SWITCHES = _names(
+    "switchapplication selectapplicationwindow selectapplication switchapp openapp openapplication launchapp"
+)
+_OPENS = _names("goto navigate openurl opentab gotourl visit browsernavigate")
+_SELECTS = _names("selectitem selectoption select choose choosefromlist setcombobox")
+_CLICKS = _names(
+    "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap touch clickelement toggle "
+    "check uncheck activate invoke pressbutton"
+)
 
 
 def is_typing(action: str) -> bool:
@@ -69,20 +78,24 @@ def is_press(action: str) -> bool:
     return plain(action) in _PRESS
 
 
-def is_switch(action: str) -> bool:
-    """True for actions that go to another application or window, where the work begins."""
-    return plain(action) in _SWITCHES
+def kind_of(action: str) -> Kind:
+    """What an action does to a control, whatever its tool calls it."""
+    name = plain(action)
+    if name in _PRESS or name == "keyboardinput":
+        return "keys"
+    kinds: dict[Kind, frozenset[str]] = {
+        "switch": _SWITCHES,
+        "open": _OPENS,
+        "select": _SELECTS,
+        "type": _TYPING,
+        "click": _CLICKS,
+    }
+    return next((kind for kind, names in kinds.items() if name in names), "other")
 
 
 def is_click(action: str) -> bool:
     """True for actions that press a button (`click`, `tap`, …)."""
-    return plain(action) in _CLICKS
-
-
-def clicked_controls(steps: Iterable[Step]) -> list[tuple[str, str | None]]:
-    """Name and kind of each control on which a step worked that typed nothing and pressed no key."""
-    clicked = (step for step in steps if step.ok and not takes_text(step.action_type))
-    return [(step.target_control.name, step.target_control.type) for step in clicked if step.target_control.name]
+    return plain(action) in _CLICKS or plain(action) == "press"
 
 
 def is_copy(action: str) -> bool:

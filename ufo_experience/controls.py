@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import zlib
 from functools import lru_cache
 
@@ -33,15 +34,18 @@ _FIXED = frozenset(
     "button splitbutton checkbox radiobutton combobox edit spinner slider tabitem menuitem menu menubar hyperlink "
     "header headeritem toolbar".split()
 )
-# What a press of it does is the application's own; a link or a header may be what its user keeps there.
-_PRESSED = frozenset(
-    "button splitbutton menubutton checkbox toggleswitch radiobutton combobox tabitem menuitem menu".split()
-)
+
+
+def without_icons(name: str) -> str:
+    """A name without the signs of icon fonts, which stand for pictures: a link " Edit" is "Edit"."""
+    if name.isascii():
+        return name
+    return " ".join("".join(" " if unicodedata.category(sign) == "Co" else sign for sign in name).split())
 
 
 def bare(name: str) -> str:
-    """A name without case, surrounding punctuation and repeated blanks: "Save As…" is "save as"."""
-    folded = name.casefold().strip(_ENDS)
+    """A name without case, icons, surrounding punctuation and repeated blanks: "Save As…" is "save as"."""
+    folded = without_icons(name).casefold().strip(_ENDS)
     return " ".join(folded.split()) if "  " in folded or "\n" in folded else folded
 
 
@@ -55,11 +59,6 @@ def role_of(type: str | None) -> str:
 def is_fixed(role: str) -> bool:
     """True for what the application put there: a button, a field, a tab; not an item of a list, a row or a text."""
     return role in _FIXED
-
-
-def is_pressed(role: str) -> bool:
-    """True for what does something of the application's own when it is pressed; not for fields and links."""
-    return role in _PRESSED
 
 
 def fingerprint(name: str, role: str) -> str:

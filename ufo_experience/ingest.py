@@ -124,10 +124,16 @@ def ingest(
                 report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
                 report.known.append(known)
                 continue
-            reason = _why_not(run, include_failures=include_failures, force=force)
-            made = None if reason else _summarize(summarizer, run, keep_observations, report)
-            if made is None:
-                report.skipped += [(run.source, reason)] if reason else []
+            if not (force or run.is_over):
+                report.skipped.append((run.source, "still being written, it seems; --force reads it as incomplete"))
+                continue
+            if run.trajectory.outcome.success is False and not include_failures:
+                report.skipped.append((run.source, "a failed run; --include-failures keeps it as a negative example"))
+                continue
+            try:
+                made = redact_record(summarizer.summarize(run.trajectory), keep_observations)
+            except DataError as error:
+                report.skipped.append((run.source, str(error)))
                 continue
             made = constants.kept(made, run.trajectory.typed)
             if trust is None and rests_on_log(made):
@@ -206,10 +212,13 @@ def _logged(source: Source, format: str, reading: ReadReport) -> Iterator[Trajec
 def _redacted(logged: Trajectory, defaults: LogDefaults, key: bytes) -> _ReadRun:
     trajectory = defaults.fill(logged)
     clean = _clean(trajectory, key)
-    own = experience_id(clean)
-    others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
-    is_over = clean.complete or _is_settled(trajectory)
-    return _ReadRun(_name(clean), own, clean, is_over, tuple(sorted(others)))
+    own, others = experience_id(clean), set[str]()
+    if logged.outcome.success is None:  # a person may have said since how it ended
+        outcomes = (clean.outcome.model_copy(update={"success": success}) for success in (None, True, False))
+        others = {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in outcomes} - {own}
+    file = clean.source_files[0] if clean.source_files else clean.session
+    name = f"{file} ({clean.subtask[:60]})" if clean.subtask else file
+    return _ReadRun(name, own, clean, clean.complete or _is_settled(trajectory), tuple(sorted(others)))
 
 
 def _clean(trajectory: Trajectory, key: bytes) -> Trajectory:
@@ -218,12 +227,6 @@ def _clean(trajectory: Trajectory, key: bytes) -> Trajectory:
     found = find_detours(trajectory) if trajectory.outcome.success is not False else {}
     marked = _without_our_prompts(trajectory).model_copy(update={"detours": found})
     return redact(marked, key)
-
-
-def _ids_by_outcome(clean: Trajectory) -> set[str]:
-    """The ids of a run whose log leaves open how it ended, for all that may have been said of it."""
-    outcomes = (clean.outcome.model_copy(update={"success": success}) for success in (None, True, False))
-    return {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in outcomes}
 
 
 def _without_our_prompts(trajectory: Trajectory) -> Trajectory:
@@ -241,32 +244,7 @@ def _is_settled(trajectory: Trajectory) -> bool:
     return all(abs(time.time() - path.stat().st_mtime) > SETTLE_SECONDS for path in files)
 
 
-def _name(trajectory: Trajectory) -> str:
-    file = trajectory.source_files[0] if trajectory.source_files else trajectory.session
-    return f"{file} ({trajectory.subtask[:60]})" if trajectory.subtask else file
-
-
 # ---- learning ----
-
-
-def _why_not(run: _ReadRun, *, include_failures: bool, force: bool) -> str:
-    """Why nothing is learned from a run; "" when something may be."""
-    if not (force or run.is_over):
-        return "still being written, it seems; --force reads it as incomplete"
-    if run.trajectory.outcome.success is False and not include_failures:
-        return "a failed run; --include-failures keeps it as a negative example"
-    return ""
-
-
-def _summarize(
-    summarizer: Summarizer, run: _ReadRun, keep_observations: KeepObservations, report: IngestReport
-) -> Experience | None:
-    """The record of a redacted run, as it is stored; None (and why, in the report) where there is none."""
-    try:
-        return redact_record(summarizer.summarize(run.trajectory), keep_observations)
-    except DataError as error:
-        report.skipped.append((run.source, str(error)))
-        return None
 
 
 def _trusted(
@@ -274,10 +252,13 @@ def _trusted(
 ) -> Experience:
     """The record with the trust that was asked for; in quarantine where a trusted one says something else."""
     level = trust or made.trust
-    older = next((one for one in earlier_versions(made) if _is_revision(made, one)), None) if earlier_versions else None
-    if older:
+    for older in earlier_versions(made) if earlier_versions else ():
+        other_content = made.provenance.content_hash != older.provenance.content_hash
+        if run_of(made) != run_of(older) or not other_content or older.trust.rank < Trust.VERIFIED.rank:
+            continue
         level = Trust.QUARANTINED
         report.conflicts.append((made.id, f"its session is known with other content, as {older.id}"))
+        break
     return made if level is made.trust else made.model_copy(update={"trust": level})
 
 
@@ -285,12 +266,6 @@ def run_of(experience: Experience) -> tuple[str, str, str]:
     """Source, session (without the digest of its content) and request: what versions of one run have in common."""
     one = experience.provenance
     return one.source, one.session.rpartition("-")[0] or one.session, experience.state.request
-
-
-def _is_revision(new: Experience, old: Experience) -> bool:
-    """True when both are versions of one run, and the older, trusted one says something else."""
-    other_content = new.provenance.content_hash != old.provenance.content_hash
-    return run_of(new) == run_of(old) and other_content and old.trust.rank >= Trust.VERIFIED.rank
 
 
 def unfollowable(made: Experience) -> str | None:

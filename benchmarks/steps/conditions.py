@@ -34,10 +34,10 @@ from ufo_experience.procedure.guide import Guide
 from ufo_experience.prompt.builder import PromptBlock, build_prompt
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Experience, Hit
-from ufo_experience.session.following import RecallMode
+from ufo_experience.session import RecallMode
 
 _PRECISION = 0.9
-_NONCE = "0123456789abcdef" * 2
+_NONCE = "01234567"
 
 _log = logging.getLogger(__name__)
 

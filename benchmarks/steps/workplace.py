@@ -15,12 +15,12 @@ from typing import Any
 from benchmarks.steps.environment import Command as ScreenCommand
 from benchmarks.steps.environment import Environment, Observation
 from ufo_experience.request import estimate_tokens
-from ufo_experience.session.protocols import ACTION, Agent, Command, Context, Result, ResultStatus
+from ufo_experience.session import ACTION, Agent, Command, Context, Result, ResultStatus
 
 NAMESPACE = "browser"
 LOOK = "get_controls"
 APPLICATION_TYPE, STATUS_TYPE = "Application", "Text"
-_MARK = re.compile(r"\b[0-9a-f]{32}\b")
+_MARK = re.compile(r"\b[0-9a-f]{8}\b")
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Meter:
     def asked(self, prompt: str, answer: str = "") -> None:
         """Count one call of the model. The random mark of a data block counts as the same in every run."""
         self.calls += 1
-        self.prompt_tokens += estimate_tokens(_MARK.sub("0" * 32, prompt))
+        self.prompt_tokens += estimate_tokens(_MARK.sub("0" * 8, prompt))
         self.answer_tokens += estimate_tokens(answer)
 
 
@@ -64,10 +64,6 @@ class Workplace:
     async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]:
         """Carry the commands out one after the other; what cannot be done is a failed result."""
         return [self._execute(command) for command in commands]
-
-    async def reconnect(self) -> bool:
-        """A browser that is gone does not come back."""
-        return False
 
     def evaluate(
         self, request: str, log_path: str, eva_all_screenshots: bool, context: Context

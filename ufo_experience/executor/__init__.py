@@ -17,15 +17,17 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import DataError, ExperienceError, ServiceError, UsageError
 from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
 from ufo_experience.procedure.acts import Act, Stop, for_a_person
-from ufo_experience.procedure.checking import check_action
 from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.matching import check_action
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.steps import ProcedureStep, Target, kind_of
+from ufo_experience.procedure.steps import ProcedureStep, Target
+from ufo_experience.request import find_whole
 
 __all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "Target", "UfoDriver"]
 
@@ -36,7 +38,6 @@ _PAUSE = 0.05
 _TOGGLED = ("checkbox", "radiobutton")
 _CHOSEN = ("tabitem", "treeitem", "listitem")
 
-Ending = Literal["done", "no_way", "refused", "no_effect", "failed", "check_failed", "interrupted"]
 Ask = Callable[[Act], Any]
 Agent = Callable[[Sequence[Any], Stop], Any]
 Check = Callable[[Any], Any] | str
@@ -100,6 +101,11 @@ class Execution:
     def healed(self) -> int:
         """The steps whose control was found under another name."""
         return sum(bool(one.healed) for one in self.steps)
+
+    @property
+    def heal_failed(self) -> bool:
+        """True when a step on a control of another name had no effect, or the check refused a run with one."""
+        return any(one.healed and (not one.ok or self.checked is False) for one in self.steps)
 
 
 class Executor:
@@ -312,7 +318,7 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     kind, target = kind_of(act.action), act.target
     now = _again(act, after)
     if kind in ("type", "select") and now is not None and now.value is not None:
-        return "the value is there" if str(now.value) == act.text else ""
+        return "the value is there" if _holds(str(now.value), act.text, kind) else ""
     if target is not None and kind == "click" and now is not None:
         old = _again(act, before)
         if now.role in _TOGGLED and now.checked is not None and old is not None:
@@ -324,6 +330,12 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
         if now.role in _CHOSEN and now.selected:
             return "it is selected"
     return "the screen changed" if _signs(before) != _signs(after) else ""
+
+
+def _holds(value: str, text: str, kind: str) -> bool:
+    """True where a text was typed or chosen, also one that its field masks, or that a list shows with a sign."""
+    is_masked = len(value) == len(text) and len(set(value)) == 1 and not value[0].isalnum()
+    return value == text or is_masked or (kind == "select" and find_whole(text, value) >= 0)
 
 
 def _again(act: Act, screen: Screen) -> Control | None:

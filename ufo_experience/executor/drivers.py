@@ -17,13 +17,15 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+from ufo_experience.actions import kind_of
+from ufo_experience.controls import without_icons
 from ufo_experience.errors import DataError, ServiceError, UsageError, missing_extra
 from ufo_experience.procedure.acts import Act
-from ufo_experience.procedure.steps import kind_of
 
 _SETTLED = 5.0  # seconds a page may take to come to rest
 _PAUSE = 0.05
 _MOST = 2_000  # controls of one view
+_LONGEST = 60  # characters of the text of a row that stands for a label
 _ROLES = {  # of the accessibility tree → as logs of desktops call them, too
     "button": "Button",
     "link": "Hyperlink",
@@ -49,6 +51,9 @@ _ROLES = {  # of the accessibility tree → as logs of desktops call them, too
 _PLACES = ("row", "dialog", "alertdialog", "group", "form", "navigation", "toolbar", "menu", "menubar", "region")
 _HOLDERS = ("cell", "gridcell", "rowheader", "heading", "listitem", "treeitem")  # controls may stand in them
 _ROWS = ("row", "dialog", "alertdialog")  # named by what stands in them, where nothing else names them
+_FIELDS = ("textbox", "searchbox", "combobox", "spinbutton", "listbox")
+_UNNAMED = ("textbox", "searchbox", "combobox", "spinbutton", "checkbox")  # told although nothing labels them
+_OPTIONS = ("option", "MenuListOption")
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
 
 _CHOOSE = """function(said) {
@@ -137,8 +142,24 @@ class ChromiumDriver:
         self._call(node, "function() { this.dispatchEvent(new Event('change', {bubbles: true})); }")
 
     def _choose(self, node: int, option: str) -> None:
-        if not self._call(node, _CHOOSE, option):
+        if self._call(node, "function() { return this.tagName === 'SELECT'; }"):
+            chosen = self._call(node, _CHOOSE, option)
+        else:
+            chosen = self._pick(node, option)
+        if not chosen:
             raise DataError(f"the list does not offer {option!r}", code="E_OPTION")
+
+    def _pick(self, node: int, option: str) -> bool:
+        """Open a list that is made of other elements, and click the one option of that name."""
+        self._click(node)
+        self.controls()
+        nodes = self._send("Accessibility.getFullAXTree", {})["nodes"]
+        offered = [one for one in nodes if _said(one, "role") in _OPTIONS and _said(one, "name").strip() == option]
+        if len(offered) == 1:
+            self._click(offered[0]["backendDOMNodeId"])
+        else:
+            self._press("Escape", None)
+        return len(offered) == 1
 
     def _press(self, keys: str, node: int | None) -> None:
         if node is not None:
@@ -219,12 +240,14 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def walk(node: Mapping[str, Any], within: str, dialog: bool) -> None:
-        role, name = _said(node, "role"), _said(node, "name").strip()
+        role, name = _said(node, "role"), without_icons(_said(node, "name")).strip()
         if not node.get("ignored"):
             dialog = dialog or role in ("dialog", "alertdialog")
             if role in _PLACES:
                 within = name or (_text_in(node, by_id) if role in _ROWS else role) or within
-            elif role in _ROLES and len(found) < _MOST and (name or role in ("textbox", "combobox", "checkbox")):
+            elif role in _ROLES and len(found) < _MOST and (name or role in _UNNAMED):
+                if role in _FIELDS and name in ("", " ".join(_said(node, "value").split())):
+                    name = within[:_LONGEST]  # nothing labels it, or what is in it does: the row tells which it is
                 found.append(_control(node, role, name, within, dialog, by_id))
                 if role not in _HOLDERS:
                     return
@@ -249,7 +272,7 @@ def _control(
         "within": within[:200],
         "dialog": dialog,
     }
-    if role in ("textbox", "searchbox", "combobox", "spinbutton", "listbox"):
+    if role in _FIELDS:
         control["value"] = _said(node, "value")
     for state in ("checked", "pressed"):
         if state in states and states[state] in ("true", "false"):
@@ -258,22 +281,23 @@ def _control(
     if states.get("disabled") is True:
         control["enabled"] = False
     if role in ("combobox", "listbox"):
-        control["options"] = [
-            _said(one, "name") for one in _below(node, by_id) if _said(one, "role") in ("option", "MenuListOption")
-        ]
+        control["options"] = [_said(one, "name") for one in _below(node, by_id) if _said(one, "role") in _OPTIONS]
     return control
 
 
-def _below(node: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """All nodes under one, in order."""
+def _below(
+    node: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]], closed: Sequence[str] = ()
+) -> list[Mapping[str, Any]]:
+    """All nodes under one, in order; those of a role that is `closed` are passed over."""
     children = [by_id[child] for child in node.get("childIds", ()) if child in by_id]
-    return [one for child in children for one in (child, *_below(child, by_id))]
+    shown = [child for child in children if _said(child, "role") not in closed]
+    return [one for child in shown for one in (child, *_below(child, by_id, closed))]
 
 
 def _text_in(node: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
-    """The texts under a node, which name a row: "mlopez Maria Lopez"."""
-    texts = (_said(one, "name").strip() for one in _below(node, by_id) if _said(one, "role") == "StaticText")
-    return " ".join(dict.fromkeys(text for text in texts if text))
+    """The texts under a node, which name a row: "mlopez Maria Lopez". What is in a field changes, and names none."""
+    texts = (_said(one, "name") for one in _below(node, by_id, _FIELDS) if _said(one, "role") == "StaticText")
+    return " ".join(dict.fromkeys(text for one in texts if (text := without_icons(one).strip())))
 
 
 def _is_told(text: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> bool:

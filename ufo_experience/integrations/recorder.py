@@ -27,7 +27,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
 from ufo_experience.session.files import append_line
-from ufo_experience.session.parts import SaveMode, SavePolicy
+from ufo_experience.session.parts import SavePolicy
 from ufo_experience.traces.calls import take_target
 from ufo_experience.traces.files import FINISHED
 from ufo_experience.traces.in_memory import JudgedBy, run_of
@@ -70,12 +70,12 @@ class Recorder:
         memory: ExperienceMemory | str | Path,
         *,
         logs: str | Path | None = None,
-        save: str | SavePolicy = SaveMode.ALWAYS.value,
+        save: str | SavePolicy = "always",
         max_tokens: int | None = None,
     ) -> None:
         opened = ExperienceMemory(memory) if isinstance(memory, (str, Path)) else memory
         self.memory: ExperienceMemory = expect(ExperienceMemory, opened, "memory")
-        self.policy = save if isinstance(save, SavePolicy) else SavePolicy.of(save)
+        self.policy = save if isinstance(save, SavePolicy) else SavePolicy(save)
         self._folder = None if logs is None else Path(logs)
         self._max_tokens = max_tokens
         self._begin("", None)

@@ -16,6 +16,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
@@ -25,7 +26,7 @@ from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
-from ufo_experience.memory.upkeep import Records, Upkeep
+from ufo_experience.memory.upkeep import Upkeep
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import redact_json, redact_text
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.calibration import Calibration
-    from ufo_experience.retrieve.on_screen import OnScreen
     from ufo_experience.traces.draft import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
@@ -175,7 +175,7 @@ class ExperienceMemory(Upkeep):
                 force=force,
                 index=self.parts.index,
                 keep_observations=self.settings.keep_observations,
-                earlier_versions=self._earlier_versions,
+                earlier_versions=partial(self._runs_of, every=True),  # an earlier reading of the same log among them
                 progress=progress,
                 **lacking,
             )
@@ -190,10 +190,6 @@ class ExperienceMemory(Upkeep):
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])
         return report
-
-    def _earlier_versions(self, one: Experience) -> Records:
-        """The stored runs of the same task, among which may be an earlier reading of the same log."""
-        return self._runs_of(one, every=True)
 
     def _judge_known(self, known: Ids, success: bool) -> Ids:
         """Judge what was stored before and nobody judged, unless the log says the contrary; returns the ids."""
@@ -252,13 +248,7 @@ class ExperienceMemory(Upkeep):
         return stored
 
     def judge(
-        self,
-        id: str,
-        *,
-        success: bool,
-        judge: Judge = "user",
-        score: float | None = None,
-        reason: str | None = None,
+        self, id: str, *, success: bool, judge: Judge = "user", score: float | None = None, reason: str | None = None
     ) -> Experience:
         """Say how a run ended that nobody had judged, or that was judged wrongly; returns the record as it is now.
 
@@ -295,10 +285,9 @@ class ExperienceMemory(Upkeep):
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
         `threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
-        0.75. `near` asks for so many of the
-        best below it, too. `only` are ids: no other record answers, and they are ranked among themselves. `controls`
-        are those in view (as for `Guide.next`), `done` the names of those acted on so far: among equals the way comes
-        first whose next target is on the screen.
+        0.75. `near` asks for so many of the best below it, too. `only` are ids: no other record answers, and they are
+        ranked among themselves. `controls` are those in view (as for `Guide.next`), `done` the names of those acted on
+        so far: among equals the way comes first whose next target is on the screen.
         """
         expect(str, task, "task")
         for name, given in (("application", application), ("env", env)):
@@ -307,7 +296,11 @@ class ExperienceMemory(Upkeep):
         least = own if threshold is None else threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
-        screen = None if controls is None else _on_screen(controls, done, application)
+        screen = None
+        if controls is not None:
+            from ufo_experience.procedure.screen import in_view
+
+            screen = in_view(controls, done, application)
         query = Query(task, application, env, k, least, exclude_session, among, near, screen)
         with span("search_memory", top_k=k) as told:
             found = self.parts.retriever.retrieve(query)
@@ -373,12 +366,7 @@ class ExperienceMemory(Upkeep):
             log.unanswered(task, found)
 
     def guide(
-        self,
-        task: str,
-        *,
-        application: str | None = None,
-        hits: Sequence[Hit] | None = None,
-        proven_after: int = 0,
+        self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, proven_after: int = 0
     ) -> Guide | None:
         """A guide along the best known way for `task`; None when nothing is known well enough to be followed.
 
@@ -432,41 +420,44 @@ class ExperienceMemory(Upkeep):
                 in the address of the page. A run that it confirms is credited, and a way that was healed is stored as
                 it is now; a way that it refused is not carried out again before it has helped.
         """
-        from ufo_experience.executor import Executor, nothing_known
+        from ufo_experience.executor import Executor
 
-        guide = self.guide(task, application=application)
+        found = self.retrieve(task, application=application)
+        guide = self.guide(task, hits=found)
         if guide is None:
-            return nothing_known(task, self.retrieve(task, application=application).reason or "no way can be followed")
+            return _no_way(task, found)
         with span("execute_procedure") as told:
             done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
-            told.set(**_told_of(done))
+            told.set(checked=done.checked, healed=bool(done.healed))
         return self._settle_run(done)
 
     async def arun(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
         """`run` on an event loop; the methods of the driver may be coroutines, as those of `UfoDriver`."""
-        from ufo_experience.executor import Executor, nothing_known
+        from ufo_experience.executor import Executor
 
-        guide = await asyncio.to_thread(self.guide, task, application=application)
+        found = await asyncio.to_thread(self.retrieve, task, application=application)
+        guide = await asyncio.to_thread(self.guide, task, hits=found)
         if guide is None:
-            return nothing_known(task, "no way of this task can be followed")
+            return _no_way(task, found)
         with span("execute_procedure") as told:
             done = await Executor(guide, driver, **options).arun()
-            told.set(**_told_of(done))
+            told.set(checked=done.checked, healed=bool(done.healed))
         return await asyncio.to_thread(self._settle_run, done)
 
     def _settle_run(self, done: Execution) -> Execution:
-        """Credit a way that a check has judged; one that was healed is stored anew, and the old one is put aside."""
+        """Credit a way that a check has judged; one healed is stored anew. The old one goes, or one that hurt twice."""
         from ufo_experience.executor import steps_done, with_record
 
-        if done.checked is None:
+        if done.checked is None and not done.heal_failed:
             return done
-        self.report([done.procedure], success=done.checked)
-        if not (done.checked and done.healed):
-            return done
+        self.report([done.procedure], success=bool(done.checked))
         old = self.store.get(done.procedure)
-        new = self.remember(done.task, steps_done(done), True, old.state.application, "program")
-        self.store.set_status(old.id, trust=Trust.QUARANTINED)
-        return with_record(done, new.id)
+        healed = bool(done.checked and done.healed)
+        if healed or (done.heal_failed and old.usage.hurt > 1):
+            self.store.set_status(old.id, trust=Trust.QUARANTINED)
+        if not healed:
+            return done
+        return with_record(done, self.remember(done.task, steps_done(done), True, old.state.application, "program").id)
 
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None
@@ -568,14 +559,10 @@ class ExperienceMemory(Upkeep):
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
 
 
-def _told_of(done: Execution) -> dict[str, bool | None]:
-    return {"checked": done.checked, "healed": bool(done.healed)}
+def _no_way(task: str, found: Retrieval) -> Execution:
+    from ufo_experience.executor import nothing_known
 
-
-def _on_screen(controls: Iterable[Any], done: Iterable[str], application: str | None) -> OnScreen:
-    from ufo_experience.procedure.screen import in_view
-
-    return in_view(controls, done, application)
+    return nothing_known(task, found.reason or "no way can be followed")
 
 
 def _id(one: Hit | Experience | str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +54,9 @@ class Parts:
                 self._services[provider] = Service(access, ledger=ledger)
             return self._services[provider]
 
-    @contextmanager
-    def waiting(self, seconds: float) -> Iterator[None]:
+    def waiting(self, seconds: float) -> AbstractContextManager[Any]:
         """Let a job outlast an outage of its service."""
-        with ExitStack() as stack:
-            if seconds > 0:
-                stack.enter_context(self.service().waiting(seconds))
-            yield
+        return self.service().waiting(seconds) if seconds > 0 else nullcontext()
 
     def embedder(self) -> Embedder:
         """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing."""

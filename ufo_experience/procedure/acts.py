@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare, role_of
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.parts import abbreviates
+from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, read_screen
-from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, Target, kind_of
+from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, Target
 from ufo_experience.request import find_whole
 from ufo_experience.schema import Control as NamedControl
 from ufo_experience.schema import Step

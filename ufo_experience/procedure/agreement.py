@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from ufo_experience.controls import bare
 from ufo_experience.procedure.pairing import pair
-from ufo_experience.procedure.parts import Agreed
 from ufo_experience.procedure.steps import ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request
@@ -15,6 +15,24 @@ from ufo_experience.schema import Experience
 from ufo_experience.trust.agreement import may_agree
 
 _Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What other runs of the task tell of a step: how many did it, of how many; whether they acted on something else
+    there; whether runs of other requests name the same; and what they typed, where that is kept.
+    """
+
+    did: int = 1
+    runs: int = 1
+    varies: bool = False
+    confirmed: bool = False
+    constant: str = ""
+
+    @property
+    def optional(self) -> tuple[int, int] | None:
+        """How many did the step, and of how many; None where all did."""
+        return (self.did, self.runs) if self.did < self.runs else None
 
 
 def agreed_of(run: Experience, others: Sequence[Experience], steps: Sequence[ProcedureStep]) -> list[Agreed]:

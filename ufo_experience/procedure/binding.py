@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from ufo_experience.controls import bare, is_fixed
-from ufo_experience.procedure.pairing import SMALL, Pairing, says, stems_of
-from ufo_experience.procedure.parts import LABEL, Agreed, Part, matched
+from ufo_experience.procedure.agreement import Agreed
+from ufo_experience.procedure.pairing import SMALL, Pairing, abbreviates, says, stems_of
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE
@@ -27,10 +27,22 @@ from ufo_experience.schema import Experience
 ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
 _CHOSEN = frozenset("checkbox radiobutton".split())
+LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
 _LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())  # ARIA's own names for what leads elsewhere
 _AND = re.compile(r"[,;.!?，。；、](?:\s|$)|\band\b")  # between two things that are asked for
 _WORDS = re.compile(r"[^\W_]+(?:['’.:@-][^\W_]+)*")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A text of a step that belongs to the task or to the application, which is to be found out."""
+
+    place: int
+    what: str  # "name", "within" or "option"
+    text: str
+    value: str = ""  # the old value it serves
+    is_item: bool = True  # False where the record does not say what kind of control it is
 
 
 class Binding:
@@ -166,6 +178,9 @@ class Binding:
             return replace(step, target=replace(target, within=""), row_of=held or self._value_in(within))
         if not _is_own(step) and bare(within).startswith(bare(target.name)):
             return replace(step, target=replace(target, within=""))  # the item itself is what the row is called by
+        in_dialog = step.around is not None and step.around.dialog
+        if in_dialog and not LABEL.fullmatch(within):
+            return replace(step, target=replace(target, within=""))  # what it asks; a dialog holds no row of data
         if not (LABEL.fullmatch(within) or self._said_in(within) or _is_landmark(within)):
             self._parts.append(Part(place, "within", within))
         return step
@@ -185,7 +200,7 @@ class Binding:
     def _settle(self) -> None:
         """Give each value that is not served yet to the part that nothing else explains; the rest is fixed or open."""
         unserved = [value for value in self._values if value not in self._served]
-        found = matched(self._parts, unserved)
+        found = _matched(self._parts, unserved)
         for part in found:
             self._served.add(part.value)
             self._serve(part)
@@ -292,6 +307,9 @@ class Binding:
             return kind[len(FIXED) :].strip(), ""  # a person says so
         if (agreed := self._constants.get(self._run.digests.get(name, ""))) is not None:
             return agreed, ""
+        secret = f"{{{{{name}}}}}"  # a request that tells a password is kept with this in its place
+        if secret in self._values:
+            return self._pairing.values.get(secret), secret
         told = SLOT_TYPE.fullmatch(kind)
         if name.startswith("secret") or told is None or not told["where"]:
             return None, ""
@@ -402,3 +420,19 @@ def replaced(text: str, words: Mapping[str, str]) -> str:
 def _cased(old: str, new: str) -> str:
     """`new`, with a capital where `old` has one and `new` is an ordinary word: a button "Dark" for "light"."""
     return new.capitalize() if old[:1].isupper() and new.isalpha() and new.islower() else new
+
+
+def _matched(parts: Sequence[Part], values: Sequence[str]) -> list[Part]:
+    """The parts that serve a value: by their name, or as the only one left for the only one left."""
+    found: list[Part] = []
+    for value in values:
+        named = [part for part in parts if abbreviates(value, part.text)]
+        if len({part.text for part in named}) == 1:
+            found += [replace(part, value=value) for part in named]
+    done = {part.text for part in found}
+    rest = [value for value in values if value not in {part.value for part in found}]
+    left = [part for part in parts if part.text not in done]
+    others = [part for part in left if not LABEL.fullmatch(part.text)] or [part for part in left if part.is_item]
+    if len(rest) == 1 and len({part.text for part in others}) == 1:
+        found += [replace(part, value=rest[0]) for part in others]
+    return found

@@ -17,15 +17,15 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Literal
 
-from ufo_experience.controls import bare, is_fixed, role_of
+from ufo_experience.actions import kind_of
+from ufo_experience.controls import bare, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, target_of
-from ufo_experience.procedure.checking import check_action, find_application
 from ufo_experience.procedure.looking import called, named_in_task, option_meant, read_value, where_seen
-from ufo_experience.procedure.matching import Miss, effect_is_there, find, stood_beside
+from ufo_experience.procedure.matching import Miss, check_action, effect_is_there, find, find_application, stood_beside
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.steps import STAYS, TEXT_KEYS, ProcedureStep, Target, kind_of
+from ufo_experience.procedure.steps import STAYS, TEXT_KEYS, ProcedureStep, Target
 from ufo_experience.request import find_whole
 from ufo_experience.schema import expect
 
@@ -34,7 +34,6 @@ MAX_LOOKS = 8
 _LOOK_AHEAD = 4
 _MOST_AHEAD = 16
 _MARK = re.compile("‹.*›", re.DOTALL)  # the name of a field in place of a value that is open
-_PLACES = ("treeitem", "tabitem")  # folders, tabs: what a value of the task is in may be the one beside
 # Controls that lead somewhere and change nothing: their step may be passed over when what follows it is in view.
 _LEADS = frozenset(("tabitem", "treeitem", "menuitem", "hyperlink", "menubar", "splitbutton", "application"))
 _LEADING = ("click", "switch", "open")
@@ -68,10 +67,7 @@ class Guide:
             self._steps = tuple(one for one in self._steps if one.number < procedure.parts_at)
         self._known = frozenset(bare(one.target.name) for one in self._steps if one.target and one.target.name)
         self._at = self._looks = 0
-        self._click = next((one.action for one in self._steps if one.kind == "click" and one.is_plain_click), "")
         self._failed: dict[int, int] = {}
-        self._searched: set[str] = set()
-        self._door: Control | None = None
         self._uncovered = list(procedure.uncovered)
         self._strayed = False  # the agent did something else since the last step of the way
         self._resumed = False
@@ -150,7 +146,7 @@ class Guide:
         if isinstance(first, Stop) or limit < 1:
             return ()
         acts = [first]
-        begun = self._at if self._leads_home(first) or self._door is not None else self._at + 1
+        begun = self._at if self._leads_home(first) else self._at + 1
         for place, step in enumerate(self._steps[begun:], start=begun):
             open_ = (step.missing and not step.can_be_filled) or not step.readable
             if len(acts) >= limit or open_ or (step.ask_first and self._uncovered):
@@ -289,7 +285,6 @@ class Guide:
         return f": it was seen {where_seen(seen, self._steps)}" if seen is not None else ""
 
     def _look(self, screen: Screen, application: str | None, consent: bool, *, fill: bool = False) -> Act | Stop:
-        self._door = None
         while self._at < len(self._steps):
             step = self._steps[self._at]
             if step.kind == "open" and step.missing and (passed := self._passed_over(screen)) is not None:
@@ -298,9 +293,6 @@ class Guide:
             stop = self._held_back(step, fill and step.can_be_filled, consent and not fill)
             if stop is not None:
                 return stop
-            opened = self._opened_first(screen)
-            if opened is not None:
-                return opened
             home = self._way_home(step, screen, application)
             if home is not None:
                 return home
@@ -310,7 +302,7 @@ class Guide:
             elif isinstance(checked, Miss):
                 passed = None if checked.in_view else self._passed_over(screen)
                 if passed is None:
-                    return self._next_door(screen) or self._doubt(checked)
+                    return self._doubt(checked)
                 self._at = passed
             else:
                 self._looks = 0
@@ -365,8 +357,7 @@ class Guide:
     def _find(self, place: int, screen: Screen) -> Control | Miss:
         step = self._steps[place]
         known = self._known - {bare(step.target.name)} if step.target else self._known
-        beside = (self._steps[place - 1] if place else None, next(iter(self._steps[place + 1 : place + 2]), None))
-        return find(step, screen, known, beside)
+        return find(step, screen, known)
 
     def _way_home(self, step: ProcedureStep, screen: Screen, application: str | None) -> Act | None:
         """The application the step belongs to is open, and another is in front: bring it there."""
@@ -387,12 +378,13 @@ class Guide:
         for place in range(self._at + 1, min(self._at + _LOOK_AHEAD, len(self._steps))):
             before = self._steps[place - 1]
             step = self._steps[place]
-            if before.kind not in _LEADING or before.item_of or step.missing or step.target is None:
+            grave = before.ask_first or before.item_of
+            if before.kind not in _LEADING or grave or step.missing or step.target is None:
                 return None
             passed = self._steps[self._at : place]
             if any(one.around is not None and stood_beside(step, one.around) for one in passed):
                 return None  # it was in view before a step that is missing, too
-            leads = before.kind in ("switch", "open") or before.role in _LEADS
+            leads = before.kind in ("switch", "open") or before.role in _LEADS or before.optional
             if not leads and not (screen.dialog and _is_behind(before, screen)):
                 return None
             if isinstance(self._find(place, screen), Control):
@@ -420,40 +412,6 @@ class Guide:
     def _is_due(self, place: int, screen: Screen, application: str | None) -> bool:
         """True when the control of a step is in view and what the step brings about is not."""
         return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
-
-    def _opened_first(self, screen: Screen) -> Act | None:
-        """Open the folder or tab in view that the task names and no step: where the run began it was open."""
-        if not self._may_look_around(screen):
-            return None
-        named = ([one for one in screen.named(value) if one.role in _PLACES] for value in self._uncovered)
-        place = next((ones[0] for ones in named if len(ones) == 1 and ones[0].usable), None)
-        if place is not None and place.selected:
-            self._uncovered = [one for one in self._uncovered if bare(one) != place.bare]
-        elif place is not None:
-            self._door = place
-            return Act(self._click, target_of(place))
-        return None
-
-    def _next_door(self, screen: Screen) -> Act | None:
-        """Look for the item that bears a value of the task in the folder or tab beside the open one, each once."""
-        step = self._steps[self._at]
-        named = step.item_of or (step.target.name if step.target else "")
-        is_item = step.kind == "click" and not is_fixed(step.role) and named in self.procedure.request
-        here = next((ones for role in _PLACES if (ones := screen.chosen(role))), ())
-        if not is_item or len(here) != 1 or not self._may_look_around(screen):
-            return None
-        self._searched.add(here[0].bare)
-        beside = (one for one in screen.controls if (one.role, one.within) == (here[0].role, here[0].within))
-        self._door = next((one for one in beside if one.usable and one.bare not in self._searched), None)
-        if self._door is None:
-            return None
-        self._searched.add(self._door.bare)
-        return Act(self._click, target_of(self._door))
-
-    def _may_look_around(self, screen: Screen) -> bool:
-        """True while nothing was typed or chosen that leaving the place could lose."""
-        typed = any(one.kind in STAYS for one in self._steps[: self._at])
-        return bool(self._click) and not screen.dialog and not typed and self._steps[self._at].kind != "switch"
 
     def _doubt(self, miss: Miss) -> Stop:
         self._lose_the_way(miss.detail)

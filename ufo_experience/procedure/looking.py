@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ufo_experience.controls import bare, is_fixed, role_of
-from ufo_experience.procedure.parts import abbreviates
+from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, Screen
 from ufo_experience.procedure.steps import LookedUp, ProcedureStep, Target
 from ufo_experience.request import find_whole
@@ -51,7 +51,9 @@ def named_in_task(step: ProcedureStep, screen: Screen, task: str, known: Collect
 
 
 def option_meant(options: Sequence[str], task: str, value: str = "") -> str:
-    """The one of the options of a list that the task names, or a value of it abbreviates; "" for none or several."""
+    """The only option of a list, or the one that the task names or a value of it abbreviates; "" for several."""
+    if len(options) == 1:
+        return options[0]  # there is nothing to choose
     found = [one for one in options if _stands_in(bare(one), task) or (value and abbreviates(value, one))]
     longest = max(found, key=len, default="")
     return longest if all(_stands_in(bare(one), longest) for one in found) else ""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare, fingerprint, is_fixed
-from ufo_experience.procedure.acts import Reason, needs_consent
-from ufo_experience.procedure.parts import abbreviates
-from ufo_experience.procedure.screen import Control, Screen
-from ufo_experience.procedure.steps import ProcedureStep
+from ufo_experience.procedure.acts import Act, Reason, Stop, for_a_person, needs_consent, target_of
+from ufo_experience.procedure.pairing import abbreviates
+from ufo_experience.procedure.screen import Control, Screen, read_screen
+from ufo_experience.procedure.steps import STAYS, ProcedureStep
 from ufo_experience.request import Request, find_whole
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.schema import Around
@@ -36,25 +37,19 @@ class Miss:
     in_view: bool = False
 
 
-def find(
-    step: ProcedureStep,
-    screen: Screen,
-    known: Collection[str] = (),
-    beside: tuple[ProcedureStep | None, ProcedureStep | None] = (None, None),
-) -> Control | Miss:
+def find(step: ProcedureStep, screen: Screen, known: Collection[str] = ()) -> Control | Miss:
     """The control `step` acts on.
 
     Args:
         known: bare names of what the other steps of the way act on; a dialog the record does not speak of is
             trusted only with one of them in it.
-        beside: the steps before and after; where the record tells no neighbours, what they act on may tell the place.
     """
     target = step.target
     if target is None or not (target.name or step.item_of):
         return Miss("target_missing", "the step names no control")
     if step.around is not None and _is_elsewhere(step.around, screen):
         return Miss("unexpected_screen", f"hardly anything that stood beside {_said(step)} is in view")
-    found = _item(step, screen) if step.item_of and step.kind != "select" else _named(step, screen, known, beside)
+    found = _item(step, screen) if step.item_of and step.kind != "select" else _named(step, screen, known)
     if isinstance(found, Miss):
         return found
     if not found.usable:
@@ -65,12 +60,7 @@ def find(
     return found
 
 
-def _named(
-    step: ProcedureStep,
-    screen: Screen,
-    known: Collection[str],
-    beside: tuple[ProcedureStep | None, ProcedureStep | None],
-) -> Control | Miss:
+def _named(step: ProcedureStep, screen: Screen, known: Collection[str]) -> Control | Miss:
     """The control of the step's name, in its row and group; where it is gone, the one that stands in its place."""
     name, within = (step.target.name, step.target.within) if step.target else ("", "")
     named = [one for one in screen.named(name) if not (step.role and one.role) or one.role == step.role]
@@ -79,9 +69,9 @@ def _named(
     elif within:
         named = [one for one in named if bare(one.within) == bare(within)]
     if named:
-        return _only_one(step, named, screen, beside[0])
+        return _only_one(step, named, screen)
     gone = Miss("target_missing", f"{_said(step)} is not in view")
-    return gone if step.row_of else _renamed(step, screen, known, beside)
+    return gone if step.row_of else _renamed(step, screen, known)
 
 
 def _item(step: ProcedureStep, screen: Screen) -> Control | Miss:
@@ -121,9 +111,7 @@ def _is_elsewhere(around: Around, screen: Screen) -> bool:
     return len(beside) > 1 and _ALIKE * len(beside.intersection(screen.prints)) < len(beside)
 
 
-def _only_one(
-    step: ProcedureStep, named: list[Control], screen: Screen, before: ProcedureStep | None = None
-) -> Control | Miss:
+def _only_one(step: ProcedureStep, named: list[Control], screen: Screen) -> Control | Miss:
     """The control meant among those of its name."""
     equals = step.around.equals if step.around else 1
     if len(named) == 1 and (equals == 1 or step.row_of or (step.target and step.target.within)):
@@ -132,7 +120,7 @@ def _only_one(
         same = [one for one in named if _has_neighbours(step.around, one.place, screen, 1, 2)]
         if len(same) == 1:
             return same[0]
-    follows = _behind_field(before, named, screen)
+    follows = _behind_field(step.after, named, screen)
     if follows is not None:
         return follows
     if len(named) == 1:
@@ -142,11 +130,9 @@ def _only_one(
     return Miss("several_targets", f"{len(named)} controls in view are {_said(step)}", True)
 
 
-def _behind_field(before: ProcedureStep | None, named: list[Control], screen: Screen) -> Control | None:
+def _behind_field(filled: str, named: list[Control], screen: Screen) -> Control | None:
     """The first of equal controls behind the field that was filled right before, in the same dialog or row."""
-    if before is None or before.kind not in ("type", "select") or before.target is None:
-        return None
-    fields = [one for one in screen.named(before.target.name) if not one.role or one.role == before.role]
+    fields = screen.named(filled) if filled else ()
     if len(fields) != 1:
         return None
     (field,) = fields
@@ -154,30 +140,22 @@ def _behind_field(before: ProcedureStep | None, named: list[Control], screen: Sc
     return behind[0] if behind else None
 
 
-def _renamed(
-    step: ProcedureStep,
-    screen: Screen,
-    known: Collection[str],
-    beside: tuple[ProcedureStep | None, ProcedureStep | None],
-) -> Control | Miss:
+def _renamed(step: ProcedureStep, screen: Screen, known: Collection[str]) -> Control | Miss:
     """The one control of its role that nobody knows and that stands just where the missing one stood."""
     miss = Miss("target_missing", f"{_said(step)} is not in view")
-    target = step.target
-    if target is None or step.role in ITEMS or not is_fixed(step.role):
+    target, around = step.target, step.around
+    if target is None or around is None or step.role in ITEMS or not is_fixed(step.role):
         return miss
-    strange = [one for one in screen.controls if one.role == step.role and one.bare not in known]
-    if target.within:
-        strange = [one for one in strange if bare(one.within) == bare(target.within)]
-    if step.around is not None:
-        around = step.around
-        met = {*_split(around.before), *_split(around.after)}
-        standing = [
-            one
-            for one in strange
-            if screen.prints[one.place] not in met and _has_neighbours(around, one.place, screen, _SIDES, 3)
-        ]
-    else:
-        standing = strange if len(strange) == 1 and _stands_between(strange[0], screen, beside) else []
+    met = {*_split(around.before), *_split(around.after)}
+    standing = [
+        one
+        for one in screen.controls
+        if one.role == step.role
+        and one.bare not in known
+        and (not target.within or bare(one.within) == bare(target.within))
+        and screen.prints[one.place] not in met
+        and _has_neighbours(around, one.place, screen, _SIDES, 3)
+    ]
     if len(standing) != 1 or not _may_be_called(standing[0].name, target.name):
         return miss
     return standing[0]
@@ -189,19 +167,6 @@ def _has_neighbours(around: Around, place: int, screen: Screen, sides: int, leas
     here = [print for print in screen.prints[:place] if print][-sides:]
     there = [print for print in screen.prints[place + 1 :] if print][:sides]
     return len(before) + len(after) >= least and (here, there) == (before, after)
-
-
-def _stands_between(
-    control: Control, screen: Screen, beside: tuple[ProcedureStep | None, ProcedureStep | None]
-) -> bool:
-    """True when the controls just before and after it are those of the steps before and after."""
-    shown = [one for one in screen.controls if is_fixed(one.role)]
-    at = shown.index(control)
-    near = (shown[at - 1] if at else None, shown[at + 1] if at + 1 < len(shown) else None)
-    return all(
-        one is not None and step is not None and step.target is not None and one.bare == bare(step.target.name)
-        for one, step in zip(near, beside, strict=True)
-    )
 
 
 def _may_be_called(name: str, before: str) -> bool:
@@ -273,3 +238,37 @@ def _said(step: ProcedureStep) -> str:
     kind = f"{target.type} " if target.type else ""
     place = f' in "{target.within}"' if target.within else ""
     return f'{kind}"{target.name}"{place}'
+
+
+def check_action(
+    act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
+) -> Act | Stop:
+    """An action checked against the screen by its target alone; see `Guide.check`."""
+    screen = read_screen(controls)
+    kind = kind_of(act.action)
+    step = ProcedureStep(0, act.action, kind, act.target, act.parameters)
+    if kind == "switch" or act.target is None:
+        found = find_application(step, screen, application) if kind == "switch" and act.target is not None else None
+    else:
+        found = find(step, screen, {one.bare for one in screen.controls})
+    if found is True or (kind in STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True):
+        return Stop("done", "what it brings about is there already")
+    if isinstance(found, Miss):
+        return Stop(found.reason, found.detail)
+    ready = act if found is None else replace(act, target=target_of(found))
+    name, kind_of_control = (act.target.name, act.target.type) if act.target else ("", "")
+    risky = needs_consent(act.action, name, kind_of_control, act.parameters)
+    return for_a_person(ready) if risky and not consent else ready
+
+
+def find_application(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Miss | Literal[True]:
+    """The application a step brings to the front; True when it is there, or nothing more can be known of it."""
+    name = step.target.name if step.target else ""
+    if application and bare(application) == bare(name):
+        return True
+    listed = screen.applications.get(bare(name))
+    if listed is not None:
+        return listed
+    if screen.applications and application is None:
+        return True  # those that could be brought to the front are listed, and it is not among them
+    return Miss("target_missing", f"no application {name!r} is open")

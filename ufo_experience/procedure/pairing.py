@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from ufo_experience.request import Request, on_forgetting, stem
+from ufo_experience.request import Request, Value, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 
@@ -69,10 +69,10 @@ def pair(old: Request, new: Request) -> Pairing:
     values = {old_piece.text.casefold(): new_piece.text for old_piece, new_piece in found}
     rest_old, rest_new = _untaken(a, [one for one, _ in found]), _untaken(b, [one for _, one in found])
     keys_old, keys_new = {one.key for one in a}, {one.key for one in b}
-    parsed = [one for one in a if one.kind]
+    numbered = {n: value.text.casefold() for n, value in enumerate(old.values, start=1)}
     return Pairing(
         values=values,
-        by_number={n: values[one.text.casefold()] for n, one in enumerate(parsed, 1) if one.text.casefold() in values},
+        by_number={n: values[text] for n, text in numbered.items() if text in values},
         left=tuple(one.text.casefold() for one in rest_old if one.kind and one.text.casefold() not in values),
         added=tuple(one.text for one in rest_new if one.kind),
         words=_said(one for one in rest_new if not one.kind and one.key not in keys_old),
@@ -111,6 +111,25 @@ def is_odd(word: str) -> bool:
     return len(own) > 2 and not thesaurus().is_known(own) and meanings().place(own) is None
 
 
+def abbreviates(value: str, name: str) -> bool:
+    """True for a login made of beginnings of a name, in its order: "tkent" and "Tom Kent", "m.lopez" and "Maria Lopez".
+
+    >>> abbreviates("tkent", "Tom Kent"), abbreviates("user", "Users of Kent")
+    (True, False)
+    """
+    letters = "".join(c for c in value.casefold() if c.isalnum())
+    words = [word for word in re.findall(r"\w+", name.casefold()) if word]
+    return len(words) > 1 and len(letters) > 1 and _is_made_of(letters, words)
+
+
+def _is_made_of(letters: str, words: Sequence[str]) -> bool:
+    if not words:
+        return not letters
+    first = words[0]
+    shared = next((n for n in range(min(len(first), len(letters)), 0, -1) if letters.startswith(first[:n])), 0)
+    return any(_is_made_of(letters[n:], words[1:]) for n in range(shared, 0, -1))
+
+
 def _untaken(pieces: Sequence[Piece], taken: Sequence[Piece]) -> list[Piece]:
     return [one for one in pieces if not any(other.start <= one.start < other.end for other in taken)]
 
@@ -128,11 +147,24 @@ def _pieces(request: Request) -> list[Piece]:
         for match in _WORD.finditer(request.text, end, until):
             found.append(_piece(match[0], "", found, match.span()))
 
-    for value in request.values:
+    for value in _whole_values(request):
         words(value.start)
-        found.append(_piece(value.text, _SAME_KIND.get(value.kind, value.kind), found, value[2:]))
+        found.append(_piece(value.text, _SAME_KIND.get(value.kind, value.kind), found, (value.start, value.end)))
         end = value.end
     words(len(request.text))
+    return found
+
+
+def _whole_values(request: Request) -> list[Value]:
+    """The values of a request; numbers with nothing but a blank between them are one: "+44 701 222"."""
+    found: list[Value] = []
+    for value in request.values:
+        before = found[-1] if found else value
+        is_next = request.text[before.end : value.start] == " "
+        if is_next and before.kind == value.kind == "number":
+            found[-1] = before._replace(text=request.text[before.start : value.end], end=value.end)
+        else:
+            found.append(value)
     return found
 
 

@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 
 from ufo_experience.controls import role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.agreement import agreed_of, is_same_way, parting
 from ufo_experience.procedure.binding import Binding
 from ufo_experience.procedure.pairing import pair
-from ufo_experience.procedure.steps import LookedUp, ProcedureStep, read_step
+from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
@@ -37,7 +38,7 @@ class Procedure:
 
     `worked` of `runs` succeeded; `success` is False for one that only failed, shown as what not to do. `ends_with` is
     what was seen at the end. `parts` says where another run of the same words went another way. `reworded`: the task at
-    hand asks in other words. `hidden` counts names that are shown to nobody.
+    hand asks in other words.
     """
 
     id: str
@@ -79,7 +80,10 @@ class Procedure:
         agreed, constants = agreed_of(run, same, recorded), constants_of([run, *same])
         bound = Binding(recorded, run, pairing, (old, new), agreed, approved, constants)
         apart = parting(run, [one for one in others if one.outcome.success]) if run.outcome.success else None
-        steps = tuple(_shown(step, approved, new) for step in bound.steps)
+        steps = tuple(
+            replace(_shown(step, approved, new), optional=other.optional)
+            for step, other in zip(bound.steps, agreed, strict=True)
+        )
         return cls(
             id=run.id,
             request=new.text,
@@ -112,11 +116,6 @@ class Procedure:
         """True when the task asks for the same in the same words, and every word of it is served."""
         return not (self.reworded or self.uncovered or self.parts or any(step.missing for step in self.steps))
 
-    @property
-    def hidden(self) -> int:
-        """How many names are shown to nobody."""
-        return sum(not step.readable for step in self.steps)
-
 
 def request_of(run: Experience) -> Request:
     """What a run was asked for, in the user's words."""
@@ -142,13 +141,11 @@ def _leads_on(step: Step, after: Step | None) -> bool:
 
 
 def _after_fields(steps: Sequence[ProcedureStep]) -> list[ProcedureStep]:
-    """Of one of several equal controls the field that was filled right before it."""
-    found = []
-    for before, step in zip([None, *steps], steps, strict=False):
-        several = step.around is not None and step.around.equals > 1
-        filled = before is not None and before.kind in ("type", "select") and before.target is not None
-        after = before.target.name if several and filled and before and before.target else ""
-        found.append(replace(step, after=after))
+    """Each step with the field that was filled right before it: of several equal controls it is the one behind."""
+    found = list(steps[:1])
+    for before, step in pairwise(steps):
+        filled = before.target.name if before.kind in STAYS and before.target else ""
+        found.append(replace(step, after=filled))
     return found
 
 

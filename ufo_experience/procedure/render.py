@@ -19,10 +19,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.errors import DataError
 from ufo_experience.procedure.cleaning import clean, inert
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep
+from ufo_experience.procedure.steps import ProcedureStep
 
 NEXT = "next_actions"  # under this name the steps of what comes next are read
 BEGINNING = "begins_with"  # and those that several tasks begin with
@@ -137,9 +137,10 @@ def _what(step: ProcedureStep) -> str:
 def _where(step: ProcedureStep) -> str:
     if step.row_of:
         return f" in the row of {_plain(step.row_of)}"
-    if step.target and step.target.within and (step.around is None or step.around.equals > 1):
+    several = step.around is not None and step.around.equals > 1
+    if step.target and step.target.within and (step.around is None or several):
         return f" within {_quoted(step.target.within)}"
-    return f" after {_quoted(step.after)}" if step.after else ""
+    return f" after {_quoted(step.after)}" if step.after and several else ""
 
 
 def _marks(step: ProcedureStep, application: str) -> Iterable[str]:
@@ -251,18 +252,6 @@ def read(text: str) -> dict[str, Any]:
     return record
 
 
-def read_step(line: str) -> dict[str, Any]:
-    """The parts of a step line: number, action, control, control_type, parameters and its marks.
-
-    Raises:
-        UsageError: `line` is not such a line.
-    """
-    found = _read_step(line)
-    if found is None:
-        raise UsageError("not a step such as '1. click \"New Email\" (Button)'")
-    return found
-
-
 def _read_line(line: str, record: dict[str, Any], steps_key: str) -> None:
     word, _, rest = line.partition(": ")
     if step := _read_step(line):
@@ -315,8 +304,3 @@ def _read_step(line: str) -> dict[str, Any] | None:
 
 def _unquoted(text: str) -> str:
     return str(json.loads(text)) if text.startswith('"') else text
-
-
-def text_key(parameters: Mapping[str, Any]) -> str:
-    """The parameter that holds what is typed."""
-    return next((key for key in TEXT_KEYS if key in parameters), "text")

@@ -120,10 +120,6 @@ class Screen:
             fingerprint(one.name, one.role) if one.name and is_fixed(one.role) else "" for one in self.controls
         )
 
-    def chosen(self, role: str) -> tuple[Control, ...]:
-        """The controls of a role that are selected: the folder or tab that is open."""
-        return tuple(one for one in self.controls if one.role == role and one.selected)
-
     def named(self, name: str) -> tuple[Control, ...]:
         """The controls of a name, case and closing punctuation aside."""
         return self.by_name.get(bare(name), ())

@@ -12,24 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ufo_experience.actions import is_press, is_typing, plain
+from ufo_experience.actions import Kind, kind_of, plain
 from ufo_experience.controls import role_of
 from ufo_experience.schema import Around, Step
 
-Kind = Literal["click", "type", "select", "keys", "switch", "open", "other"]
 Source = Literal["", "task", "constant", "open"]
 
 TEXT_KEYS = ("text", "value", "option", "keys")
 STAYS = ("type", "select")  # after these the screen is the same, but for a value
-_CLICKS = frozenset(
-    "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap clickelement toggle check "
-    "uncheck activate invoke press_button".split()
-)
-_SELECTS = frozenset("selectitem selectoption select choose choosefromlist setcombobox".split())
-_SWITCHES = frozenset(
-    "switchapplication selectapplicationwindow selectapplication switchapp openapp openapplication launchapp".split()
-)
-_OPENS = frozenset("goto navigate openurl opentab gotourl visit browserNavigate browsernavigate".split())
 _APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
 _LOCATORS = frozenset(
     "id name label index control controlname controltext controllabel controlid target selector element".split()
@@ -123,22 +113,6 @@ class ProcedureStep:
         """True for one click with the left button."""
         double = self.parameters.get("double") in (True, "true", "True") or "double" in self.action
         return not double and "right" not in self.action and self.parameters.get("button") in ("left", "", None)
-
-
-def kind_of(action: str) -> Kind:
-    """What an action does to a control, whatever its tool calls it."""
-    name = plain(action)
-    if name in _SWITCHES:
-        return "switch"
-    if name in _OPENS:
-        return "open"
-    if name in _SELECTS:
-        return "select"
-    if is_press(action) or name == "keyboardinput":
-        return "keys"
-    if is_typing(action):
-        return "type"
-    return "click" if name in _CLICKS else "other"
 
 
 def read_step(number: int, step: Step) -> ProcedureStep:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ufo_experience.actions import kind_of
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.render import ahead_text
-from ufo_experience.procedure.steps import ProcedureStep, kind_of
+from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.block import frame, new_nonce
 
 CHOOSE = "Several ways may be meant: take the one learned for what you are to do, or none."

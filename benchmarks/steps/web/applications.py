@@ -1,7 +1,7 @@
-"""Two applications from the package index, each on a throw-away project.
+"""Applications from the package index, each on a throw-away project.
 
-Django's administration site (https://www.djangoproject.com), and Trac (https://trac.edgewall.org), a ticket system with
-a wiki.
+Django's administration site (https://www.djangoproject.com), Trac (https://trac.edgewall.org), a ticket system with a
+wiki, and Flask-AppBuilder (https://flask-appbuilder.readthedocs.io) with the contacts of its tutorial.
 """
 
 from __future__ import annotations
@@ -14,25 +14,33 @@ from pathlib import Path
 from benchmarks.steps.web.server import WebServer, temporary_folder
 from ufo_experience.errors import ServiceError, missing_extra
 
-_SITE = "benchmarks.steps.web.django_site"
-
 
 def start_django_admin() -> WebServer:
-    """A fresh site with one administrator, served on the loopback.
+    """A fresh site with one administrator, served on the loopback; raises as `_start_site` does."""
+    return _start_site("Django", "django", "benchmarks.steps.web.django_site")
+
+
+def start_fab() -> WebServer:
+    """Fresh tables of contacts, users and roles, served on the loopback; raises as `_start_site` does."""
+    return _start_site("Flask-AppBuilder", "flask_appbuilder", "benchmarks.steps.web.fab_site")
+
+
+def _start_site(name: str, package: str, module: str) -> WebServer:
+    """A program of ours that prepares a database of an application and serves it.
 
     Raises:
-        ServiceError: Django is not installed.
+        ServiceError: the application is not installed.
         ServiceError: the database could not be made, or the server did not start.
     """
-    if find_spec("django") is None:
-        raise missing_extra("django", "bench-web")
+    if find_spec(package) is None:
+        raise missing_extra(package, "bench-web")
     folder = temporary_folder()
     database = Path(folder.name) / "site.sqlite3"
-    command = [sys.executable, "-m", _SITE, str(database)]
+    command = [sys.executable, "-m", module, str(database)]
     done = subprocess.run([*command, "prepare"], capture_output=True, text=True, check=False, timeout=120)
     if done.returncode:
-        raise ServiceError(f"Django: {done.stderr.strip()[-300:]}", code="E_NO_APPLICATION")
-    return WebServer("Django", folder, database, [*command, "serve", "{port}"])
+        raise ServiceError(f"{name}: {done.stderr.strip()[-300:]}", code="E_NO_APPLICATION")
+    return WebServer(name, folder, database, [*command, "serve", "{port}"])
 
 
 _NAME = "project"
