@@ -197,9 +197,9 @@ def test_index_reports_what_it_did_and_rebuilds_for_another_embedder(cli):
     answer = cli.json("index")
     assert set(answer) >= {"records", "embedded", "cached", "requests", "seconds"}
     assert (answer["embedded"], answer["requests"]) == (0, 0)
-    assert "--rebuild" in cli("index", "--embedder", "hashing:256", code=65).stderr
-    cli("index", "--rebuild", "--embedder", "hashing:256")
-    cli("index", "--embedder", "hashing:256")
+    assert "--rebuild" in cli("index", "--embedder", "hashing:512", code=65).stderr
+    cli("index", "--rebuild", "--embedder", "hashing:512")
+    cli("index", "--embedder", "hashing:512")
 
 
 def test_openai_without_a_key_says_so_and_exits_69(cli):
