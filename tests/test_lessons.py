@@ -179,16 +179,11 @@ def test_lessons_from_another_machine_or_hand_wait_for_approval(stub, tmp_path):
     assert told(memory).ids  # a file that cannot be read costs no prompt
 
 
-def test_a_key_alone_sends_nothing_and_one_setting_turns_lessons_off(stub, tmp_path):
-    for given in ({"summarizer": "auto"}, {"summarizer": "extractive"}, {"lessons": "off"}):
+def test_a_key_alone_sends_nothing(stub, tmp_path):
+    for given in ({"summarizer": "auto"}, {"summarizer": "extractive"}):
         with pytest.raises(UsageError, match="lessons"):
             a_memory(tmp_path / str(given), **given).learn_lessons()
     assert stub.requests == []
-    memory = a_memory(tmp_path / "on")
-    stub.chat = saying(GOOD)
-    assert memory.learn_lessons()
-    off = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "on"), embedder="hashing", lessons="off"))
-    assert (told(off).lessons, bool(told(off).ids)) == ((), True)
 
 
 def test_a_model_that_does_not_answer_leaves_what_was_known(stub, tmp_path):

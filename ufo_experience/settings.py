@@ -48,10 +48,6 @@ class Settings(BaseModel):
     """A chat model that is asked which of the best hits are the task at hand: `openai:MODEL`; `auto` asks OpenAI's if
     a key is set, `off` nobody. While it cannot answer, the score does, and the answer says `degraded`."""
 
-    lessons: Literal["auto", "off"] = "auto"
-    """What the runs of an application teach together, shown as tips: `auto` learns it when `index --lessons` asks the
-    chat model that `summarizer` or `judge` names (`openai:MODEL`; a key alone is none); `off` shows nothing of it."""
-
     max_tokens: Annotated[int, Field(ge=1)] = 1200
     """Budget of the few-shot block, in tokens."""
 

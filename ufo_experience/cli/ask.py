@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -82,17 +82,13 @@ def recommend(
     Runs of the same task count, whatever its values; for similar tasks there is `retrieve`.
     """
     with open_memory(ctx) as (console, memory):
-        advice = memory.recommend(_state(state), k_actions=k_actions, k_records=k_records)
+        given = read_json(state)
+        if not isinstance(given, dict):
+            raise DataError("not an object", file=state[:80])
+        advice = memory.recommend(given, k_actions=k_actions, k_records=k_records)
         rows = [(f"{one.action_score:.3f}", one.trials, f"{one.success_rate:.0%}", one.signature) for one in advice]
         text = table(("score", "trials", "success", "action"), rows) if rows else console.with_store(_NONE)
         console.answer({"actions": [asdict(one) for one in advice]}, text)
-
-
-def _state(given: str) -> dict[str, Any]:
-    state = read_json(given)
-    if not isinstance(state, dict):
-        raise DataError("not an object", file=given[:80])
-    return state
 
 
 @app.command()

@@ -104,15 +104,13 @@ def _tell_of_the_key(console: Console, memory: ExperienceMemory, summarizer: str
 @contextmanager
 def in_our_words() -> Iterator[None]:
     """Keep the façade's warnings of unread logs and of a missing index quiet: the command tells of each."""
-    loggers = [logging.getLogger(f"ufo_experience.{name}") for name in ("memory", "memory.upkeep")]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
+    logger = logging.getLogger("ufo_experience.memory")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        for logger, was_disabled in zip(loggers, before, strict=True):
-            logger.disabled = was_disabled
+        logger.setLevel(before)
 
 
 @app.command()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import webbrowser
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,6 @@ import typer
 from ufo_experience.cli.app import Context, app, console_of, given_of, open_memory
 from ufo_experience.errors import RefusedError, missing_extra
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.settings import Settings
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -87,27 +85,21 @@ def serve_mcp(
 def demo(ctx: Context) -> None:
     """Run the whole loop on bundled sample logs, with no key and no network, and print the prompt it built.
 
-    With --db what it learned is kept there, to be asked further.
+    With --db what it learned is kept there, to be asked further. The task asked for is not among the samples.
     """
-    console = console_of(ctx)
-    block = run_demo(console.note, given_of(ctx).get("db"))
-    console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))
-
-
-def run_demo(say: Callable[[str], None], db: str | None = None) -> PromptBlock:
-    """Learn from the sample logs in the store `db` (default: a temporary one) and build the prompt for a task that is
-    not among them.
-    """
+    console, db = console_of(ctx), given_of(ctx).get("db")
     place = nullcontext(db) if db else tempfile.TemporaryDirectory(prefix="ufo-experience-", ignore_cleanup_errors=True)
     with place as folder:
         settings = Settings(db=folder, embedder="hashing", summarizer="extractive")
         with ExperienceMemory.open(settings=settings) as memory:
             report = memory.ingest(SAMPLES, include_failures=True)
-            say(f"read {len(list(SAMPLES.iterdir()))} sample sessions: {len(report.added)} experiences learned")
+            number = len(list(SAMPLES.iterdir()))
+            console.note(f"read {number} sample sessions: {len(report.added)} experiences learned")
             found = memory.retrieve(DEMO_TASK, application=DEMO_APPLICATION)
             best = ", ".join(f"{hit.score:.2f} {hit.experience.state.request!r}" for hit in found)
-            say(f"asked for {DEMO_TASK!r} in {DEMO_APPLICATION}: {best}")
-            return memory.build_prompt(DEMO_TASK, found)
+            console.note(f"asked for {DEMO_TASK!r} in {DEMO_APPLICATION}: {best}")
+            block = memory.build_prompt(DEMO_TASK, found)
+    console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))
 
 
 @app.command()

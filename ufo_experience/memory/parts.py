@@ -126,8 +126,6 @@ class Parts:
 
     def lessons_of(self, application: str | None) -> list[Lesson]:
         """The lessons that are shown in an application; a file that cannot be read costs no prompt."""
-        if self.settings.lessons == "off":
-            return []
         try:
             return self.lessons.of(application, self.policy)
         except DataError as error:

@@ -54,12 +54,10 @@ def model_of(settings: Settings) -> str:
     """The chat model that somebody configured for this store; a key alone configures none.
 
     Raises:
-        UsageError: there is none, or lessons are off.
+        UsageError: there is none.
     """
     from ufo_experience.service import DEFAULT_CHAT
 
-    if settings.lessons == "off":
-        raise UsageError("lessons are off (setting lessons)")
     for spec in (settings.summarizer, settings.judge):
         provider, _, model = spec.partition(":")
         if provider == "openai":

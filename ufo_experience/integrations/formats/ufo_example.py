@@ -189,18 +189,13 @@ def _lines(value: Any) -> list[str]:
 
 
 def _plain_entry(entry: Any) -> dict[str, Any]:
+    """A YAML value as JSON holds it: other scalars (dates) as text."""
     if not isinstance(entry, Mapping):
         raise DataError("not an object", field="example", code="E_SCHEMA")
     try:
-        return {str(key): _plain(item) for key, item in entry.items()}
-    except RecursionError as error:
+        plain: dict[str, Any] = json.loads(json.dumps(dict(entry), default=str))
+    except (RecursionError, ValueError) as error:
         raise DataError("nested too deep", field="example", code="E_SCHEMA") from error
-
-
-def _plain(value: Any) -> Any:
-    """JSON of a YAML value: other scalars (dates) as text, keys as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+    except TypeError as error:
+        raise DataError(f"a key is no text: {error}", field="example", code="E_SCHEMA") from error
+    return plain
